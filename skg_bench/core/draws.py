@@ -1,0 +1,95 @@
+"""Keyed draws: a random number is a pure function of (seed, user, event, purpose, item, n).
+
+The arm is not in the key, so two arms that meet the same situation meet the same luck. A key is folded one field at a
+time through the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014): ``h <- mix(h + field * odd constant)``.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from skg_bench.core.grid import F64, U64
+
+
+class Purpose(IntEnum):
+    """What a draw decides; one number each, never reused for another purpose."""
+
+    VOLUME = 1
+    ACTIVE_SHARE = 2
+    TASTE = 3
+    RHYTHM = 4
+    DAY_ACTIVE = 10
+    DAY_COUNT = 11
+    SESSION = 12
+    MINUTE = 13
+    ONE_OFF = 20
+    NOVEL = 21
+    LAG = 22
+    PICK = 23
+    TYPE_ORDER = 24
+    WORDING = 25
+    ONE_OFF_ORDER = 26
+    LLM_RIGHT = 40
+    SKILL_RIGHT = 41
+    LATENCY = 42
+    LENGTH = 43
+    RATING = 50
+    RATED = 51
+    LATE = 52
+    DELAY = 53
+    ACCEPT = 54
+    NAME = 55
+    POLICY = 60
+    POLICY_ITEM = 61
+    SAMPLE = 70
+    RESAMPLE = 71
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_FIELD = np.uint64(0xD6E8FEB86659FD93)
+_TWO53 = 2.0**-53
+
+Ints = npt.NDArray[np.integer] | int
+
+
+def _u64(x: Ints) -> U64:
+    if isinstance(x, int):
+        return np.uint64(x & 0xFFFFFFFFFFFFFFFF)  # type: ignore[return-value]
+    return x if x.dtype == np.uint64 else x.astype(np.int64).view(np.uint64)
+
+
+def mix(h: U64) -> U64:
+    """SplitMix64's finaliser, elementwise."""
+    h = (h ^ (h >> np.uint64(30))) * _M1
+    h = (h ^ (h >> np.uint64(27))) * _M2
+    return h ^ (h >> np.uint64(31))
+
+
+def fold(h: U64, field: Ints) -> U64:
+    """`h` extended by one more field of the key (broadcasts)."""
+    with np.errstate(over="ignore"):
+        return mix(h * _FIELD + _u64(field) + _GOLDEN)
+
+
+def key(seed: int, user: Ints) -> U64:
+    """The key of a user under a seed, from which all draws of that user fold on."""
+    with np.errstate(over="ignore"):
+        return fold(fold(np.zeros(np.shape(user), np.uint64), seed), user)
+
+
+def uniform(h: U64) -> F64:
+    """A folded key as a uniform on the open interval (0, 1), 53 bits."""
+    return ((h >> np.uint64(11)).astype(np.float64) + 0.5) * _TWO53
+
+
+def draw(h: U64, event: Ints, purpose: Purpose, item: Ints = 0, n: Ints = 0) -> F64:
+    """Uniform (0, 1) for the user key `h` at (event, purpose, item, n); arguments broadcast."""
+    return uniform(fold(fold(fold(fold(h, event), int(purpose)), item), n))
+
+
+def gumbel(u: F64) -> F64:
+    """Standard Gumbel from a uniform: the largest of `log w + gumbel(u)` is a draw in proportion to w."""
+    return -np.log(-np.log(u))

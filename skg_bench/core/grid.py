@@ -1,0 +1,66 @@
+"""Exact arithmetic: the grids on which real numbers cross a seam.
+
+Embeddings live on an integer grid, ``rint(4000 x)`` of the unit vector. By Cauchy-Schwarz a dot product of two such
+vectors, and every partial sum of it, stays below 2**24 in absolute value, so float32 holds it exactly in any order of
+summation, on any BLAS kernel and on a GPU. Features, signals and scores are multiples of 2**-16, fitted weights
+multiples of 2**-20; their products and sums stay below 2**53 units and are exact in float64.
+"""
+
+from functools import lru_cache
+from math import exp
+
+import numpy as np
+import numpy.typing as npt
+
+from skg_bench.core.errors import UsageError
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I16 = npt.NDArray[np.int16]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Bool = npt.NDArray[np.bool_]
+
+SCALE = 4000.0  # units of the embedding grid per unit of length
+UNIT = 2.0**-16  # features, signals, scores
+WEIGHT_UNIT = 2.0**-20  # fitted weights, about 1e-6
+_LOGIT_STEPS, _LOGIT_MAX = 1024, 12  # sigmoid is tabulated: numpy's exp differs by one ulp between CPU types
+
+
+def quantise(vectors: npt.NDArray[np.floating]) -> I16:
+    """Rows `[n, D]` of any length to the embedding grid (int16).
+
+    Raises UsageError on NaN, infinity or a zero row.
+    """
+    rows = np.asarray(vectors, np.float64)
+    norm = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    bad = np.flatnonzero(~np.isfinite(norm) | (norm == 0))
+    if bad.size:
+        raise UsageError(
+            f"{bad.size} of {len(rows)} embedding vectors are zero or not finite (first: row {bad[0]}); "
+            "embed these texts again or remove them"
+        )
+    return np.rint(rows / norm[:, None] * SCALE).astype(np.int16)
+
+
+def snap(x: F64) -> F64:
+    """`x` rounded to multiples of 2**-16."""
+    return np.rint(x * 65536.0) * UNIT
+
+
+def cosine(dots: npt.NDArray[np.floating]) -> F64:
+    """Integer dot products to cosines in [0, 1] on the 2**-16 grid (negative cosines count as 0)."""
+    return snap(np.clip(dots.astype(np.float64) * (1.0 / SCALE**2), 0.0, 1.0))
+
+
+@lru_cache(maxsize=1)
+def _sigmoid_table() -> F64:
+    logits = range(-_LOGIT_MAX * _LOGIT_STEPS, _LOGIT_MAX * _LOGIT_STEPS + 1)
+    return snap(np.array([1.0 / (1.0 + exp(-i / _LOGIT_STEPS)) for i in logits]))
+
+
+def sigmoid(logit: F64) -> F64:
+    """Logistic function on the 2**-16 grid; logits are rounded to 1/1024 and clipped to [-12, 12]."""
+    steps = np.rint(np.clip(logit, -_LOGIT_MAX, _LOGIT_MAX) * _LOGIT_STEPS).astype(np.int64)
+    return _sigmoid_table()[steps + _LOGIT_MAX * _LOGIT_STEPS]

@@ -1,0 +1,15 @@
+"""Where the project's own configuration and data lie: beside the package in a checkout, inside it in a wheel."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def _find(name: str) -> Path:
+    inside = _PACKAGE / f"_{name}"
+    return inside if inside.is_dir() else _PACKAGE.parent / name
+
+
+CONF = _find("conf")
+DATA = _find("data")
+EXPERIMENTS = _find("experiments")

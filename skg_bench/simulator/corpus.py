@@ -1,0 +1,175 @@
+"""A corpus of assistant requests: intents with wordings and slot values, and one-off messages.
+
+Format: `intents/*.yaml` (intent, kind, ttl_hours, hours, weekdays, follows, slot, answer, wordings) and `one_offs.txt`
+(one message a line). The built-in corpus lies in `data/corpus`; any folder of the same format can take its place.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.paths import DATA
+
+STABLE, SLOT, STALE = 0, 1, 2  # how long an answer holds: for ever; for its slot values; for its time to live
+KINDS = ("stable", "slot", "stale")
+_WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
+_REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
+_KNOWN = {*_REQUIRED, "ttl_hours", "slot"}
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """All messages that can be said, and what they are about. N messages, T request types, I intents."""
+
+    messages: tuple[str, ...]  # [N] texts; a message's index is its text id
+    intents: tuple[str, ...]  # [I]
+    types: tuple[str, ...]  # [T] "intent" or "intent|slot value"
+    answers: tuple[str, ...]  # [T]
+    wordings: I32  # [T, W] text ids, padded with -1
+    n_wordings: I32  # [T]
+    intent: I32  # [T] intent of each request type
+    kind: I32  # [I] STABLE, SLOT or STALE
+    ttl: I64  # [I] seconds that an answer holds; STALE only, else the largest int64
+    hour_weight: F64  # [I, 24] relative rate by local hour
+    day_weight: F64  # [I, 2] relative rate on workdays, at weekends
+    follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
+    one_offs: I32  # [M] text ids of messages that nobody asks twice
+    digest: str  # hash of messages and labels, hex
+
+
+def load(path: str | None = None) -> Corpus:
+    """The corpus in folder `path`, or the built-in one.
+
+    Raises UsageError for a missing folder, an intent without wordings, unknown fields or values, and duplicates.
+    """
+    return _load(str(Path(path)) if path else str(DATA / "corpus"))
+
+
+@lru_cache(maxsize=4)
+def _load(path: str) -> Corpus:
+    folder = Path(path)
+    files = sorted((folder / "intents").glob("*.yaml"))
+    if not files or not (folder / "one_offs.txt").is_file():
+        raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml and one_offs.txt (see data/corpus)")
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        rows += _read(file)
+    one_offs = [line.strip() for line in (folder / "one_offs.txt").read_text("utf-8").splitlines() if line.strip()]
+    return _compile(rows, one_offs)
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        document = yaml.load(file.read_text("utf-8"), Loader=loader)  # noqa: S506  (CSafeLoader is a safe loader)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    rows = document.get("intents") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or not rows:
+        raise UsageError(f"{file} has no list `intents`")
+    for row in rows:
+        _check(row, file)
+    return rows
+
+
+def _check(row: dict[str, Any], file: Path) -> None:
+    name = row.get("intent", "an intent without a name")
+
+    def fail(what: str) -> None:
+        raise UsageError(f"{file}: {name}: {what}")
+
+    for field in _REQUIRED:
+        if field not in row:
+            fail(f"field `{field}` is missing")
+    if unknown := sorted(set(row) - _KNOWN):
+        fail(f"unknown fields {unknown}; known are {sorted(_KNOWN)}")
+    if row["kind"] not in KINDS:
+        fail(f"kind={row['kind']!r}, valid are {', '.join(KINDS)}")
+    if (row["kind"] == "stale") != ("ttl_hours" in row):
+        fail("`ttl_hours` belongs to kind stale, and to no other")
+    if row["kind"] == "stale" and not float(row["ttl_hours"]) > 0:
+        fail(f"ttl_hours={row['ttl_hours']}, must be above 0")
+    if row["weekdays"] not in _WEEKDAYS:
+        fail(f"weekdays={row['weekdays']!r}, valid are {', '.join(_WEEKDAYS)}")
+    if not row["wordings"]:
+        fail("it has no wordings; give at least one, better 12 or more")
+    slot = row.get("slot")
+    if row["kind"] == "slot" and not slot:
+        fail("kind slot needs a `slot` with its values")
+    if slot:
+        (slot_name, values), *more = slot.items()
+        if more or not values:
+            fail("`slot` takes one name with a non-empty list of values")
+        for wording in row["wordings"]:
+            if "{" + slot_name + "}" not in wording:
+                fail(f"wording {wording!r} lacks the slot {{{slot_name}}}")
+
+
+def fill(wording: str, slot: str, value: str) -> str:
+    """A wording with its slot filled; who writes without capitals writes the value without them too."""
+    return wording.replace("{" + slot + "}", value.lower() if wording == wording.lower() else value)
+
+
+def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
+    names = [row["intent"] for row in rows]
+    if len(set(names)) < len(names):
+        raise UsageError(f"intents defined twice: {sorted({n for n in names if names.count(n) > 1})}")
+    index = {name: i for i, name in enumerate(names)}
+    messages: list[str] = []
+    types: list[str] = []
+    answers: list[str] = []
+    wordings: list[list[int]] = []
+    intent: list[int] = []
+    hour_weight = np.ones((len(rows), 24))
+    follows = np.zeros((len(rows), len(rows)), np.bool_)
+    for i, row in enumerate(rows):
+        for span, weight in row["hours"].items():
+            first, last = (int(h) for h in str(span).split("-"))
+            hour_weight[i, first:last] = float(weight)
+        for before in row["follows"]:
+            if before not in index:
+                raise UsageError(f"{row['intent']}: follows unknown intent {before!r}")
+            follows[i, index[before]] = True
+        slot, values = next(iter(row["slot"].items())) if row.get("slot") else ("", [""])
+        for value in values:
+            types.append(f"{row['intent']}|{value}" if slot else row["intent"])
+            answers.append(fill(row["answer"], slot, value) if slot else row["answer"])
+            intent.append(i)
+            wordings.append(list(range(len(messages), len(messages) + len(row["wordings"]))))
+            messages += [fill(w, slot, value) if slot else w for w in row["wordings"]]
+    n_typed = len(messages)
+    messages += one_offs
+    if len(set(messages)) < len(messages):
+        seen: set[str] = set()
+        twice = [m for m in messages if m in seen or seen.add(m)]  # type: ignore[func-returns-value]
+        raise UsageError(f"{len(twice)} messages occur twice, first {twice[0]!r}; every message must be unique")
+    padded = np.full((len(types), max(map(len, wordings))), -1, np.int32)
+    for t, ids in enumerate(wordings):
+        padded[t, : len(ids)] = ids
+    digest = blake2b(digest_size=16)
+    for part in (*messages, *types, *names, *(repr(sorted(row.items(), key=str)) for row in rows)):
+        digest.update(part.encode() + b"\0")
+    forever = np.iinfo(np.int64).max
+    return Corpus(
+        messages=tuple(messages),
+        intents=tuple(names),
+        types=tuple(types),
+        answers=tuple(answers),
+        wordings=padded,
+        n_wordings=np.array([len(w) for w in wordings], np.int32),
+        intent=np.array(intent, np.int32),
+        kind=np.array([KINDS.index(row["kind"]) for row in rows], np.int32),
+        ttl=np.array([int(float(r["ttl_hours"]) * 3600) if "ttl_hours" in r else forever for r in rows], np.int64),
+        hour_weight=hour_weight,
+        day_weight=np.array([_WEEKDAYS[row["weekdays"]] for row in rows]),
+        follows=follows,
+        one_offs=np.arange(n_typed, len(messages), dtype=np.int32),
+        digest=digest.hexdigest(),
+    )
