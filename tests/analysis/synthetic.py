@@ -1,0 +1,197 @@
+"""Run directories made without the engine: valid by `core/schema.py`, from a small world whose truth is known.
+
+Every user draws request types in proportion to a Zipf law; the k-th use of a type is worded anew twice and then
+verbatim again. An arm is a `World`: how often it answers from the skillbook what it met before, how often that is
+right, and from which turn on it learns nothing new. All arms meet the same events and the same uniforms.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skg_bench.core import schema
+from skg_bench.core.run import Run
+
+TOP_K = 5
+MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
+WEEK = 7 * 24 * 3600
+UTILITY = {"wrong": 1.0, "usd": 10.0, "second": 0.02}
+
+
+@dataclass(frozen=True)
+class World:
+    """How one arm behaves."""
+
+    hit: float = 0.8  # probability of answering from the skillbook when the type was learned before
+    hit_right: float = 0.85  # probability that a stored answer is right
+    llm_right: float = 0.9  # probability that the LLM is right
+    learns_until: int | None = None  # frozen from this turn on; None: never frozen
+    overrides: tuple[str, ...] = ()
+
+
+ARMS: Mapping[str, World] = {
+    "skg": World(),
+    "frozen": World(learns_until=30, overrides=("curator=frozen", "curator.at_turn=30")),
+    "never": World(hit=0.0, overrides=("policy=never",)),
+}
+
+
+def composition(world: World) -> dict[str, Any]:
+    """What `manifest["compositions"]` holds of an arm."""
+    live = {"_target_": "skg_bench.curator.skg.Skg", "decay": 0.0}
+    frozen = {"_target_": "skg_bench.curator.frozen.Frozen", "at_turn": world.learns_until, "keep": "all"}
+    policy = "never.Never" if world.hit == 0 else "threshold.Threshold"
+    return {
+        "curator": live if world.learns_until is None else frozen,
+        "policy": {"_target_": f"skg_bench.policy.{policy}"},
+        "reranker": {"_target_": "skg_bench.reranker.linear.Linear"},
+        "router": {"_target_": "skg_bench.router.maxsim.MaxSim"},
+        "serving": "stored",
+    }
+
+
+def make_run(
+    path: Path,
+    *,
+    seed: int = 0,
+    users: int = 24,
+    weeks: int = 6,
+    per_week: float = 18.0,
+    types: int = 60,
+    one_offs: float = 0.3,
+    arms: Mapping[str, World] = ARMS,
+    reference: str = "never",
+    utility: Mapping[str, float] = UTILITY,
+    first_user: int = 0,
+    stream: int = 0,
+) -> Run:
+    """Write a run into `path` (two shards an arm) and open it. `stream` shifts the events, not the users."""
+    path.mkdir(parents=True, exist_ok=True)
+    streams = [
+        _events(seed, u, weeks, per_week, types, one_offs, stream) for u in range(first_user, first_user + users)
+    ]
+    for arm, world in arms.items():
+        played = [_play(arm, world, seed, u, e) for u, e in zip(range(first_user, first_user + users), streams)]
+        for shard, of in enumerate((played[: users // 2], played[users // 2 :])):
+            for log, kind in (
+                ("turns", schema.turns(TOP_K)),
+                ("updates", schema.UPDATES),
+                ("feedback", schema.FEEDBACK),
+            ):
+                rows = [row for logs in of for row in logs[log]]
+                (path / log).mkdir(exist_ok=True)
+                pq.write_table(pa.Table.from_pylist(rows, schema=kind), path / log / f"{arm}.{shard:05d}.parquet")
+    config = {
+        "seed": seed, "users": users, "weeks": weeks, "cohort": 256, "workers": 1, "profile": "synthetic",
+        "experiment": "synthetic", "question": "Does the assistant get better because it learns?", "serving": "stored",
+        "utility": dict(utility), "reference": reference, "arms": {a: list(w.overrides) for a, w in arms.items()},
+    }  # fmt: skip
+    manifest = {
+        "schema": schema.VERSION, "identity": f"synthetic-{seed}", "config": config, "arms": list(arms),
+        "question": config["question"], "seed": seed, "users": users, "weeks": weeks, "commit": "0" * 40, "dirty": None,
+        "versions": {"skg_bench": "0"}, "data": {}, "compositions": {a: composition(w) for a, w in arms.items()},
+        "worlds": {a: asdict(w) for a, w in arms.items()},
+    }  # fmt: skip
+    (path / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
+    return Run(path)
+
+
+@dataclass(frozen=True)
+class _Event:
+    time: np.datetime64
+    type: int  # -1: a one-off
+    message: str
+    answerable: int
+    used_up: bool
+    luck: np.ndarray  # uniforms of the turn, the same for every arm
+
+
+def _events(
+    seed: int, user: int, weeks: int, per_week: float, types: int, one_offs: float, stream: int
+) -> list[_Event]:
+    rng = np.random.default_rng([seed, user, stream])
+    volume = per_week * rng.lognormal(0, 0.4)
+    n_of_week = rng.poisson(volume, weeks) * (rng.random(weeks) < 0.9)  # nobody is there in each week
+    n_of_week[0] += 2
+    seconds = np.concatenate([np.sort(rng.integers(w * WEEK, (w + 1) * WEEK, n)) for w, n in enumerate(n_of_week)])
+    taste = rng.permutation(types)
+    weight = 1 / np.arange(1, types + 1) ** 1.1
+    used: dict[int, int] = {}
+    events = []
+    for second in seconds:
+        luck = rng.random(16)
+        kind = -1 if rng.random() < one_offs else int(taste[rng.choice(types, p=weight / weight.sum())])
+        earlier = used.get(kind, 0)
+        used[kind] = earlier + 1
+        if kind < 0:
+            pool = int(rng.integers(3000))
+            events.append(_Event(MONDAY + second, -1, f"one-off {pool}", 0, False, luck))
+        else:
+            message = f"type {kind} wording {min(earlier, 40)}"
+            events.append(_Event(MONDAY + second, kind, message, earlier, earlier > 40, luck))
+    return events
+
+
+def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the three logs."""
+    skill_of: dict[int, int] = {}
+    version, previous = 0, -1
+    logs: dict[str, list[dict[str, Any]]] = {"turns": [], "updates": [], "feedback": []}
+    for turn, event in enumerate(events):
+        luck = event.luck
+        known = skill_of.get(event.type, -1)
+        hit = known >= 0 and luck[0] < world.hit
+        skill = known if hit else -1
+        right = bool(luck[1] < (world.hit_right if hit else world.llm_right))
+        rating = ("ok" if luck[2] < (0.9 if right else 0.2) else "miss") if luck[3] < 0.5 else None
+        late = bool(luck[4] < 0.3)
+        time = event.time.astype(object)
+        live = world.learns_until is None or turn < world.learns_until
+        learned = event.type >= 0 and not hit and known < 0 and live and world.hit > 0 and luck[5] < 0.7
+        name = None if event.type < 0 else f"skill-{event.type}"
+        stamp = {"arm": arm, "user": user, "turn": turn, "time": time}
+        if learned:
+            skill_of[event.type] = len(skill_of)
+            version += 1
+            logs["updates"].append({
+                **stamp, "op": "ADD", "skill": skill_of[event.type], "name": name, "message": event.message,
+                "source_turn": turn, "rating": None, "uses": 0, "after": previous, "reason": "captured",
+                "book_version": version, "book_hash": _hash(user, version),
+            })  # fmt: skip
+        if rating is not None:
+            delay = int(luck[6] * 14 * 24 * 3600) if late else 0
+            logs["feedback"].append(
+                {**stamp, "known_at": (event.time + delay).astype(object), "skill": skill, "rating": rating}
+            )
+        candidates = sorted(skill_of.values(), key=lambda s: (s != skill, s))[:TOP_K]
+        pad = TOP_K - len(candidates)
+        falling = [float(x) for x in np.linspace(0.5 + 0.5 * luck[7], 0.1, TOP_K)[: len(candidates)]] + [0.0] * pad
+        logs["turns"].append({
+            **stamp, "user_msg_id": f"u{user}-t{turn}", "message": event.message, "max_sim": falling[0],
+            "matched_skill": name if hit else None, "skill_score": falling[0], "fallback_to_llm": not hit,
+            "user_satisfaction": None if late else rating, "skill_learned": bool(learned), "seed": seed,
+            "skill": skill, "source_turn": -1 if not hit else 0, "propensity": 1.0, "explored": False,
+            "serving": "stored" if hit else "llm",
+            "offer": "accepted" if learned else ("declined" if luck[8] < 0.05 and world.hit > 0 else None),
+            "tokens_in": 0 if hit else 200, "tokens_out": 0 if hit else 50 + int(100 * luck[9]),
+            "cost_usd": 0.0 if hit else 0.0005 + 0.001 * float(luck[9]),
+            "latency_ms": 50.0 if hit else 1000.0 + 4000.0 * float(luck[10]),
+            "book_size": len(skill_of), "book_version": version, "book_hash": _hash(user, version),
+            "shortlist": candidates + [-1] * pad, "similarity": falling, "preference": [0.5] * TOP_K,
+            "score": [float("nan")] * TOP_K, "combined": falling, "skill_correct": right if hit else None,
+            "answer_correct": right, "intent": None if event.type < 0 else f"intent {event.type // 3}",
+            "request_type": None if event.type < 0 else f"type {event.type}",
+            "answerable": event.answerable, "used_up": event.used_up,
+        })  # fmt: skip
+        previous = skill if hit else skill_of.get(event.type, -1) if learned else -1
+    return logs
+
+
+def _hash(user: int, version: int) -> bytes:
+    return user.to_bytes(8, "little") + version.to_bytes(8, "little")
