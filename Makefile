@@ -1,0 +1,60 @@
+# Everything runs in .venv, made here from a Python 3.11 to 3.13; nothing needs root. `make PYTHON=python3.13 test` picks one.
+
+CANDIDATES := python3.11 python3.12 python3.13 python3 python
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PINS := pyproject.toml constraints.txt
+WORKERS ?= 2
+export PIP_NO_WARN_SCRIPT_LOCATION := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types layers bench soak wheel clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a table and a page
+	$(BIN)/skg-bench run experiment=assistant_growth profile=demo
+
+test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, pytest
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+
+lint: $(VENV)/.dev ## ruff, and whether the code is formatted
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev ## who may import whom
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## the table of experiments/speed
+	$(BIN)/python -m experiments.speed.analysis
+
+soak: $(VENV)/.dev ## the long tests: fifty kills with -9, ...
+	$(BIN)/python -m pytest -m soak
+
+wheel: $(VENV)/.base ## build the wheel into dist/
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## remove .venv and caches; runs/ stays
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# A Python without ensurepip (Debian's without python3-venv) still makes an environment, and its own pip fills it.
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; say which: make PYTHON=/path/to/python" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+	  $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+	  $(PYTHON) -m pip --disable-pip-version-check --python $@ install --quiet pip; }
+
+$(VENV)/.base: $(PINS) | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(PINS) | $(BIN)/python
+	$(PIP) --editable '.[dev,embed]'
+	@touch $@ $(VENV)/.base

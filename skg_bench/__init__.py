@@ -1,0 +1,37 @@
+"""Closed-loop benchmark of assistants that learn: growing skillbooks, paired comparisons, honest intervals.
+
+>>> import skg_bench
+>>> run = skg_bench.run(["experiment=assistant_growth", "profile=smoke"])
+>>> run.turns("skg").to_pandas()
+>>> skg_bench.compare(run, reference="never")
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skg_bench.app.launch import compare as compare
+    from skg_bench.app.launch import run as run
+    from skg_bench.core.errors import UsageError as UsageError
+    from skg_bench.core.run import Run as Run
+
+__version__ = "0.1.0"
+__all__ = ["Run", "UsageError", "compare", "run"]
+
+_HOMES = {
+    "Run": "skg_bench.core.run",
+    "UsageError": "skg_bench.core.errors",
+    "compare": "skg_bench.app.launch",
+    "run": "skg_bench.app.launch",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The Python API, imported on first use: `skg-bench --help` needs neither numpy nor Hydra."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'skg_bench' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

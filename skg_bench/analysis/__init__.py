@@ -1,0 +1,1 @@
+"""Tables, comparisons and the page, computed from the logs of a run."""

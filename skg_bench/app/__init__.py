@@ -1,0 +1,1 @@
+"""Configuration, command line and wiring; the only part that knows Hydra."""

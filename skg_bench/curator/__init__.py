@@ -1,0 +1,1 @@
+"""Observations to updates of the skillbook."""

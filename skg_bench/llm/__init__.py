@@ -1,0 +1,1 @@
+"""Who answers on fallback."""

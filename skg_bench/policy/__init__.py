@@ -1,0 +1,1 @@
+"""Shortlist and scores to a skill or the fallback."""

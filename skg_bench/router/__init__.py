@@ -1,0 +1,1 @@
+"""Message and skillbook to a shortlist."""
