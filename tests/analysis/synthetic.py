@@ -77,7 +77,9 @@ def make_run(
         _events(seed, u, weeks, per_week, types, one_offs, stream) for u in range(first_user, first_user + users)
     ]
     for arm, world in arms.items():
-        played = [_play(arm, world, seed, u, e) for u, e in zip(range(first_user, first_user + users), streams)]
+        played = [
+            _play(arm, world, seed, u, e) for u, e in zip(range(first_user, first_user + users), streams, strict=True)
+        ]
         for shard, of in enumerate((played[: users // 2], played[users // 2 :])):
             for log, kind in (
                 ("turns", schema.turns(TOP_K)),

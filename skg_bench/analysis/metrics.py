@@ -1,0 +1,99 @@
+"""What is measured: each metric is a ratio of two sums over a user's turns.
+
+A metric's value for a user is `sum(weight x count) / denominator`; the primary figure is the mean of that over users
+(users without a denominator are excluded, and counted). Counts are the names of `tally.COUNTS`; C is "the answer was
+right", H "answered from the skillbook", and utility is ``g = C - wrong (1 - C) - usd cost - second latency``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from skg_bench.core.errors import UsageError
+
+Denominator = Literal["turn", "hit", "rated", "week"]
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measured quantity: what it is called, in which unit, and how it comes from counts."""
+
+    name: str
+    label: str  # as a heading in a table
+    unit: str  # share | utility | usd | tokens | ms | skills | per week | calls
+    better: Better
+    over: Denominator  # week: calendar weeks of the run
+    count: Mapping[str, float]  # weight of each count in the numerator
+    says: str  # one sentence for the reader
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Values that are possible; intervals of an arm's own figure are cut there."""
+        return (0.0, 1.0) if self.unit == "share" else (float("-inf") if self.unit == "utility" else 0.0, float("inf"))
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """The price list of `g`: points lost by a wrong answer (lambda), by a dollar and by a second of waiting."""
+
+    wrong: float
+    usd: float
+    second: float
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Utility":
+        """From `utility{wrong,usd,second}` of a resolved configuration."""
+        given = config.get("utility")
+        if not isinstance(given, Mapping) or not {"wrong", "usd", "second"} <= set(given):
+            raise UsageError(f"utility={given!r} in the run's configuration; it needs the keys wrong, usd, second")
+        return cls(float(given["wrong"]), float(given["usd"]), float(given["second"]))
+
+    def count(self) -> dict[str, float]:
+        """Weights of the counts whose sum is a user's total utility."""
+        return {"turn": 1.0, "wrong": -1.0 - self.wrong, "cost": -self.usd, "latency": -self.second / 1000.0}
+
+
+def metrics(utility: Utility) -> dict[str, Metric]:
+    """All metrics by name, in the order in which they are shown."""
+    table = (
+        Metric("utility", "utility", "utility", "higher", "turn", utility.count(),
+               "Worth of an answer: 1 if right, minus the price of a wrong one, of money and of waiting."),
+        Metric("hit_rate", "hit rate", "share", "higher", "turn", {"hit": 1},
+               "Share of requests answered from the skillbook."),
+        Metric("correct", "right answers", "share", "higher", "turn", {"turn": 1, "wrong": -1},
+               "Share of requests answered rightly: true satisfaction, whether rated or not."),
+        Metric("err_per_hit", "wrong per hit", "share", "lower", "hit", {"wrong_hit": 1},
+               "Share of the answers from the skillbook that were wrong."),
+        Metric("err_per_request", "wrong per request", "share", "lower", "turn", {"wrong": 1},
+               "Share of all requests that were answered wrongly."),
+        Metric("err_per_request_hits", "of which hits", "share", "lower", "turn", {"wrong_hit": 1},
+               "Share of all requests that were answered wrongly from the skillbook."),
+        Metric("rated_ok", "rated ok", "share", "higher", "rated", {"ok": 1},
+               "Share of the ratings known by the end of the run that said ok."),
+        Metric("rated_share", "rated", "share", "neither", "turn", {"rated": 1},
+               "Share of requests with a rating known by the end of the run."),
+        Metric("skills", "skills", "skills", "neither", "week", {"add": 1},
+               "Active skills in the book at the end."),
+        Metric("new_skills_per_week", "new skills a week", "per week", "neither", "week", {"add": 1},
+               "Skills added per calendar week."),
+        Metric("offers_per_week", "offers a week", "per week", "lower", "week", {"offer": 1},
+               "Times a week that the user was asked to name a new skill."),
+        Metric("llm_calls", "LLM calls", "calls", "lower", "turn", {"call": 1},
+               "Calls to the LLM per request."),
+        Metric("calls_saved", "calls saved", "share", "higher", "turn", {"turn": 1, "call": -1},
+               "Share of requests that needed no LLM."),
+        Metric("tokens", "tokens", "tokens", "lower", "turn", {"tokens": 1},
+               "Tokens in and out per request."),
+        Metric("cost_usd", "cost", "usd", "lower", "turn", {"cost": 1},
+               "Metered cost per request, in US dollars."),
+        Metric("latency_ms", "wait", "ms", "lower", "turn", {"latency": 1},
+               "Simulated time to the answer, in milliseconds."),
+    )  # fmt: skip
+    return {metric.name: metric for metric in table}
+
+
+AGAINST_NEVER = {
+    "err_excess": ("err_per_request", 1.0, "Wrong answers per request beyond those of `never`."),
+    "cost_saved_usd": ("cost_usd", -1.0, "US dollars per request saved against `never`."),
+}  # name -> (metric, sign, says): paired per user with the arm `never`, reported with each arm when there is one

@@ -1,0 +1,228 @@
+"""A run's logs as counts per (user, week) and per (user, intent), read one arm at a time.
+
+Sums go row by row in the order (user, turn), so that they are the same bits however the run was cut into shards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skg_bench.analysis.intervals import Cells, sums
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.run import Run
+
+MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
+WEEK = 7 * 24 * 3600
+CEILINGS = (1, 2, 3)
+
+COUNTS = {
+    "turn": "requests",
+    "hit": "answered from the skillbook",
+    "wrong": "answered wrongly",
+    "wrong_hit": "answered wrongly from the skillbook",
+    "call": "calls to the LLM: fallbacks and prompted hits",
+    "tokens": "tokens in and out",
+    "cost": "metered cost, USD",
+    "latency": "simulated wait, milliseconds",
+    "offer": "offers to name a skill",
+    "add": "skills added",
+    "rated": "ratings known by the end of the run, at the turn that was rated",
+    "ok": "of these, ok",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events of a run, the same for all of its arms; N rows in the order (user, turn)."""
+
+    users: I64  # [n] user ids, ascending
+    weeks: int  # calendar weeks of the run, W
+    seed: int
+    turn: I32  # [N]
+    time: I64  # [N] seconds since 1970
+    message: npt.NDArray[np.str_] | None  # [M] all messages, sorted; None: not kept
+    text: I32  # [N] index into `message`
+    row: I64  # [N] row of the user
+    cell: I64  # [N] (user, intent) cell
+    slot: I64  # [N] row * W + week
+    one_off: Bool  # [N]
+    used_up: Bool  # [N] a repeat forced by the corpus
+    answerable: I32  # [N] earlier answers that still hold
+    kind: I32  # [N] request type, -1: a one-off
+    cells: Cells
+
+    def __len__(self) -> int:
+        return len(self.turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one arm did: counts by the names of COUNTS, and the book."""
+
+    arm: str
+    by_cell: dict[str, F64]  # [c]
+    by_week: dict[str, F64]  # [n, W]
+    book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
+    book_end: F64  # [n] at the user's last turn
+    pending: int  # ratings given but not known by the end of the run
+
+
+def events(run: Run, keep: Sequence[tuple[int, int]] | None = None) -> Events:
+    """The run's events, from its first arm. `keep`: (user id, number of first turns), ascending; None: all.
+
+    Raises UsageError when a user's turns have a gap (rows were lost).
+    """
+    columns = ["time", "message", "intent", "request_type", "used_up", "answerable"]
+    table = _kept(run.turns(run.arms[0], columns), keep)
+    user = _column(table, "user").astype(np.int64)
+    if user.size == 0:
+        raise UsageError(f"{run.path} holds no turns; run it with users >= 1 and weeks >= 1")
+    users, start, row, n = np.unique(user, return_index=True, return_inverse=True, return_counts=True)
+    turn = _column(table, "turn").astype(np.int32)
+    expected = np.arange(len(turn)) - np.repeat(start, n)
+    if not np.array_equal(turn, expected):
+        at = int(np.flatnonzero(turn != expected)[0])
+        raise UsageError(
+            f"{run.path}: arm {run.arms[0]!r} has rows missing or twice at user {user[at]}, turn {turn[at]}; "
+            "delete its shards and run again"
+        )
+    text, messages = _words(table["message"])
+    intent, intents = _words(table["intent"])
+    kind, _ = _words(table["request_type"])
+    time = _seconds(table, "time")
+    week = (time - MONDAY) // WEEK
+    weeks = max(int(run.manifest["weeks"]), int(week.max()) + 1)
+    about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
+    width = len(intents) + len(messages)
+    pairs, cell = np.unique(row * width + about, return_inverse=True)
+    found, intent_of = np.unique(pairs % width, return_inverse=True)
+    return Events(
+        users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
+        row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
+        used_up=_column(table, "used_up"), answerable=_column(table, "answerable").astype(np.int32), kind=kind,
+        cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(found)),
+    )  # fmt: skip
+
+
+def tallies(
+    run: Run, arm: str, on: Events, since: Sequence[int] = (0,), keep: Sequence[tuple[int, int]] | None = None
+) -> dict[int, Tally]:
+    """Counts of one arm over the turns from each of `since` on.
+
+    Raises UsageError when the arm's events are not `on`: it is unfinished, or was run on something else.
+    """
+    columns = ["time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd"]
+    table = _kept(run.turns(arm, [*columns, "latency_ms", "offer", "book_size"]), keep)
+    time = _seconds(table, "time")
+    user, turn = _column(table, "user").astype(np.int64), _column(table, "turn")
+    if len(time) != len(on) or not (np.array_equal(time, on.time) and np.array_equal(user, on.users[on.row])):
+        raise UsageError(
+            f"{run.path}: arm {arm!r} has {len(time)} turns of {len(np.unique(user))} users, which are not the "
+            f"{len(on)} events of the first arm; finish the run with `skg-bench run` or delete it and run again"
+        )
+    del time, user
+    hit = ~_column(table, "fallback_to_llm")
+    wrong = ~_column(table, "answer_correct")
+    rated, ok, pending = _ratings(run, arm, on)
+    counts: dict[str, npt.NDArray[Any] | None] = {
+        "turn": None, "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": ~_says(table["serving"], "stored"),
+        "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
+        "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
+        "offer": _words(table["offer"])[0] >= 0, "add": _added(run, arm, on), "rated": rated, "ok": ok,
+    }  # fmt: skip
+    book = _column(table, "book_size").astype(np.float64)
+    del table
+    return {s: _tally(arm, on, counts, book, pending, None if s == 0 else turn >= s) for s in since}
+
+
+def _tally(
+    arm: str, on: Events, counts: dict[str, npt.NDArray[Any] | None], book: F64, pending: int, some: Bool | None
+) -> Tally:
+    n, slots = len(on.users), len(on.users) * on.weeks
+
+    def summed(values: npt.NDArray[Any] | None, index: I64, size: int) -> F64:
+        if values is not None and values.dtype == np.bool_:  # without weights it is twice as fast
+            return sums(index[values if some is None else values & some], size)
+        if some is not None:
+            index, values = index[some], None if values is None else values[some]
+        return sums(index, size, values)
+
+    last = np.full(slots, -1, np.int64)
+    last[on.slot] = np.arange(len(on))  # rows ascend: the last one stays
+    ends = np.flatnonzero(np.diff(on.row, append=n))
+    return Tally(
+        arm=arm,
+        by_cell={name: summed(v, on.cell, len(on.cells.user)) for name, v in counts.items()},
+        by_week={name: summed(v, on.slot, slots).reshape(n, on.weeks) for name, v in counts.items()},
+        book=np.where(last < 0, np.nan, book[last]).reshape(n, on.weeks),
+        book_end=book[ends],
+        pending=pending,
+    )
+
+
+def _ratings(run: Run, arm: str, on: Events) -> tuple[F64, F64, int]:
+    """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
+    table = run.feedback(arm, ["known_at", "rating"])
+    at = _rows_of(table, on)
+    known = (at >= 0) & (_seconds(table, "known_at") < MONDAY + on.weeks * WEEK)
+    ok = known & _says(table["rating"], "ok")
+    return sums(at[known], len(on)), sums(at[ok], len(on)), int(((at >= 0) & ~known).sum())
+
+
+def _added(run: Run, arm: str, on: Events) -> F64:
+    """Skills added at each turn, `[N]`."""
+    table = run.updates(arm, ["op"])
+    at = _rows_of(table, on)
+    return sums(at[(at >= 0) & _says(table["op"], "ADD")], len(on))
+
+
+def _rows_of(table: pa.Table, on: Events) -> I64:
+    """Row of each (user, turn) among the events, -1: it is not among them."""
+    user, turn = _column(table, "user").astype(np.int64), _column(table, "turn").astype(np.int64)
+    start = np.searchsorted(on.row, np.arange(len(on.users) + 1))
+    row = np.minimum(np.searchsorted(on.users, user), len(on.users) - 1)
+    found = (on.users[row] == user) & (turn < start[row + 1] - start[row])
+    return np.where(found, start[row] + turn, -1)
+
+
+def _kept(table: pa.Table, keep: Sequence[tuple[int, int]] | None) -> pa.Table:
+    """The first turns of some users."""
+    if keep is None:
+        return table
+    ids = np.array([user for user, _ in keep], np.int64)
+    limit = np.array([turns for _, turns in keep], np.int64)
+    user = _column(table, "user").astype(np.int64)
+    row = np.minimum(np.searchsorted(ids, user), len(ids) - 1)
+    return table.filter(pa.array((ids[row] == user) & (_column(table, "turn") < limit[row])))
+
+
+def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = table[name].to_numpy()
+    return values
+
+
+def _seconds(table: pa.Table, name: str) -> I64:
+    return _column(table, name).astype("datetime64[s]").astype(np.int64)
+
+
+def _says(column: pa.ChunkedArray, word: str) -> Bool:
+    """Where a column of words says `word`."""
+    code, words = _words(column)
+    at = np.flatnonzero(words == word)
+    return code == at[0] if at.size else np.zeros(len(code), np.bool_)
+
+
+def _words(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:
+    """A column of words as codes into its sorted vocabulary (-1: null), whatever the order in the files."""
+    encoded = column.combine_chunks()
+    if not isinstance(encoded, pa.DictionaryArray):
+        encoded = encoded.dictionary_encode()
+    words = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
+    vocabulary, code = np.unique(words, return_inverse=True)
+    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.where(index < 0, -1, code.astype(np.int32)[index] if len(words) else -1).astype(np.int32), vocabulary
