@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from skg_bench.core.errors import UsageError
 
-Denominator = Literal["turn", "hit", "rated", "week"]
+Denominator = Literal["turn", "hit", "rated", "week", "book"]
 Better = Literal["higher", "lower", "neither"]
 
 
@@ -21,16 +21,18 @@ class Metric:
 
     name: str
     label: str  # as a heading in a table
-    unit: str  # share | utility | usd | tokens | ms | skills | per week | calls
+    unit: str  # share | difference (of shares) | utility | usd | tokens | ms | skills | per week | calls
     better: Better
-    over: Denominator  # week: calendar weeks of the run
+    over: Denominator  # week: calendar weeks of the run; book: none, the state of the skillbook
     count: Mapping[str, float]  # weight of each count in the numerator
     says: str  # one sentence for the reader
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Values that are possible; intervals of an arm's own figure are cut there."""
-        return (0.0, 1.0) if self.unit == "share" else (float("-inf") if self.unit == "utility" else 0.0, float("inf"))
+        if self.unit == "share":
+            return 0.0, 1.0
+        return (float("-inf") if self.unit == "utility" else 0.0), float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def metrics(utility: Utility) -> dict[str, Metric]:
                "Share of the ratings known by the end of the run that said ok."),
         Metric("rated_share", "rated", "share", "neither", "turn", {"rated": 1},
                "Share of requests with a rating known by the end of the run."),
-        Metric("skills", "skills", "skills", "neither", "week", {"add": 1},
+        Metric("skills", "skills", "skills", "neither", "book", {"add": 1},
                "Active skills in the book at the end."),
         Metric("new_skills_per_week", "new skills a week", "per week", "neither", "week", {"add": 1},
                "Skills added per calendar week."),
@@ -93,7 +95,12 @@ def metrics(utility: Utility) -> dict[str, Metric]:
     return {metric.name: metric for metric in table}
 
 
-AGAINST_NEVER = {
-    "err_excess": ("err_per_request", 1.0, "Wrong answers per request beyond those of `never`."),
-    "cost_saved_usd": ("cost_usd", -1.0, "US dollars per request saved against `never`."),
-}  # name -> (metric, sign, says): paired per user with the arm `never`, reported with each arm when there is one
+def against_never() -> dict[str, Metric]:
+    """Metrics that are a paired difference arm - `never`; reported for every arm of a run that has such an arm."""
+    table = (
+        Metric("err_excess", "wrong beyond never", "difference", "lower", "turn", {"wrong": 1},
+               "Wrong answers per request beyond those that the LLM alone would have given."),
+        Metric("cost_saved_usd", "cost saved", "usd", "higher", "turn", {"cost": -1},
+               "US dollars per request saved against the LLM alone."),
+    )  # fmt: skip
+    return {metric.name: metric for metric in table}

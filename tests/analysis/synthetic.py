@@ -45,7 +45,12 @@ ARMS: Mapping[str, World] = {
 def composition(world: World) -> dict[str, Any]:
     """What `manifest["compositions"]` holds of an arm."""
     live = {"_target_": "skg_bench.curator.skg.Skg", "decay": 0.0}
-    frozen = {"_target_": "skg_bench.curator.frozen.Frozen", "at_turn": world.learns_until, "keep": "all"}
+    frozen = {
+        "_target_": "skg_bench.curator.frozen.Frozen",
+        "at_turn": world.learns_until,
+        "keep": "all",
+        "curator": live,
+    }
     policy = "never.Never" if world.hit == 0 else "threshold.Threshold"
     return {
         "curator": live if world.learns_until is None else frozen,

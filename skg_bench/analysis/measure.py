@@ -1,0 +1,105 @@
+"""Metrics of one arm and paired differences of two, from their tallies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import Literal
+
+import numpy as np
+
+from skg_bench.analysis.intervals import ALPHA, Estimate, Ratio, estimate, holm, sums
+from skg_bench.analysis.metrics import Metric
+from skg_bench.analysis.tally import Events, Tally
+from skg_bench.core.grid import F64
+
+Verdict = Literal["better", "worse", "higher", "lower", "no difference shown", "not measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One arm against another on the same events, user by user."""
+
+    metric: str
+    estimate: Estimate  # of the mean over users of (arm - reference)
+    p: float  # these requests, paired t
+    p_new: float  # new requests
+    p_holm: float  # p_new, adjusted for all arms of the table
+    mde: float  # minimum detectable effect, these requests
+    mde_new: float  # new requests
+    significant: bool  # p_holm below 0.05
+    verdict: Verdict  # by new requests
+
+
+def measure(metric: Metric, tally: Tally, on: Events) -> Estimate:
+    """The metric's mean over users."""
+    return estimate(on.cells, [_ratio(metric, tally, on)])
+
+
+def contrast(metric: Metric, arm: Tally, reference: Tally, on: Events) -> Estimate:
+    """Mean over users of the paired difference arm - reference."""
+    return estimate(on.cells, [_ratio(metric, arm, on), replace(_ratio(metric, reference, on), sign=-1.0)])
+
+
+def differences(metric: Metric, estimates: Sequence[Estimate]) -> list[Difference]:
+    """Tests of the estimates of one table, corrected for their number.
+
+    A verdict needs both: the difference is significant after correction, and at least as large as the minimum
+    detectable effect. What is smaller and significant comes from too small a run, and such estimates exaggerate (Gelman
+    and Carlin 2014, type M errors).
+    """
+    p_new = [e.p(new=True) for e in estimates]
+    found = []
+    for e, raw, adjusted in zip(estimates, p_new, holm(p_new), strict=True):
+        mde, mde_new = e.detectable(new=False), e.detectable(new=True)
+        significant = adjusted < ALPHA
+        verdict = _verdict(metric, e.mean, significant and abs(e.mean) >= mde_new)
+        found.append(Difference(metric.name, e, e.p(new=False), raw, adjusted, mde, mde_new, significant, verdict))
+    return found
+
+
+def weekly(metric: Metric, tally: Tally) -> F64:
+    """The metric by user and week, `[n, W]`; NaN where a user was not there or has no denominator."""
+    there = tally.by_week["turn"] > 0
+    if metric.over == "book":
+        return np.where(there, tally.book, np.nan)
+    over = there.astype(np.float64) if metric.over == "week" else tally.by_week[metric.over]
+    count = _weighted(metric, tally.by_week)
+    return np.where(over > 0, count / np.where(over > 0, over, 1.0), np.nan)
+
+
+def denominator(metric: Metric, tally: Tally) -> int:
+    """Rows under the metric: turns, hits, or ratings."""
+    return int(tally.by_cell["turn" if metric.over in ("week", "book") else metric.over].sum())
+
+
+def _weighted(metric: Metric, counts: dict[str, F64]) -> F64:
+    total = np.zeros(1)
+    for name, weight in metric.count.items():
+        total = total + weight * counts[name]
+    return total
+
+
+def _ratio(metric: Metric, tally: Tally, on: Events) -> Ratio:
+    """Numerator and denominator in every cell.
+
+    A count per week is a count per event times the user's events per week, which no intent changes. The book at the end
+    is what was added in a cell, less the removals, spread evenly over the user's turns.
+    """
+    count, turn = _weighted(metric, tally.by_cell), tally.by_cell["turn"]
+    if metric.over not in ("week", "book"):
+        return Ratio(over=tally.by_cell[metric.over], count=count)
+    turns = sums(on.cells.user, on.cells.n_users, turn)
+    if metric.over == "week":
+        return Ratio(over=turn, count=count, scale=turns / on.weeks)
+    gone = sums(on.cells.user, on.cells.n_users, count) - tally.book_end
+    return Ratio(over=turn, count=count - (gone / np.maximum(turns, 1.0))[on.cells.user] * turn, scale=turns)
+
+
+def _verdict(metric: Metric, mean: float, shown: bool) -> Verdict:
+    if isnan(mean):
+        return "not measured"
+    if not shown:
+        return "no difference shown"
+    if metric.better == "neither":
+        return "higher" if mean > 0 else "lower"
+    return "better" if (mean > 0) == (metric.better == "higher") else "worse"

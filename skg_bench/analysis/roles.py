@@ -1,0 +1,72 @@
+"""What the arms of a run are to one another: reference, control without a skillbook, frozen twins of live arms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Roles of a run's arms, by name."""
+
+    reference: str | None
+    never: str | None  # answers everything by the LLM
+    frozen: dict[str, tuple[str, int]]  # frozen arm -> (its live arm, turn from which on it learns nothing)
+    learner: str  # the arm that the question is about
+
+    def since(self, arm: str) -> list[int]:
+        """First turns from which on this arm is compared with a twin, 0 among them."""
+        starts = {s for frozen, (live, s) in self.frozen.items() if arm in (frozen, live)}
+        return sorted({0} | starts)
+
+
+def roles(run: Run) -> Roles:
+    """From the compositions in the manifest.
+
+    Raises UsageError when the configured reference is not an arm of the run.
+    """
+    arms = run.arms
+    compositions: Mapping[str, Mapping[str, Any]] = run.manifest.get("compositions", {})
+    reference = run.config.get("reference")
+    if reference is not None and reference not in arms:
+        raise UsageError(f"reference={reference!r} is no arm of {run.path}; it has {', '.join(arms)}")
+    frozen: dict[str, tuple[str, int]] = {}
+    for arm in arms:
+        start = _frozen_at(compositions.get(arm, {}))
+        live = None if start is None else _live(arm, arms, compositions)
+        if start is not None and live is not None:
+            frozen[arm] = (live, start)
+    learners = [live for live, _ in frozen.values()]
+    learners += [arm for arm in arms if arm != reference and _frozen_at(compositions.get(arm, {})) is None]
+    never = [arm for arm in arms if _is(compositions.get(arm, {}).get("policy"), "never")]
+    return Roles(reference, never[0] if never else None, frozen, learners[0] if learners else arms[0])
+
+
+def _is(component: Any, module: str) -> bool:
+    """Whether a component's `_target_` lies in a module of this name."""
+    target = component.get("_target_", "") if isinstance(component, Mapping) else ""
+    return module in str(target).split(".")[:-1]
+
+
+def _frozen_at(composition: Mapping[str, Any]) -> int | None:
+    curator = composition.get("curator")
+    if not isinstance(curator, Mapping) or not _is(curator, "frozen") or "at_turn" not in curator:
+        return None
+    return int(curator["at_turn"])
+
+
+def _live(frozen: str, arms: list[str], compositions: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The arm that is the same but for the freezing: all else equal, its curator the one that the frozen one wraps."""
+    own = compositions[frozen]
+    rest = {seam: value for seam, value in own.items() if seam != "curator"}
+    wrapped = [value for value in own["curator"].values() if isinstance(value, Mapping)]
+    for arm in arms:
+        other = compositions.get(arm, {})
+        if {seam: value for seam, value in other.items() if seam != "curator"} != rest:
+            continue
+        if other.get("curator") in wrapped:
+            return arm
+    return None

@@ -1,0 +1,68 @@
+"""How much of a run the corpus forced rather than the users: once it is used up, curves flatten for no reason of the
+assistant's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.intervals import sums
+from skg_bench.analysis.tally import Events
+from skg_bench.core.grid import F64, Bool
+
+LIMIT = 0.05  # above it, claims about curves read "not testable here"
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """Means over users of the user's share; NaN where no user has a denominator."""
+
+    verbatim: float  # of requests: the same user asked it before in the same words
+    verbatim_last_week: float
+    types_used_up: float  # of a user's request types: all wordings were said, and one was said again
+    one_offs_again: float  # of one-off requests: the user had drawn that one before
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why claims about curves are not testable here; none if they are."""
+        shares = (
+            (self.verbatim, "of requests repeat an earlier one of the same user word for word"),
+            (self.types_used_up, "of a user's request types have no wording left"),
+            (self.one_offs_again, "of one-off requests were drawn before"),
+        )
+        return [f"{share:.1%} {what} (limit {LIMIT:.0%})" for share, what in shares if share > LIMIT]
+
+
+def saturation(on: Events) -> Saturation:
+    """Of the events of a run; the same for all of its arms."""
+    everything = np.ones(len(on), np.bool_)
+    repeat = _repeats(on)
+    last = on.slot % on.weeks == on.weeks - 1
+    types, first, type_of = np.unique(
+        on.row * (np.int64(on.kind.max()) + 2) + on.kind + 1, return_index=True, return_inverse=True
+    )
+    exhausted = sums(type_of, len(types), on.used_up.astype(np.float64)) > 0
+    real, user = ~on.one_off[first], on.row[first]
+    return Saturation(
+        verbatim=_mean_share(on, repeat, everything),
+        verbatim_last_week=_mean_share(on, repeat & last, last),
+        types_used_up=_mean(sums(user[exhausted & real], len(on.users)), sums(user[real], len(on.users))),
+        one_offs_again=_mean_share(on, on.used_up & on.one_off, on.one_off),
+    )
+
+
+def _repeats(on: Events) -> Bool:
+    """Whether the same user said the same text before, `[N]`."""
+    _, first = np.unique(on.row * (np.int64(on.text.max()) + 1) + on.text, return_index=True)
+    repeat = np.ones(len(on), np.bool_)
+    repeat[first] = False
+    return repeat
+
+
+def _mean_share(on: Events, these: Bool, of: Bool) -> float:
+    return _mean(sums(on.row[these], len(on.users)), sums(on.row[of], len(on.users)))
+
+
+def _mean(count: F64, over: F64) -> float:
+    kept = over > 0
+    return float((count[kept] / over[kept]).mean()) if kept.any() else float("nan")
