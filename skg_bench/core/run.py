@@ -1,0 +1,85 @@
+"""A run directory, read back: the manifest and the three logs."""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from skg_bench.core import schema
+from skg_bench.core.errors import UsageError
+
+Log = Literal["turns", "updates", "feedback"]
+
+
+class Run:
+    """The finished (or unfinished) run in folder `path`.
+
+    Raises UsageError if the folder is no run, of another schema version, or holds a torn shard.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not (self.path / "manifest.json").is_file():
+            raise UsageError(f"{self.path} is no run directory: it has no manifest.json")
+        if self.manifest.get("schema") != schema.VERSION:
+            raise UsageError(
+                f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version {schema.VERSION}; "
+                "run it again with this version"
+            )
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        try:
+            read: dict[str, Any] = json.loads((self.path / "manifest.json").read_text("utf-8"))
+        except ValueError as error:
+            raise UsageError(f"{self.path / 'manifest.json'} is not valid json: {error}") from error
+        return read
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration."""
+        config: dict[str, Any] = self.manifest["config"]
+        return config
+
+    @property
+    def arms(self) -> list[str]:
+        """Names of the arms in the order of the configuration."""
+        return list(self.manifest["arms"])
+
+    def shards(self, log: Log, arm: str) -> list[Path]:
+        """Finished shards of one arm."""
+        return sorted((self.path / log).glob(f"{arm}.*.parquet"))
+
+    def _read(self, log: Log, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+        if arm not in self.arms:
+            raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
+        files = self.shards(log, arm)
+        if not files:
+            raise UsageError(f"{self.path} has no {log} of arm {arm!r} yet; finish it with `skg-bench run`")
+        wanted = None if columns is None else list(dict.fromkeys([*columns, "user", "turn"]))
+        filters = None if users is None else pc.field("user").isin(list(users))
+        tables = []
+        for file in files:
+            try:
+                tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
+            except (pa.ArrowInvalid, OSError) as error:
+                raise UsageError(f"{file} is torn or unreadable ({error}); delete it and run again") from error
+        table = pa.concat_tables(tables).unify_dictionaries()
+        return table.take(pc.sort_indices(table, [("user", "ascending"), ("turn", "ascending")]))
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Turn rows of one arm, by user and turn."""
+        return self._read("turns", arm, columns, users)
+
+    def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Update operations of one arm, by user and turn, in the order in which they were applied."""
+        return self._read("updates", arm, columns, users)
+
+    def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Pieces of feedback of one arm, by user and rated turn."""
+        return self._read("feedback", arm, columns, users)

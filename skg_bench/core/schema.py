@@ -1,0 +1,87 @@
+"""Arrow schemas of a run directory, version 1. Columns marked `truth` are never shown to an arm."""
+
+import pyarrow as pa
+
+VERSION = 1
+_WORD = pa.dictionary(pa.int32(), pa.string())
+
+
+def _field(name: str, kind: pa.DataType, what: str, *, nullable: bool = False, truth: bool = False) -> pa.Field:
+    return pa.field(name, kind, nullable, {"what": what, "truth": "yes" if truth else "no"})
+
+
+def _schema(*fields: pa.Field) -> pa.Schema:
+    return pa.schema(fields, {"skg_bench_schema": str(VERSION)})
+
+
+def turns(top_k: int) -> pa.Schema:
+    """One row a turn; the names of the SKG paper's signal table (section 2.4) come first."""
+    place = pa.list_(pa.float32(), top_k)
+    return _schema(
+        _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
+        _field("message", _WORD, "text of the message"),
+        _field("max_sim", pa.float32(), "largest cosine to any example of the user's active skills, 0 if there are none"),
+        _field("matched_skill", _WORD, "name of the skill that answered; null: the LLM did", nullable=True),
+        _field("skill_score", pa.float32(), "combined score of the chosen skill; on fallback of the best candidate"),
+        _field("fallback_to_llm", pa.bool_(), "the LLM answered"),
+        _field("user_satisfaction", _WORD, "ok, partial, miss as known with the turn; null: not said", nullable=True),
+        _field("skill_learned", pa.bool_(), "a skill was added or renewed from this turn"),
+        _field("arm", _WORD, "name of the arm"),
+        _field("seed", pa.int64(), ""),
+        _field("user", pa.int32(), ""),
+        _field("turn", pa.int32(), "0-based number of the user's event"),
+        _field("time", pa.timestamp("s"), "local time; the first week begins on Monday 2026-01-05"),
+        _field("skill", pa.int32(), "id of the skill in the user's book, -1: the LLM answered"),
+        _field("source_turn", pa.int32(), "turn whose stored answer was returned, -1: none"),
+        _field("propensity", pa.float64(), "probability of this choice, at the decision"),
+        _field("explored", pa.bool_(), "the choice was random"),
+        _field("serving", _WORD, "llm, stored or prompted"),
+        _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
+        _field("tokens_in", pa.int32(), ""),
+        _field("tokens_out", pa.int32(), ""),
+        _field("cost_usd", pa.float64(), "metered, USD"),
+        _field("latency_ms", pa.float64(), "simulated, milliseconds"),
+        _field("book_size", pa.int32(), "active skills after the turn"),
+        _field("book_version", pa.int32(), "version of the skillbook after the turn"),
+        _field("book_hash", pa.binary(16), "state hash of the skillbook after the turn"),
+        _field("shortlist", pa.list_(pa.int32(), top_k), "skill ids, best first, -1 beyond the end"),
+        _field("similarity", place, "signal 1 of the shortlist"),
+        _field("preference", place, "signal 2 of the shortlist"),
+        _field("score", place, "signal 3 of the shortlist; NaN: no signal"),
+        _field("combined", place, "weighted mean of the signals"),
+        _field("skill_correct", pa.bool_(), "on a hit: the answer was right; else null", nullable=True, truth=True),
+        _field("answer_correct", pa.bool_(), "the answer was right", truth=True),
+        _field("intent", _WORD, "null: a one-off", nullable=True, truth=True),
+        _field("request_type", _WORD, "null: a one-off", nullable=True, truth=True),
+        _field("answerable", pa.int32(), "earlier answers of this user that still hold now", truth=True),
+        _field("used_up", pa.bool_(), "a repeat forced by the corpus: all wordings were said, or a one-off again", truth=True),
+    )
+
+
+UPDATES = _schema(
+    _field("arm", _WORD, ""),
+    _field("user", pa.int32(), ""),
+    _field("turn", pa.int32(), "turn at which the operation was applied"),
+    _field("time", pa.timestamp("s"), ""),
+    _field("op", _WORD, "ADD, UPDATE, TAG, REMOVE"),
+    _field("skill", pa.int32(), "id of the skill in the user's book"),
+    _field("name", _WORD, "name given (ADD)", nullable=True),
+    _field("message", _WORD, "example added (ADD, UPDATE)", nullable=True),
+    _field("source_turn", pa.int32(), "turn whose answer is stored (ADD, UPDATE), -1: none"),
+    _field("rating", _WORD, "rating recorded (TAG)", nullable=True),
+    _field("uses", pa.int32(), "uses recorded (TAG)"),
+    _field("after", pa.int32(), "skill that answered the turn before (ADD, UPDATE, TAG with a use), -1: none"),
+    _field("reason", _WORD, "why the curator did it"),
+    _field("book_version", pa.int32(), "version after the batch"),
+    _field("book_hash", pa.binary(16), "state hash after the batch"),
+)
+
+FEEDBACK = _schema(
+    _field("arm", _WORD, ""),
+    _field("user", pa.int32(), ""),
+    _field("turn", pa.int32(), "the turn that was rated"),
+    _field("time", pa.timestamp("s"), "time of that turn"),
+    _field("known_at", pa.timestamp("s"), "when the rating became known"),
+    _field("skill", pa.int32(), "the skill that was rated, -1: the LLM"),
+    _field("rating", _WORD, "ok, partial, miss"),
+)

@@ -1,0 +1,350 @@
+"""The values that cross the seams, and the Protocol of each seam. Arrays carry the user axis first.
+
+B users stepped together, K places of a shortlist, F features, S skills of a book, E examples of a book, T events.
+Times are int64 seconds since Monday 00:00 local time of the first week.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
+
+Serving = Literal["stored", "prompted"]
+RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
+OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
+WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
+
+# ---------------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What events are really about. Arms never see this (law 6); `oracle` components declare `sees_truth`."""
+
+    type: I32  # [B, T] request type, -1 for a one-off
+    intent: I32  # [B, T] -1 for a one-off
+    answerable: I32  # [B, T] earlier answers of this user that still hold for this event
+    used_up: Bool  # [B, T] all wordings of this type were said before; for a one-off: it was drawn again
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What users bring, each row a user's stream in order of time."""
+
+    user: I32  # [B] user ids
+    n: I32  # [B] number of events
+    time: I64  # [B, T] seconds; padded with the largest int64
+    text: I32  # [B, T] text id of the message; padded with 0
+    truth: Truth
+
+    def rows(self, rows: I64) -> "Events":
+        """These users only, padded no longer than they need."""
+        width = int(self.n[rows].max(initial=0))
+        t = self.truth
+        cut = [a[rows, :width] for a in (self.time, self.text, t.type, t.intent, t.answerable, t.used_up)]
+        return Events(self.user[rows], self.n[rows], cut[0], cut[1], Truth(*cut[2:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """What users do after an answer, `[B]` each."""
+
+    rating: I32  # code in RATINGS, -1: none is ever given
+    delay: I64  # seconds until the rating is known, 0: with the turn
+
+
+class Simulator(Protocol):
+    """Who the users are: their events, and how they react to answers."""
+
+    stream: Literal["exogenous", "reactive"]
+    messages: Sequence[str]  # all texts that can occur; a text id is an index into it
+    types: Sequence[str]  # names of request types
+    intents: Sequence[str]  # names of intents
+    names: Sequence[str]  # all names that a skill can be given, first those of the request types in their order
+    digest: str  # hash of the data it draws from
+
+    def population(self, seed: int, users: I32, weeks: int) -> Events:
+        """The events of these users; a pure function of (seed, user, weeks)."""
+        ...
+
+    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
+        """Quality (WRONG, NEAR, RIGHT) of stored answers, any broadcastable shape: the event's request type against the
+        type, rightness and age in seconds of the answers' sources."""
+        ...
+
+    def react(self, quality: I32, luck: "Luck") -> Reaction:
+        """The users' ratings of answers of this quality, `[B]`."""
+        ...
+
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: "Luck") -> tuple[I32, I32, F64]:
+        """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
+        `fatigue` is what the last call returned (0 at first), `idle` the seconds since then."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Luck:
+    """The uniforms of one turn, `[B]` each; keyed by (seed, user, event, purpose)."""
+
+    llm_right: F64
+    skill_right: F64
+    latency: F64
+    length: F64
+    rating: F64
+    rated: F64
+    late: F64
+    delay: F64
+    accept: F64
+    name: F64
+    policy: F64
+    event: U64  # key of the event, to fold purposes and items on
+
+
+# ----------------------------------------------------------------------------------------------- embeddings
+
+
+class Embedder(Protocol):
+    """Texts to vectors on the embedding grid."""
+
+    digest: str  # identifies the model
+
+    def embed(self, texts: Sequence[str]) -> I16:
+        """int16 `[N, D]`, rows `rint(4000 x)` of unit vectors."""
+        ...
+
+
+class Similarity(Protocol):
+    """Dot products between messages of one table of vectors, exact integers in float32."""
+
+    def dots(self, query: I32, example: I32) -> F32:
+        """`[B]` and `[B, E]` text ids to `[B, E]`."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------ skillbook
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Read-only view of B skillbooks. A skill's index within its book is its id; it never changes."""
+
+    n_skills: I32  # [B]
+    n_examples: I32  # [B]
+    active: Bool  # [B, S] False: archived, or no such skill
+    name: I32  # [B, S] name id
+    source: I32  # [B, S] turn whose answer is stored
+    uses: I32  # [B, S] turns answered by the skill
+    ok: I32  # [B, S] uses rated ok, as known now
+    partial: I32  # [B, S]
+    miss: I32  # [B, S]
+    born: I64  # [B, S] time of the stored answer
+    last_used: I64  # [B, S] time of the last use, or of creation
+    last_ok: I64  # [B, S] time of the last successful use, or of creation (`last_updated` of the SKG paper)
+    examples_of: I32  # [B, S] number of examples of a skill
+    hours: I16  # [B, S, 8] uses and captures by three-hour bin of the local day
+    weekend: I32  # [B, S] uses and captures at weekends
+    after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
+    example: I32  # [B, E] text id
+    example_skill: I32  # [B, E] skill; beyond n_examples any
+    grouped: bool  # examples lie in order of their skills
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The messages of this turn, as an arm may see them, `[B]` each."""
+
+    user: I32
+    turn: int
+    time: I64
+    text: I32  # text id: an identity of the text, nothing about its meaning
+    words: I32  # length of the message in words
+    gap: I64  # seconds since the user's previous message; the largest int64 before the first
+    last_skill: I32  # skill that answered, or was captured at, the previous turn; -1: none
+    similarity: Similarity
+    truth: "TurnTruth | None"  # given to components with `sees_truth` only
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTruth:
+    """For oracles: quality that each skill's stored answer would have now."""
+
+    quality: I32  # [B, S]
+    type: I32  # [B] request type, -1: a one-off
+    llm_right: Bool  # [B] the LLM answered, and rightly; False before the decision
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """Candidates, best first."""
+
+    skill: I32  # [B, K] skill ids, -1 beyond the end
+    similarity: F64  # [B, K] in [0, 1], 0 beyond the end
+
+
+class Router(Protocol):
+    """Message + skillbook -> shortlist."""
+
+    sees_truth: ClassVar[bool]
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """Shortlist of the user's own active skills; equal similarities are ordered by skill id."""
+        ...
+
+
+# -------------------------------------------------------------------------------------------------- scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Rated turns of R users that are new since their last fit, flat over n rows."""
+
+    row: I32  # [n] row of the user among those being refitted
+    features: F64  # [n, F] of the skill that was served
+    label: F64  # [n] ok 1, partial 0.5, miss 0
+
+
+class Scorer(Protocol):
+    """A fitted, frozen model for each of B users."""
+
+    def score(self, features: F64) -> F64:
+        """`[b, K, F]` of the first b users to logits `[b, K]`; multiples of 2**-36 or coarser."""
+        ...
+
+
+class Reranker(Protocol):
+    """Recipe that makes scorers from rated turns."""
+
+    def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
+        """The scorer before anything is known; None: this reranker gives no signal."""
+        ...
+
+    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+        """A new scorer in which users `rows` `[R]` have also learned from `rated`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A shortlist with its signals and combined score, what a policy decides on."""
+
+    skill: I32  # [B, K]
+    combined: F64  # [B, K] weighted mean of the signals that are present; -1 beyond the end
+    uses: I32  # [B, K]
+    llm_turns: I32  # [B] earlier turns answered by the LLM
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A place of the shortlist, or the fallback."""
+
+    place: I32  # [B] index into the shortlist, -1: fallback to the LLM
+    propensity: F64  # [B] probability of this choice
+    explored: Bool  # [B] the choice was random
+
+
+class Policy(Protocol):
+    """Shortlist + scores -> a skill or the fallback, with the probability of that choice."""
+
+    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------- answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answers of an LLM, `[B]` each; `right` is the world's, never shown to the arm."""
+
+    right: Bool
+    tokens_in: I32
+    tokens_out: I32
+    cost_usd: F64
+    latency_ms: F64
+
+
+class LLM(Protocol):
+    """Answers on fallback, and with a skill's prompt when `serving=prompted`."""
+
+    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer:
+        ...
+
+    def serve(self, words: I32, luck: Luck) -> Answer:
+        """Cost and latency of returning a stored answer (no tokens)."""
+        ...
+
+
+# -------------------------------------------------------------------------------------------------- learning
+
+ADD, UPDATE, TAG, REMOVE = 0, 1, 2, 3
+OPERATIONS = ("ADD", "UPDATE", "TAG", "REMOVE")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Update operations, flat over n, in order; several may concern one user. -1 where a field does not apply."""
+
+    row: I32  # [n] row of the user in the cohort
+    op: I32  # [n] ADD, UPDATE, TAG, REMOVE
+    skill: I32  # [n] skill id; -1 for ADD
+    name: I32  # [n] name id (ADD)
+    text: I32  # [n] example to add (ADD, UPDATE)
+    source: I32  # [n] turn whose answer is stored (ADD, UPDATE)
+    rating: I32  # [n] code in RATINGS (TAG)
+    uses: I32  # [n] 1: the operation records a use (TAG)
+    reason: I32  # [n] index into the curator's `reasons`
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a curator may know of a turn, `[B]` each."""
+
+    time: I64
+    turn: int
+    text: I32
+    hit: Bool
+    skill: I32  # the skill that was served, -1: the LLM answered
+    best_similarity: F64  # largest similarity of the shortlist, 0 if it is empty
+    rating: I32  # as known with the turn, -1: none
+    truth: TurnTruth | None  # given to components with `sees_truth` only
+
+
+class Curator(Protocol):
+    """Observations + read-only view of the skillbook -> update batch."""
+
+    sees_truth: ClassVar[bool]
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Why operations are made; `Batch.reason` gives indices into it."""
+        ...
+
+    def offers(self, seen: Observation) -> Bool:
+        """Whom to ask `could this become a reusable skill? name it`, `[B]`."""
+        ...
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: "Late", book: Book) -> Batch:
+        """Operations of this turn. `offer` and `name` `[B]`: the users' reactions to offers, -1 none."""
+        ...
+
+    def learns(self, turn: int) -> bool:
+        """May the scorer be refitted at the users' turn number `turn`?"""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Ratings of earlier turns that became known since the user's last turn, flat over n."""
+
+    row: I32  # [n]
+    skill: I32  # [n]
+    rating: I32  # [n]
+    turn: I32  # [n] the turn that was rated
+
+
+EMPTY = np.zeros(0, np.int32)
+EMPTY.setflags(write=False)
+NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)

@@ -1,0 +1,55 @@
+"""Control: captures every right answer to a request that can come again, and asks nobody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.types import ADD, TAG, UPDATE, Batch, Book, Late, Observation
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """With `router=oracle` the ceiling of what a skillbook can do with the answers of this LLM."""
+
+    sees_truth: ClassVar[bool] = True
+    reasons: ClassVar[Sequence[str]] = ("used", "captured", "captured again")
+
+    def offers(self, seen: Observation) -> Bool:
+        """Nobody."""
+        return np.zeros(len(seen.text), np.bool_)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        """TAG each use; ADD or UPDATE the skill of the request type after a right answer of the LLM."""
+        if seen.truth is None:
+            raise ValueError("curator=oracle needs the truth of the turn")
+        hit = np.flatnonzero(seen.hit)
+        new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
+        kind = seen.truth.type[new]  # the name of a request type has the type's index
+        known = (book.name[new] == kind[:, None]) & (np.arange(book.name.shape[1]) < book.n_skills[new, None])
+        again = known.any(axis=1)
+        n = len(hit) + len(new)
+
+        def column(of_hit: I32 | int, of_new: I32 | int) -> I32:
+            out = np.empty(n, np.int32)
+            out[: len(hit)] = of_hit
+            out[len(hit) :] = of_new
+            return out
+
+        return Batch(
+            row=column(hit, new),
+            op=column(TAG, np.where(again, UPDATE, ADD)),
+            skill=column(seen.skill[hit], np.where(again, known.argmax(axis=1), -1)),
+            name=column(-1, np.where(again, -1, kind)),
+            text=column(-1, seen.text[new]),
+            source=column(-1, seen.turn),
+            rating=column(seen.rating[hit], -1),
+            uses=column(1, 0),
+            reason=column(0, np.where(again, 2, 1)),
+        )
+
+    def learns(self, turn: int) -> bool:
+        """There is nothing to fit."""
+        return False

@@ -1,0 +1,105 @@
+"""The capture loop of the SKG paper (section 3), with archiving of skills that harm or fade (sections 6 and 7)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.types import ADD, EMPTY, OFFERS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book, Late, Observation
+
+Capture = Literal["any", "band"]
+OfferAfter = Literal["ok", "answer"]
+_DAY = 86_400
+_OK, _DECLINED = RATINGS.index("ok"), OFFERS.index("declined")
+
+
+@dataclass(frozen=True)
+class SKG:
+    """Miss detection, confirmation, capture and registration; counters from ratings; archiving.
+
+    `capture` reads the paper's rule in two ways. `any`: every fallback is a miss that may become a skill (section 1).
+    `band`: only if some skill was near, MaxSim above `band_low` (section 3, step 1); this cannot start from nothing.
+    A capture whose name the user gave before renews that skill's answer and adds the message to its examples.
+    """
+
+    capture: Capture
+    band_low: float
+    offer_after: OfferAfter
+    harmful_misses: int | None
+    unused_days: float | None
+    sees_truth: ClassVar[bool] = False
+    reasons: ClassVar[Sequence[str]] = ("used", "rated later", "captured", "captured again", "harmful", "unused")
+
+    def __post_init__(self) -> None:
+        if self.capture not in get_args(Capture):
+            raise UsageError(f"curator.capture={self.capture!r}, valid are {', '.join(get_args(Capture))}")
+        if self.offer_after not in get_args(OfferAfter):
+            raise UsageError(f"curator.offer_after={self.offer_after!r}, valid are {', '.join(get_args(OfferAfter))}")
+        if not 0 <= self.band_low <= 1:
+            raise UsageError(f"curator.band_low={self.band_low} must lie in [0, 1]")
+        if self.harmful_misses is not None and self.harmful_misses < 1:
+            raise UsageError(f"curator.harmful_misses={self.harmful_misses} must be at least 1, or null for never")
+        if self.unused_days is not None and not self.unused_days > 0:
+            raise UsageError(f"curator.unused_days={self.unused_days} must be above 0, or null for never")
+
+    def offers(self, seen: Observation) -> Bool:
+        """Whose answer of the LLM is a capture candidate that the user has confirmed."""
+        candidate = ~seen.hit
+        if self.capture == "band":
+            candidate = candidate & (seen.best_similarity > self.band_low)
+        confirmed = seen.rating == _OK if self.offer_after == "ok" else seen.rating <= _OK
+        return candidate & confirmed
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        """TAGs for uses and ratings, ADD or UPDATE for captures, REMOVE for what harms or fades."""
+        hit = np.flatnonzero(seen.hit)
+        captured = np.flatnonzero((offer >= 0) & (offer != _DECLINED))
+        known = (book.name[captured] == name[captured, None]) & (
+            np.arange(book.name.shape[1]) < book.n_skills[captured, None]
+        )
+        again = known.any(axis=1)
+        old = np.where(again, known.argmax(axis=1), -1)
+        row, skill, reason = self._fading(seen, book, hit, captured, old)
+        n_hit, n_late, n_new, n_gone = len(hit), len(late.row), len(captured), len(row)
+        none = (-1,) * 4
+
+        def column(*parts: I32 | I64 | int) -> I32:
+            sizes = (n_hit, n_late, n_new, n_gone)
+            full = [p if isinstance(p, np.ndarray) else np.full(n, p) for p, n in zip(parts, sizes, strict=True)]
+            return np.concatenate(full).astype(np.int32)
+
+        if not n_hit + n_late + n_new + n_gone:
+            return Batch(*(EMPTY,) * 9)
+        return Batch(
+            row=column(hit, late.row, captured, row),
+            op=column(TAG, TAG, np.where(again, UPDATE, ADD), REMOVE),
+            skill=column(seen.skill[hit], late.skill, old, skill),
+            name=column(*none[:2], np.where(again, -1, name[captured]), -1),
+            text=column(*none[:2], seen.text[captured], -1),
+            source=column(*none[:2], seen.turn, -1),
+            rating=column(seen.rating[hit], late.rating, *none[:2]),
+            uses=column(1, 0, 0, 0),
+            reason=column(0, 1, np.where(again, 3, 2), reason),
+        )
+
+    def _fading(self, seen: Observation, book: Book, hit: I64, captured: I64, old: I32) -> tuple[I64, I64, I64]:
+        """Rows, skills and reasons of active skills to archive; not those used or captured in this very turn."""
+        harmful = np.zeros(book.active.shape, np.bool_)
+        gone = harmful
+        if self.harmful_misses is not None:
+            harmful = book.active & (book.miss >= self.harmful_misses) & (book.miss > book.ok)
+            gone = harmful
+        if self.unused_days is not None:
+            gone = gone | (book.active & (seen.time[:, None] - book.last_used > self.unused_days * _DAY))
+        gone[hit, seen.skill[hit]] = False
+        renewed = old >= 0
+        gone[captured[renewed], old[renewed]] = False
+        row, skill = np.nonzero(gone)
+        return row, skill, np.where(harmful[row, skill], 4, 5)
+
+    def learns(self, turn: int) -> bool:
+        """The scorer learns at every turn."""
+        return True

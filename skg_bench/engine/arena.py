@@ -1,0 +1,177 @@
+"""The skillbooks of a cohort under one arm, as arrays that only grow. Curators change them through `apply` alone."""
+
+import numpy as np
+
+from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.statehash import row_hash
+from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE, Batch, Book
+
+_SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
+    "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),
+    "ok": (np.int32, 0), "partial": (np.int32, 0), "miss": (np.int32, 0), "born": (np.int64, 0),
+    "last_used": (np.int64, 0), "last_ok": (np.int64, 0), "examples_of": (np.int32, 0), "weekend": (np.int32, 0),
+    "after": (np.int32, -1), "examples_hash": (np.uint64, 0),
+    "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
+}  # fmt: skip
+_DAY = 86_400
+
+
+class Arena:
+    """Skillbooks of B users. The two `source_*` columns are truth: they are in no view of the book."""
+
+    active: Bool
+    name: I32
+    source: I32
+    uses: I32
+    ok: I32
+    partial: I32
+    miss: I32
+    born: I64
+    last_used: I64
+    last_ok: I64
+    examples_of: I32
+    weekend: I32
+    after: I32
+    examples_hash: U64
+    source_type: I32
+    source_right: Bool
+
+    def __init__(self, n_users: int, name_hash: U64, text_hash: U64) -> None:
+        self._name_hash, self._text_hash = name_hash, text_hash
+        self.n_skills = np.zeros(n_users, np.int32)
+        self.n_examples = np.zeros(n_users, np.int32)
+        self.n_active = np.zeros(n_users, np.int32)
+        self.version = np.zeros(n_users, np.int32)
+        self.hash = np.zeros((n_users, 2), np.uint64)
+        for column, (kind, empty) in _SKILL_COLUMNS.items():
+            setattr(self, column, np.full((n_users, 8), empty, kind))
+        self.hours = np.zeros((n_users, 8, 8), np.int16)
+        self.skill_hash = np.zeros((n_users, 8, 2), np.uint64)
+        self.example = np.zeros((n_users, 8), np.int32)
+        self.example_skill = np.zeros((n_users, 8), np.int32)
+
+    def view(self, n_users: int) -> Book:
+        """Read-only view of the first `n_users` books."""
+        a = n_users
+        return Book(
+            self.n_skills[:a], self.n_examples[:a], self.active[:a], self.name[:a], self.source[:a], self.uses[:a],
+            self.ok[:a], self.partial[:a], self.miss[:a], self.born[:a], self.last_used[:a], self.last_ok[:a],
+            self.examples_of[:a], self.hours[:a], self.weekend[:a], self.after[:a], self.example[:a],
+            self.example_skill[:a], False,
+        )  # fmt: skip
+
+    def _grow(self, skills: int, examples: int) -> None:
+        width = self.active.shape[1]
+        if skills > width:
+            new = max(skills, width + width // 4 + 4)
+            for column, (_, empty) in _SKILL_COLUMNS.items():
+                setattr(self, column, _widen(getattr(self, column), new, empty))
+            self.hours, self.skill_hash = _widen(self.hours, new, 0), _widen(self.skill_hash, new, 0)
+        width = self.example.shape[1]
+        if examples > width:
+            new = max(examples, width + width // 4 + 4)
+            self.example, self.example_skill = _widen(self.example, new, 0), _widen(self.example_skill, new, 0)
+
+    def apply(self, batch: Batch, turn: int, time: I64, last_skill: I32, source_type: I32, source_right: Bool) -> I32:
+        """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
+
+        `time`, `last_skill` (the skill of the turn before), `source_type` and `source_right` are `[B]`, of this turn.
+        An UPDATE renews the stored answer: the ratings of the old one are forgotten. All or nothing: an operation on a
+        skill that does not exist raises ValueError before anything is changed.
+        """
+        if not len(batch.op):
+            return batch.skill
+        exists = (batch.skill >= 0) & (batch.skill < self.n_skills[batch.row])
+        if not (exists | (batch.op == ADD)).all():
+            wrong = np.flatnonzero(~exists & (batch.op != ADD))[0]
+            raise ValueError(f"operation on skill {batch.skill[wrong]}, which the skillbook does not have")
+        skill = batch.skill.copy()
+        add = np.flatnonzero(batch.op == ADD)
+        rows = batch.row[add]
+        # several ADDs of one user take consecutive ids in their order
+        earlier = np.arange(len(rows)) - np.searchsorted(rows, rows) if len(rows) else rows
+        skill[add] = self.n_skills[rows] + earlier
+        with_text = np.flatnonzero((batch.op == ADD) | ((batch.op == UPDATE) & (batch.text >= 0)))
+        per_user = np.bincount(batch.row[with_text], minlength=len(self.n_skills)) if len(with_text) else 0
+        self._grow(int(skill.max(initial=-1)) + 1, int((self.n_examples + per_user).max()))
+
+        self._tag(batch, skill, time, last_skill)
+        np.add.at(self.n_skills, rows, 1)
+        self.name[rows, skill[add]] = batch.name[add]
+        self._answer(batch, skill, np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE)), time, last_skill,
+                     source_type, source_right)  # fmt: skip
+        self._examples(batch, skill, with_text)
+        gone = np.flatnonzero(batch.op == REMOVE)
+        self.active[batch.row[gone], skill[gone]] = False
+        touched = np.unique(batch.row)
+        self.n_active[touched] = self.active[touched].sum(axis=1)
+        self.version[touched] += 1
+        self._rehash(batch.row, skill)
+        return skill
+
+    def _tag(self, batch: Batch, skill: I32, time: I64, last_skill: I32) -> None:
+        tag = np.flatnonzero(batch.op == TAG)
+        row, s, rating = batch.row[tag], skill[tag], batch.rating[tag]
+        for code, counter in enumerate((self.ok, self.partial, self.miss)):
+            said = rating == code
+            np.add.at(counter, (row[said], s[said]), 1)
+        good = rating == 0
+        np.maximum.at(self.last_ok, (row[good], s[good]), time[row[good]])
+        used = batch.uses[tag] > 0
+        np.add.at(self.uses, (row[used], s[used]), 1)
+        self._remember(row[used], s[used], time, last_skill)
+
+    def _answer(
+        self, batch: Batch, skill: I32, at: I64, time: I64, last_skill: I32, source_type: I32, source_right: Bool
+    ) -> None:
+        row, s = batch.row[at], skill[at]
+        self.active[row, s] = True
+        self.source[row, s] = batch.source[at]
+        self.born[row, s] = time[row]
+        self.last_ok[row, s] = time[row]
+        for counter in (self.ok, self.partial, self.miss):
+            counter[row, s] = 0
+        self.source_type[row, s] = source_type[row]
+        self.source_right[row, s] = source_right[row]
+        self._remember(row, s, time, last_skill)
+
+    def _remember(self, row: I32, skill: I32, time: I64, last_skill: I32) -> None:
+        """When and after what a skill was used or captured."""
+        self.last_used[row, skill] = time[row]
+        self.after[row, skill] = last_skill[row]
+        np.add.at(self.hours, (row, skill, time[row] // 10_800 % 8), 1)
+        np.add.at(self.weekend, (row, skill), (time[row] // _DAY % 7 >= 5).astype(np.int32))
+
+    def _examples(self, batch: Batch, skill: I32, at: I64) -> None:
+        row, s, text = batch.row[at], skill[at], batch.text[at]
+        order = np.argsort(row, kind="stable")
+        row, s, text = row[order], s[order], text[order]
+        place = self.n_examples[row] + (np.arange(len(row)) - np.searchsorted(row, row) if len(row) else 0)
+        self.example[row, place] = text
+        self.example_skill[row, place] = s
+        np.add.at(self.n_examples, row, 1)
+        np.add.at(self.examples_of, (row, s), 1)
+        np.add.at(self.examples_hash, (row, s), self._text_hash[text])
+
+    def _rehash(self, row: I32, skill: I32) -> None:
+        width = np.int64(self.active.shape[1])
+        flat = np.unique(row * width + skill)
+        r, s = flat // width, flat % width
+
+        def at(column: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+            return column.reshape(-1)[flat]
+
+        new = row_hash(
+            s.astype(np.int32), self._name_hash[at(self.name)], at(self.source), at(self.active), at(self.uses),
+            at(self.ok), at(self.partial), at(self.miss), at(self.born), at(self.last_used), at(self.last_ok),
+            at(self.examples_hash), self.hours.reshape(-1, 8)[flat], at(self.weekend), at(self.after),
+        )  # fmt: skip
+        with np.errstate(over="ignore"):
+            np.add.at(self.hash, r, new - self.skill_hash[r, s])
+        self.skill_hash[r, s] = new
+
+
+def _widen(array: np.ndarray, width: int, empty: int) -> np.ndarray:  # type: ignore[type-arg]
+    out = np.full((array.shape[0], width, *array.shape[2:]), empty, array.dtype)
+    out[:, : array.shape[1]] = array
+    return out

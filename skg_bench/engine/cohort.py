@@ -1,0 +1,83 @@
+"""One cohort of users under one arm, from the first turn to the shards."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.core.draws import key
+from skg_bench.core.grid import I32, U64
+from skg_bench.core.statehash import text_hash
+from skg_bench.core.types import Events, Similarity, Simulator
+from skg_bench.engine.logbook import Labels, Logbook
+from skg_bench.engine.plan import Arm
+from skg_bench.engine.step import State, lucky, step, trim
+
+_BLOCK = 64  # turns whose draws are made at once
+
+
+@dataclass(frozen=True)
+class World:
+    """What all arms and cohorts of a run share."""
+
+    seed: int
+    simulator: Simulator
+    similarity: Callable[[], Similarity]  # a new one for each cohort, as it may keep examples
+
+    @cached_property
+    def words(self) -> I32:
+        """Number of words of each message."""
+        return np.array([m.count(" ") + 1 for m in self.simulator.messages], np.int32)
+
+    @cached_property
+    def text_hash(self) -> U64:
+        """Hash of each message."""
+        return np.array([text_hash(m) for m in self.simulator.messages], np.uint64)
+
+    @cached_property
+    def name_hash(self) -> U64:
+        """Hash of each name of a skill."""
+        return np.array([text_hash(n) for n in self.simulator.names], np.uint64)
+
+    @cached_property
+    def _words(self) -> tuple[pa.Array, ...]:
+        s = self.simulator
+        return tuple(pa.array(list(x), pa.string()) for x in (s.messages, s.names, s.intents, s.types))
+
+    def labels(self, arm: Arm) -> Labels:
+        """Dictionaries for the logs of an arm."""
+        return Labels(*self._words, pa.array(list(arm.curator.reasons), pa.string()))
+
+
+def run_cohort(world: World, arm: Arm, events: Events, top_k: int, progress: Callable[[int], None]) -> Logbook:
+    """All turns of these users, in lock-step: each is at its own next turn, and leaves when done.
+
+    `progress` is called with numbers of turns made since the last call.
+    """
+    order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
+    events = events.rows(order)
+    keys = key(world.seed, events.user)
+    state = State(arm, len(order), world.name_hash, world.text_hash)
+    log = Logbook(arm.name, world.seed, events, top_k, world.labels(arm))
+    similarity, words = world.similarity(), world.words
+    t_max = events.time.shape[1]
+    here = np.searchsorted(-events.n, -np.arange(t_max), side="left")
+    made = 0
+    for first in range(0, t_max, _BLOCK):
+        steps = min(_BLOCK, t_max - first)
+        a = int(here[first])
+        for t, luck in enumerate(lucky(keys[:a], first, steps), first):
+            b = int(here[t])
+            step(arm, world.simulator, similarity, events, words, state, t, b, luck if b == a else trim(luck, b), log)
+            made += b
+        progress(made)
+        made = 0
+    return log
+
+
+def write_cohort(log: Logbook, events: Events, out: Path) -> None:
+    """Shards named by the first user and the number of users, so that equal cohorts overwrite each other."""
+    log.write(out, f"{int(events.user.min()):07d}-{len(events.user)}")

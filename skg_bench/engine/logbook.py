@@ -1,0 +1,203 @@
+"""The logs of one cohort under one arm: filled step by step, then written as three shards."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skg_bench.core import schema
+from skg_bench.core.grid import I32, I64, U64
+from skg_bench.core.types import OFFERS, OPERATIONS, RATINGS, Batch, Events
+
+EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
+_SERVINGS = ("llm", "stored", "prompted")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Dictionaries behind the ids in the logs."""
+
+    messages: pa.Array
+    names: pa.Array
+    intents: pa.Array
+    types: pa.Array
+    reasons: pa.Array
+
+
+class Logbook:
+    """Columns `[T, B]` of turns, lists of updates and of feedback."""
+
+    def __init__(self, arm: str, seed: int, events: Events, top_k: int, labels: Labels) -> None:
+        self._arm, self._seed, self._events, self._top_k, self._labels = arm, seed, events, top_k, labels
+        shape = (events.time.shape[1], len(events.user))
+
+        def table(kind: type[np.generic], *more: int) -> np.ndarray:  # type: ignore[type-arg]
+            return np.zeros((*shape, *more), kind)
+
+        self.columns: dict[str, np.ndarray] = {  # type: ignore[type-arg]
+            "max_sim": table(np.float32), "matched": table(np.int32), "skill_score": table(np.float32),
+            "satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
+            "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
+            "serving": table(np.int8), "offer": table(np.int8), "tokens_in": table(np.int32),
+            "tokens_out": table(np.int32), "cost_usd": table(np.float64), "latency_ms": table(np.float64),
+            "book_size": table(np.int32), "book_version": table(np.int32), "book_hash": table(np.uint64, 2),
+            "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
+            "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
+            "combined": table(np.float32, top_k), "correct": table(np.bool_),
+        }  # fmt: skip
+        self._updates: list[dict[str, np.ndarray]] = []  # type: ignore[type-arg]
+        self._feedback: list[dict[str, np.ndarray]] = []  # type: ignore[type-arg]
+
+    def turn(self, t: int, **values: np.ndarray) -> None:  # type: ignore[type-arg]
+        """Values of turn `t` of the first users, one array a column."""
+        for name, value in values.items():
+            self.columns[name][t, : len(value)] = value
+
+    def update(self, t: int, batch: Batch, skill: I32, time: I64, last: I32, version: I32, state: U64) -> None:
+        """A batch as it was applied: `skill` of each operation, `version` and `state` `[B]` after it."""
+        r = batch.row
+        self._updates.append(
+            {"row": r, "turn": np.full(len(r), t, np.int32), "time": time[r], "op": batch.op, "skill": skill,
+             "name": batch.name, "text": batch.text, "source": batch.source, "rating": batch.rating,
+             "uses": batch.uses, "after": last[r], "reason": batch.reason, "version": version[r], "hash": state[r]}
+        )  # fmt: skip
+
+    def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
+        """Ratings of turn `t` by users `row`; all arrays `[n]`."""
+        self._feedback.append(
+            {"row": row, "turn": np.full(len(row), t, np.int32), "time": time, "known_at": known_at,
+             "skill": skill, "rating": rating}
+        )  # fmt: skip
+
+    def write(self, out: Path, shard: str) -> None:
+        """The three shards; that of the turns comes last, and its being there means that all are."""
+        _save(self._update_table(), out / "updates" / f"{self._arm}.{shard}.parquet")
+        _save(self._feedback_table(), out / "feedback" / f"{self._arm}.{shard}.parquet")
+        _save(self._turn_table(), out / "turns" / f"{self._arm}.{shard}.parquet")
+
+    def _turn_table(self) -> pa.Table:
+        events, labels, truth = self._events, self._labels, self._events.truth
+        real = np.arange(events.time.shape[1])[None, :] < events.n[:, None]
+        row, turn = np.nonzero(real)
+        user = events.user[row]
+
+        def flat(name: str) -> np.ndarray:  # type: ignore[type-arg]
+            return self.columns[name].swapaxes(0, 1)[real]
+
+        hit = flat("skill") >= 0
+        names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
+        places = {k: _lists(flat(k), self._top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")}
+        values = {
+            "user_msg_id": pa.array(names, pa.string()),
+            "message": _word(events.text[real], labels.messages),
+            "matched_skill": _word(flat("matched"), labels.names),
+            "fallback_to_llm": ~hit,
+            "user_satisfaction": _word(flat("satisfaction"), pa.array(RATINGS)),
+            "arm": _word(np.zeros(len(row), np.int32), pa.array([self._arm])),
+            "seed": np.full(len(row), self._seed, np.int64),
+            "user": user,
+            "turn": turn.astype(np.int32),
+            "time": _time(events.time[real]),
+            "serving": _word(flat("serving"), pa.array(_SERVINGS)),
+            "offer": _word(flat("offer"), pa.array(OFFERS)),
+            "book_hash": _hash(flat("book_hash")),
+            **places,
+            "skill_correct": pa.array(flat("correct"), mask=~hit),
+            "answer_correct": flat("correct"),
+            "intent": _word(truth.intent[real], labels.intents),
+            "request_type": _word(truth.type[real], labels.types),
+            "answerable": truth.answerable[real],
+            "used_up": truth.used_up[real],
+        }
+        wanted = schema.turns(self._top_k)
+        return pa.table([_array(values.get(f.name, self.columns.get(f.name)), f, real) for f in wanted], schema=wanted)
+
+    def _update_table(self) -> pa.Table:
+        flat = _gather(self._updates, self._events)
+        n, labels = len(flat["row"]), self._labels
+        values = {
+            "arm": _word(np.zeros(n, np.int32), pa.array([self._arm])),
+            "user": self._events.user[flat["row"]],
+            "turn": flat["turn"],
+            "time": _time(flat["time"]),
+            "op": _word(flat["op"], pa.array(OPERATIONS)),
+            "skill": flat["skill"],
+            "name": _word(flat["name"], labels.names),
+            "message": _word(flat["text"], labels.messages),
+            "source_turn": flat["source"],
+            "rating": _word(flat["rating"], pa.array(RATINGS)),
+            "uses": flat["uses"],
+            "after": flat["after"],
+            "reason": _word(flat["reason"], labels.reasons),
+            "book_version": flat["version"],
+            "book_hash": _hash(flat["hash"]),
+        }
+        return pa.table([pa.array(values[f.name], f.type) for f in schema.UPDATES], schema=schema.UPDATES)
+
+    def _feedback_table(self) -> pa.Table:
+        flat = _gather(self._feedback, self._events)
+        values = {
+            "arm": _word(np.zeros(len(flat["row"]), np.int32), pa.array([self._arm])),
+            "user": self._events.user[flat["row"]],
+            "turn": flat["turn"],
+            "time": _time(flat["time"]),
+            "known_at": _time(flat["known_at"]),
+            "skill": flat["skill"],
+            "rating": _word(flat["rating"], pa.array(RATINGS)),
+        }
+        return pa.table([pa.array(values[f.name], f.type) for f in schema.FEEDBACK], schema=schema.FEEDBACK)
+
+
+_UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", "rating", "uses", "after", "reason",
+                "version", "hash", "known_at")  # fmt: skip
+
+
+def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    """All parts one after the other, then by user, keeping the order within a user."""
+    if not parts:
+        empty = {k: np.zeros(0, np.int64) for k in _UPDATE_KEYS}
+        return empty | {"hash": np.zeros((0, 2), np.uint64)}
+    flat = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
+    order = np.argsort(events.user[flat["row"]], kind="stable")
+    return {k: v[order] for k, v in flat.items()}
+
+
+def _array(value: object, field: pa.Field, real: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape == real.T.shape:
+        value = value.T[real]
+    return value if isinstance(value, pa.Array) else pa.array(value, field.type)
+
+
+def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:  # type: ignore[type-arg]
+    """Codes to words of a dictionary; negative codes are null."""
+    indices = pa.array(codes.astype(np.int32), mask=codes < 0) if (codes < 0).any() else pa.array(codes.astype(np.int32))
+    return pa.DictionaryArray.from_arrays(indices, words)
+
+
+def _time(seconds: I64) -> pa.Array:
+    return pa.array((seconds + EPOCH).astype("datetime64[s]"), pa.timestamp("s"))
+
+
+def _hash(state: U64) -> pa.Array:
+    raw = np.ascontiguousarray(state.astype("<u8")).tobytes()
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(state), [None, pa.py_buffer(raw)])
+
+
+def _lists(values: np.ndarray, size: int) -> pa.Array:  # type: ignore[type-arg]
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values).reshape(-1)), size)
+
+
+def _save(table: pa.Table, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    try:
+        with temporary.open("wb") as file:
+            pq.write_table(table, file, compression="zstd", compression_level=1)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)

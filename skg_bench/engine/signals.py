@@ -1,0 +1,129 @@
+"""The three signals of the SKG paper (section 2.2), how they are combined, and the features of the third."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, snap
+from skg_bench.core.types import Book, Query, Shortlist
+
+DAY = 86_400
+GROUPS = {
+    "signals": ("similarity", "preference", "margin", "lead"),
+    "time": ("hour_fit", "weekday_fit"),
+    "recency": ("freshness", "answer_age"),
+    "conversation": ("in_conversation", "same_as_last", "length"),
+    "co_occurrence": ("follows_last",),
+    "counts": ("uses", "ratings", "examples"),
+}
+"""Named groups of features; an ablation leaves groups out."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Weights of the three signals, the prior of the learned preference, and the law of forgetting.
+
+    Preference is the mean of a Beta posterior of rated uses (a partial counts half), times a retention that falls with
+    the time since the last success: `2 ** (-days / half_life_days)`, the exponential form of Ebbinghaus' curve.
+    """
+
+    similarity: float
+    preference: float
+    score: float
+    prior_ok: float
+    prior_miss: float
+    half_life_days: float | None
+    features: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        for name in ("similarity", "preference", "score"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"signals.{name}={getattr(self, name)} must not be negative")
+        if not self.similarity + self.preference > 0:
+            raise UsageError("signals.similarity + signals.preference must be above 0: the score alone may be absent")
+        for name in ("prior_ok", "prior_miss"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"signals.{name}={getattr(self, name)} must be above 0")
+        if self.half_life_days is not None and not self.half_life_days > 0:
+            raise UsageError(f"signals.half_life_days={self.half_life_days} must be above 0, or null to forget nothing")
+        if unknown := [g for g in self.features if g not in GROUPS]:
+            raise UsageError(f"signals.features: unknown groups {unknown}; valid are {', '.join(GROUPS)}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features in order; the constant comes last."""
+        return (*(name for group in self.features for name in GROUPS[group]), "constant")
+
+    def prefer(self, book: Book, places: "Places", time: I64) -> F64:
+        """Signal 2, `[B, K]` in [0, 1]."""
+        ok = places.at(book.ok) + 0.5 * places.at(book.partial)
+        rated = places.at(book.ok) + places.at(book.partial) + places.at(book.miss)
+        mean = (self.prior_ok + ok) / (self.prior_ok + self.prior_miss + rated)
+        if self.half_life_days is not None:
+            days = np.maximum(time[:, None] - places.at(book.last_ok), 0) // DAY
+            table = _retention(self.half_life_days)
+            mean = mean * table[np.minimum(days, len(table) - 1)]
+        return snap(mean)
+
+    def combine(self, similarity: F64, preference: F64, score: F64 | None) -> F64:
+        """Mean of the signals that are present, weights renormalised to sum to 1; `[B, K]` in [0, 1]."""
+        total = self.similarity * similarity + self.preference * preference
+        weight = self.similarity + self.preference
+        if score is not None:
+            total = total + self.score * score
+            weight += self.score
+        return snap(total / weight)
+
+    def describe(self, query: Query, book: Book, places: "Places", similarity: F64, preference: F64) -> F64:
+        """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
+        bin_, weekend = query.time // 10_800 % 8, query.time // DAY % 7 >= 5
+        uses = places.at(book.uses) + 1.0  # the capture counts as one
+        here = book.hours.reshape(-1)[places.flat * 8 + bin_[:, None]]
+        at_weekends = places.at(book.weekend)
+        best = similarity[:, :1]
+        second = similarity[:, 1:2] if similarity.shape[1] > 1 else np.zeros_like(best)
+        last = query.last_skill[:, None]
+        columns = {
+            "similarity": similarity,
+            "preference": preference,
+            "margin": np.maximum(similarity - np.where(similarity == best, second, best), 0.0),
+            "lead": similarity == best,
+            "hour_fit": (here + 1.0) / (uses + 8.0),
+            "weekday_fit": (np.where(weekend[:, None], at_weekends, uses - at_weekends) + 1.0) / (uses + 2.0),
+            "freshness": 1.0 / (1.0 + (query.time[:, None] - places.at(book.last_used)) / DAY),
+            "answer_age": 1.0 / (1.0 + (query.time[:, None] - places.at(book.born)) / DAY),
+            "in_conversation": np.broadcast_to((query.gap < 1800)[:, None], similarity.shape),
+            "same_as_last": places.skill == last,
+            "length": np.broadcast_to((query.words / (query.words + 8.0))[:, None], similarity.shape),
+            "follows_last": (places.at(book.after) == last) & (last >= 0),
+            "uses": uses / (uses + 4.0),
+            "ratings": 1.0 - 2.0 / (2.0 + places.at(book.ok) + places.at(book.partial) + places.at(book.miss)),
+            "examples": 1.0 - 1.0 / np.maximum(places.at(book.examples_of), 1),
+            "constant": np.ones(similarity.shape),
+        }
+        out = np.empty((*similarity.shape, len(self.names)))
+        for f, name in enumerate(self.names):
+            out[:, :, f] = columns[name]
+        return snap(out) * (places.skill >= 0)[:, :, None]
+
+
+@lru_cache(maxsize=8)
+def _retention(half_life_days: float) -> F64:
+    return snap(np.array([2.0 ** (-d / half_life_days) for d in range(4000)]))
+
+
+class Places:
+    """The skills of a shortlist as positions in the `[B, S]` arrays of a book."""
+
+    def __init__(self, shortlist: Shortlist, book: Book) -> None:
+        self.skill: I32 = shortlist.skill
+        width = book.active.shape[1]
+        rows = np.arange(len(shortlist.skill), dtype=np.int64)[:, None] * width
+        self.flat: I64 = rows + np.maximum(shortlist.skill, 0)
+
+    def at(self, column: I32 | I64) -> I32 | I64:
+        """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""
+        return column.reshape(-1)[self.flat]

@@ -1,0 +1,236 @@
+"""The turn. There is no other loop: answering one message online is `decide` with B = 1."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
+from skg_bench.core.types import (
+    RIGHT,
+    WRONG,
+    Answer,
+    Book,
+    Candidates,
+    Decision,
+    Events,
+    Luck,
+    Observation,
+    Query,
+    Scorer,
+    Shortlist,
+    Similarity,
+    Simulator,
+    TurnTruth,
+)
+from skg_bench.engine.arena import Arena
+from skg_bench.engine.logbook import Logbook
+from skg_bench.engine.pending import Pending, Ratings
+from skg_bench.engine.plan import Arm
+from skg_bench.engine.signals import Places
+
+_LUCK = (
+    Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
+    Purpose.LATE, Purpose.DELAY, Purpose.ACCEPT, Purpose.NAME, Purpose.POLICY,
+)  # fmt: skip
+_PURPOSES = np.array([int(p) for p in _LUCK], np.uint64)
+_FOREVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was decided for `[B]` messages, and on what."""
+
+    shortlist: Shortlist
+    preference: F64  # [B, K]
+    score: F64 | None  # [B, K]
+    combined: F64  # [B, K], -1 beyond the end
+    features: F64 | None  # [B, K, F]
+    decision: Decision
+
+
+def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck) -> Choice:
+    """From messages to decisions: route, describe, score, choose."""
+    shortlist = arm.router.route(query, book)
+    places = Places(shortlist, book)
+    preference = arm.signals.prefer(book, places, query.time)
+    features = score = None
+    if scorer is not None:
+        features = arm.signals.describe(query, book, places, shortlist.similarity, preference)
+        score = sigmoid(scorer.score(features))
+    combined = arm.signals.combine(shortlist.similarity, preference, score)
+    combined[shortlist.skill < 0] = -1.0
+    candidates = Candidates(shortlist.skill, combined, places.at(book.uses).astype(np.int32), llm_turns)
+    return Choice(shortlist, preference, score, combined, features, arm.policy.choose(candidates, luck))
+
+
+class State:
+    """All that one arm remembers of a cohort."""
+
+    def __init__(self, arm: Arm, n_users: int, name_hash: U64, text_hash: U64) -> None:
+        self.arena = Arena(n_users, name_hash, text_hash)
+        self.scorer = arm.reranker.start(n_users, arm.signals.names)
+        width = len(arm.signals.names) if self.scorer is not None else 0
+        self.pending = Pending(n_users, width)
+        self.ratings = Ratings(n_users, width)
+        self.last_skill = np.full(n_users, -1, np.int32)
+        self.llm_turns = np.zeros(n_users, np.int32)
+        self.fatigue = np.zeros(n_users)
+        self.last_offer = np.zeros(n_users, np.int64)
+
+
+def lucky(keys: U64, first: int, steps: int) -> list[Luck]:
+    """The draws of `steps` turns from turn `first` on; `keys` are those of the users, `[B]`."""
+    event = fold(keys[None, :], np.arange(first, first + steps, dtype=np.int64)[:, None])
+    u = uniform(fold(fold(fold(event[None], _PURPOSES[:, None, None]), 0), 0))
+    return [Luck(*(u[p, s] for p in range(len(_LUCK))), event[s]) for s in range(steps)]
+
+
+def trim(luck: Luck, n_users: int) -> Luck:
+    """The draws of the first users."""
+    return Luck(*(getattr(luck, name)[:n_users] for name in Luck.__dataclass_fields__))
+
+
+def step(
+    arm: Arm,
+    simulator: Simulator,
+    similarity: Similarity,
+    events: Events,
+    words: I32,
+    state: State,
+    t: int,
+    a: int,
+    luck: Luck,
+    log: Logbook,
+) -> None:
+    """Turn `t` of the first `a` users: the message is answered, rated, learned from and logged."""
+    arena, now, text = state.arena, events.time[:a, t], events.text[:a, t]
+    type_ = events.truth.type[:a, t]
+    book = arena.view(a)
+    last = state.last_skill[:a].copy()
+    gap = now - events.time[:a, t - 1] if t else np.full(a, _FOREVER)
+    truth = None
+    if arm.router.sees_truth or arm.curator.sees_truth:
+        quality = _quality(simulator, arena, type_, now, np.arange(a)[:, None], np.arange(arena.active.shape[1])[None])
+        truth = TurnTruth(quality, type_, np.zeros(a, np.bool_))
+    query = Query(events.user[:a], t, now, text, words[text], gap, last, similarity,
+                  truth if arm.router.sees_truth else None)  # fmt: skip
+    choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck)
+
+    rows = np.arange(a)
+    place = choice.decision.place
+    skill = np.where(place >= 0, choice.shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
+    hit = skill >= 0
+    answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck)
+
+    reaction = simulator.react(quality, luck)
+    given = reaction.rating >= 0
+    rating = np.where(given & (reaction.delay == 0), reaction.rating, -1).astype(np.int32)
+    chosen = None if choice.features is None else choice.features[rows, np.maximum(place, 0)]
+    late = state.pending.due(now, state.ratings)
+    told = np.flatnonzero(given)
+    if len(told):
+        log.feedback(t, told, now[told], now[told] + reaction.delay[told], skill[told], reaction.rating[told])
+    state.ratings.add(np.flatnonzero(hit & (rating >= 0)), rating, chosen)
+    wait = np.flatnonzero(given & (reaction.delay > 0))
+    state.pending.add(wait, t, now, reaction, skill, chosen)
+
+    best_similarity = choice.shortlist.similarity.max(axis=1)
+    if truth is not None:
+        truth = TurnTruth(truth.quality, type_, ~hit & (quality == RIGHT))
+    seen = Observation(now, t, text, hit, skill, best_similarity, rating, truth if arm.curator.sees_truth else None)
+    offer, name = _offer(arm, simulator, state, seen, type_, luck)
+    batch = arm.curator.curate(seen, offer, name, late, book)
+    operated = arena.apply(batch, t, now, last, type_, quality == RIGHT)
+    if len(batch.op):
+        log.update(t, batch, operated, now, last, arena.version, arena.hash)
+    answering = np.flatnonzero(batch.source == t)
+    learned = np.zeros(a, np.bool_)
+    learned[batch.row[answering]] = True
+    state.last_skill[:a] = skill
+    state.last_skill[batch.row[answering]] = operated[answering]
+    state.llm_turns[:a] += ~hit
+
+    if state.scorer is not None and arm.curator.learns(t):
+        due = learned if arm.refit_on_capture else np.zeros(a, np.bool_)
+        state.scorer = _refit(arm, state.scorer, state.ratings, np.ones(a, np.bool_) if _nth(arm, t) else due)
+
+    said = rating
+    if arm.decline_is_miss:
+        said = np.where(offer == 2, 2, rating)
+    ranked = choice.combined[rows, np.maximum(place, 0)]
+    log.turn(
+        t, max_sim=best_similarity, matched=np.where(hit, book.name[rows, np.maximum(skill, 0)], -1),
+        skill_score=np.maximum(np.where(hit, ranked, choice.combined.max(axis=1)), 0.0), satisfaction=said,
+        skill_learned=learned, skill=skill, source_turn=source, propensity=choice.decision.propensity,
+        explored=choice.decision.explored, serving=serving, offer=offer, tokens_in=answer.tokens_in,
+        tokens_out=answer.tokens_out, cost_usd=answer.cost_usd, latency_ms=answer.latency_ms,
+        book_size=arena.n_active[:a], book_version=arena.version[:a], book_hash=arena.hash[:a],
+        correct=quality == RIGHT,
+    )  # fmt: skip
+    _log_places(log, t, choice)
+
+
+def _nth(arm: Arm, t: int) -> bool:
+    return (t + 1) % arm.refit_every == 0
+
+
+def _quality(simulator: Simulator, arena: Arena, type_: I32, now: I64, rows: I64, skill: I64 | I32) -> I32:
+    """Quality of the stored answers of `skill` `[B, S]` for this turn's events."""
+    source_type, right, born = arena.source_type[rows, skill], arena.source_right[rows, skill], arena.born[rows, skill]
+    return simulator.judge(type_[:, None], source_type, right, now[:, None] - born)
+
+
+def _answer(
+    arm: Arm, simulator: Simulator, arena: Arena, skill: I32, type_: I32, now: I64, words: I32, luck: Luck
+) -> tuple[Answer, I32, I32, I32]:
+    """The answer given: its cost, how it was served (0 LLM, 1 stored, 2 prompted), quality, and source turn."""
+    hit = skill >= 0
+    at = np.maximum(skill, 0)[:, None]
+    rows = np.arange(len(skill))[:, None]
+    stored = _quality(simulator, arena, type_, now, rows, at)[:, 0]
+    prompted = arm.serving == "prompted"
+    called = arm.llm.answer(words, hit & prompted, luck)
+    fresh = np.where(called.right, RIGHT, WRONG)
+    if prompted:
+        # a skill's prompt carries no answer: what counts is that it is about the same intent
+        same_intent = simulator.judge(type_[:, None], arena.source_type[rows, at], np.ones(at.shape, np.bool_), now[:, None] * 0)
+        quality = np.where(hit & (same_intent[:, 0] == WRONG), WRONG, fresh)
+        return called, np.where(hit, 2, 0), quality, np.full(len(skill), -1)
+    served = arm.llm.serve(words, luck)
+    answer = type(called)(*(np.where(hit, getattr(served, f), getattr(called, f)) for f in called.__dataclass_fields__))
+    source = np.where(hit, arena.source[rows, at][:, 0], -1)
+    return answer, hit.astype(np.int8), np.where(hit, stored, fresh), source
+
+
+def _offer(arm: Arm, simulator: Simulator, state: State, seen: Observation, type_: I32, luck: Luck) -> tuple[I32, I32]:
+    """Offers to capture, and how users react: `[B]` codes and names, -1 where none was made."""
+    asked = arm.curator.offers(seen)
+    a = len(asked)
+    offer, name = np.full(a, -1, np.int32), np.full(a, -1, np.int32)
+    if asked.any():
+        code, given, tired = simulator.offer(
+            type_, seen.text, state.fatigue[:a], seen.time - state.last_offer[:a], luck
+        )
+        offer, name = np.where(asked, code, offer), np.where(asked, given, name)
+        state.fatigue[:a] = np.where(asked, tired, state.fatigue[:a])
+        state.last_offer[:a] = np.where(asked, seen.time, state.last_offer[:a])
+    return offer, name
+
+
+def _refit(arm: Arm, scorer: Scorer, ratings: Ratings, due: Bool) -> Scorer:
+    rows, rated = ratings.take(np.flatnonzero(due))
+    return arm.reranker.fit(scorer, rows, rated) if len(rows) else scorer
+
+
+def _log_places(log: Logbook, t: int, choice: Choice) -> None:
+    """The shortlist with its signals; a router may give fewer places than the log has."""
+    k = choice.combined.shape[1]
+    columns = {"shortlist": choice.shortlist.skill, "similarity": choice.shortlist.similarity,
+               "preference": choice.preference, "combined": choice.combined,
+               "score": np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score}  # fmt: skip
+    for name, value in columns.items():
+        target = log.columns[name][t, : len(value)]
+        target[:, :k] = value
+        if k < target.shape[1]:
+            target[:, k:] = -1 if name == "shortlist" else 0

@@ -1,0 +1,85 @@
+"""Similarities between the messages of a run: exact integer dot products, looked up or computed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F32, I16, I32
+
+TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
+
+
+@dataclass(frozen=True)
+class Table:
+    """All pairs computed once: for a corpus with a finite pool of messages."""
+
+    table: F32  # [N, N]
+
+    def dots(self, query: I32, example: I32) -> F32:
+        """`[B]` and `[B, E]` text ids to `[B, E]`."""
+        at = query.astype(np.int64)[:, None] * self.table.shape[1] + example
+        return self.table.reshape(-1).take(at)
+
+
+class Rows:
+    """Arbitrary vectors. The examples of each user are kept side by side, as their ids never change once added."""
+
+    def __init__(self, vectors: I16) -> None:
+        self._vectors = vectors
+        self._kept = np.zeros((0, 0), np.int32)
+        self._rows = np.zeros((0, 0, vectors.shape[1]), np.float32)
+
+    def dots(self, query: I32, example: I32) -> F32:
+        """`[B]` and `[B, E]` text ids to `[B, E]`."""
+        b, e = example.shape
+        if b > self._kept.shape[0] or e > self._kept.shape[1]:
+            kept = np.full((max(b, self._kept.shape[0]), e), -1, np.int32)
+            rows = np.zeros((*kept.shape, self._vectors.shape[1]), np.float32)
+            old = self._kept.shape
+            kept[: old[0], : old[1]], rows[: old[0], : old[1]] = self._kept, self._rows
+            self._kept, self._rows = kept, rows
+        row, place = np.nonzero(self._kept[:b, :e] != example)
+        self._rows[row, place] = self._vectors[example[row, place]]
+        self._kept[row, place] = example[row, place]
+        out = np.empty((b, e), np.float32)
+        asked = self._vectors[query].astype(np.float32)
+        for i in range(b):
+            np.dot(self._rows[i, :e], asked[i], out=out[i])
+        return out
+
+
+class Pinned:
+    """One user online: the vectors of the book's examples lie ready as a matrix."""
+
+    def __init__(self, vectors: I16, example: I32) -> None:
+        self._matrix = vectors[example].astype(np.float32)
+        self._vectors = vectors
+
+    def dots(self, query: I32, example: I32) -> F32:
+        """`[1]` and `[1, E]` text ids to `[1, E]`; `example` is the one that was pinned."""
+        return (self._matrix @ self._vectors[query[0]].astype(np.float32))[None]
+
+
+def check(vectors: I16, n_texts: int) -> None:
+    """Raises UsageError unless `vectors` are int16 rows on the grid, one a text."""
+    if vectors.dtype != np.int16 or vectors.ndim != 2 or len(vectors) != n_texts:
+        raise UsageError(
+            f"the embedder gave {vectors.dtype} {vectors.shape} for {n_texts} texts; int16 [{n_texts}, D] is valid"
+        )
+
+
+def write_table(vectors: I16, path: Path) -> None:
+    """The table of all pairs as float32 `.npy`, which workers map into memory and share."""
+    n = len(vectors)
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, n))
+    left = vectors.astype(np.float32)
+    for first in range(0, n, 1024):
+        np.matmul(left[first : first + 1024], left.T, out=out[first : first + 1024])
+    out.flush()
+
+
+def open_table(path: Path) -> Table:
+    """The table that `write_table` wrote."""
+    return Table(np.load(path, mmap_mode="r"))

@@ -1,0 +1,20 @@
+"""No third signal: the weights of the others are renormalised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skg_bench.core.grid import I64
+from skg_bench.core.types import Rated, Scorer
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Gives no score."""
+
+    def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
+        """None: the signal is absent."""
+        return None
+
+    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+        """Never called, as there is no scorer."""
+        return scorer

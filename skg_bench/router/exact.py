@@ -1,0 +1,31 @@
+"""Control: a cache of verbatim messages."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.shortlist import top
+from skg_bench.core.types import Book, Query, Shortlist
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Skills that have this very message among their examples; similarity 1, or nothing."""
+
+    top_k: int
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.top_k < 1:
+            raise UsageError(f"router.top_k={self.top_k} must be at least 1")
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """Skills with a verbatim example, by id."""
+        row, place = np.nonzero(book.example == query.text[:, None])
+        known = place < book.n_examples[row]
+        same = np.zeros(book.active.shape, np.bool_)
+        same[row[known], book.example_skill[row, place][known]] = True
+        skill = top(np.zeros(same.shape, np.int32), same & book.active, self.top_k)
+        return Shortlist(skill, (skill >= 0).astype(np.float64))

@@ -1,0 +1,24 @@
+"""Control: what the user asks most, whatever the message says."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.shortlist import max_dots, shortlist, top
+from skg_bench.core.types import Book, Query, Shortlist
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """The `top_k` most used skills; their similarity is reported, but does not order them."""
+
+    top_k: int
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.top_k < 1:
+            raise UsageError(f"router.top_k={self.top_k} must be at least 1")
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """The most used skills, most used first."""
+        return shortlist(top(book.uses, book.active, self.top_k), max_dots(query, book))

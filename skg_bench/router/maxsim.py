@@ -1,0 +1,27 @@
+"""MaxSim routing over the user's own skillbook (SKG paper, section 2.2, signal 1)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.shortlist import max_dots, shortlist, top
+from skg_bench.core.types import Book, Query, Shortlist
+
+
+@dataclass(frozen=True)
+class MaxSim:
+    """The `top_k` skills whose nearest example is nearest to the message."""
+
+    top_k: int
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.top_k < 1:
+            raise UsageError(f"router.top_k={self.top_k} must be at least 1")
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """The nearest skills, nearest first."""
+        dots = max_dots(query, book)
+        return shortlist(top(dots, dots > np.float32(-(2.0**24)), self.top_k), dots)

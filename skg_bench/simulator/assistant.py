@@ -1,0 +1,365 @@
+"""Synthetic users of a personal assistant. Their stream is exogenous: it does not depend on any answer.
+
+Volume is log-normal over users, activity varies by day, messages come in conversations. What is asked follows a
+Pitman-Yor process over request types: the n-th typed request is of a new type with probability (a + d K) / (a + n), K
+types seen so far (Pitman and Yor, Annals of Probability 1997); else it repeats an earlier one, drawn by recency with a
+power-law lag (Anderson and Schooler, Psychological Science 1991), so that interests drift as old types fall behind.
+Both choices lean towards intents that fit the hour, the weekday and the intent before. One-offs come in between.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from skg_bench.core.draws import Purpose, draw, gumbel, key, uniform, fold
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
+from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Events, Luck, Reaction, Truth
+from skg_bench.simulator import corpus as corpora
+
+DAY = 86_400
+_CANDIDATES = 6  # repeats, or new types, among which fit to the moment decides
+_BLOCK = 128  # steps whose draws are made at once
+_VAGUE = ("stuff", "the-usual", "question", "that-thing", "misc")
+_PROBABILITIES = (
+    "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
+    "accept", "accept_one_off", "bad_name_share",
+)  # fmt: skip
+_POSITIVE = (
+    "messages_per_day", "max_per_day", "conversation_length", "concentration", "lag_scale", "lag_power",
+    "follow_boost", "partial_odds", "miss_odds", "late_hours", "fatigue_half_life_days",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Assistant:
+    """Simulated users who ask an assistant for everyday things. Units, meaning and source of each parameter: its yaml."""
+
+    corpus: str | None
+    messages_per_day: float
+    volume_spread: float
+    max_per_day: float
+    day_spread: float
+    active_low: float
+    active_high: float
+    weekend_activity: float
+    conversation_length: float
+    taste_spread: float
+    one_off_share: float
+    concentration: float
+    discount: float
+    lag_scale: float
+    lag_power: float
+    follow_boost: float
+    answers_stale_hours: float | None
+    rating_if_right: Sequence[float]
+    rating_if_near: Sequence[float]
+    rating_if_wrong: Sequence[float]
+    rated_share: float
+    partial_odds: float
+    miss_odds: float
+    late_share: float
+    late_hours: float
+    accept: float
+    accept_one_off: float
+    bad_name_share: float
+    fatigue: float
+    fatigue_half_life_days: float
+    stream: Literal["exogenous", "reactive"] = field(default="exogenous", init=False)
+
+    def __post_init__(self) -> None:
+        for name in _PROBABILITIES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
+        for name in _POSITIVE:
+            if not getattr(self, name) > 0:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must be above 0")
+        for name in ("volume_spread", "day_spread", "taste_spread", "fatigue"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must not be negative")
+        if self.active_low > self.active_high:
+            raise UsageError(f"simulator.active_low={self.active_low} is above active_high={self.active_high}")
+        if self.answers_stale_hours is not None and not self.answers_stale_hours >= 0:
+            raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must not be negative, or null")
+        rows = self._confusion()
+        if (rows < 0).any() or np.abs(rows.sum(1) - 1).max() > 1e-9:
+            raise UsageError("simulator.rating_if_*: each row must be three probabilities (ok, partial, miss) summing to 1")
+        at_most_partial = rows[:, 1] + rows[:, 2]
+        if (np.diff(rows[:, 2]) > 0).any() or (np.diff(at_most_partial) > 0).any():
+            raise UsageError("simulator.rating_if_*: a better answer must not be rated worse (miss, and miss + partial, fall)")
+
+    # ------------------------------------------------------------------------------------------------- data
+
+    @property
+    def _corpus(self) -> corpora.Corpus:
+        return corpora.load(self.corpus)
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """All texts that can occur."""
+        return self._corpus.messages
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Names of request types."""
+        return self._corpus.types
+
+    @property
+    def intents(self) -> Sequence[str]:
+        """Names of intents."""
+        return self._corpus.intents
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names that users give to skills: of each request type, of each one-off, and vague ones."""
+        corpus = self._corpus
+        one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
+        return [*(t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types), *one_offs, *_VAGUE]
+
+    @property
+    def digest(self) -> str:
+        """Hash of the corpus."""
+        return self._corpus.digest
+
+    def _confusion(self) -> F64:
+        return np.array([self.rating_if_wrong, self.rating_if_near, self.rating_if_right], np.float64)
+
+    # ----------------------------------------------------------------------------------------------- events
+
+    def population(self, seed: int, users: I32, weeks: int) -> Events:
+        """The events of these users; a pure function of (seed, user, weeks), whoever else is asked for."""
+        keys = key(seed, users)
+        time, n = self._times(keys, weeks)
+        type_, m, intent = self._requests(keys, time, n)
+        return self._worded(users, keys, time, n, type_, m, intent)
+
+    def _times(self, keys: U64, weeks: int) -> tuple[I64, I32]:
+        """`[B, T]` seconds in order, padded with the largest int64, and `[B]` counts."""
+        b, days = len(keys), weeks * 7
+        volume = np.minimum(
+            self.messages_per_day * np.exp(self.volume_spread * _normal(keys, 0, Purpose.VOLUME)), self.max_per_day
+        )
+        share = self.active_low + (self.active_high - self.active_low) * draw(keys, 0, Purpose.ACTIVE_SHARE)
+        day = np.arange(days, dtype=np.int64)[None, :]
+        weekend = day % 7 >= 5
+        active = draw(keys[:, None], day, Purpose.DAY_ACTIVE) < share[:, None] * np.where(
+            weekend, self.weekend_activity, 1.0
+        )
+        spread = np.exp(self.day_spread * _normal(keys[:, None], day, Purpose.DAY_COUNT))
+        count = np.where(active, np.maximum(1, np.rint(volume[:, None] * spread)), 0).astype(np.int64)
+        count[:, 0] = np.maximum(count[:, 0], 1)  # everyone says something on the first day
+        count = np.minimum(count, 4 * int(np.ceil(self.max_per_day)))
+
+        row, col = np.nonzero(count)
+        per = count[row, col]
+        flat_row, flat_day = np.repeat(row, per), np.repeat(col, per).astype(np.int64)
+        first = np.cumsum(per) - per
+        j = np.arange(per.sum()) - np.repeat(first, per)
+        k = keys[flat_row]
+        item = flat_day * 4096 + j
+        new = (draw(k, item, Purpose.SESSION) < 1.0 / self.conversation_length) | (j == 0)
+        shift = np.rint((draw(keys, 0, Purpose.RHYTHM) - 0.5) * 4 * 3600).astype(np.int64)  # early and late risers
+        start = _clock(draw(k, item, Purpose.MINUTE)) + shift[flat_row]
+        gap = 20 + (draw(k, item, Purpose.MINUTE, n=1) * 160).astype(np.int64)
+        # a conversation takes the start time of its first message; later ones follow by their gaps
+        head = np.maximum.accumulate(np.where(new, np.arange(len(j)), 0))
+        run = np.cumsum(gap)
+        second = np.clip(start[head] + run - run[head], 0, DAY - 1)
+        when = flat_day * DAY + second
+        order = np.lexsort((j, when, flat_row))
+        n = np.bincount(flat_row, minlength=b).astype(np.int32)
+        time = np.full((b, int(n.max())), np.iinfo(np.int64).max, np.int64)
+        position = np.arange(len(order)) - np.repeat(np.cumsum(n) - n, n)
+        time[flat_row[order], position] = when[order]
+        return time, n
+
+    def _requests(self, keys: U64, time: I64, n: I32) -> tuple[I32, I32, I32]:
+        """`[B, T]` request type (-1: one-off), which one-off by number, and intent."""
+        corpus = self._corpus
+        b, t_max, n_types = len(keys), time.shape[1], len(corpus.types)
+        by_volume = np.argsort(-n, kind="stable")  # users leave from the end: the active ones are a prefix
+        keys, time, n = keys[by_volume], time[by_volume], n[by_volume]
+        taste = self.taste_spread * gumbel(draw(keys[:, None], 0, Purpose.TASTE, np.arange(len(corpus.intents))[None]))
+        values = np.bincount(corpus.intent)[corpus.intent]  # an intent is as likely with many slot values as with one
+        eager = taste[:, corpus.intent] - np.log(values) + gumbel(
+            draw(keys[:, None], 0, Purpose.TYPE_ORDER, np.arange(n_types)[None])
+        )
+        order = np.argsort(-eager, axis=1, kind="stable").astype(np.int32)  # in which new types come up
+        log_fit = np.log(corpus.hour_weight)[:, :, None] + np.log(corpus.day_weight)[:, None, :]  # [I, 24, 2]
+        log_follow = np.where(corpus.follows, np.log(self.follow_boost), 0.0)
+        log_follow = np.vstack([log_follow.T, np.zeros((1, len(corpus.intents)))])  # [before, I]; last row: nothing before
+
+        type_ = np.full((b, t_max), -1, np.int32)
+        number = np.full((b, t_max), -1, np.int32)
+        past = np.zeros((b, t_max), np.int32)  # typed requests so far, without the one-offs
+        typed, seen, singles = np.zeros(b, np.int64), np.zeros(b, np.int64), np.zeros(b, np.int64)
+        before = np.full(b, len(corpus.intents))
+        window = np.arange(_CANDIDATES)[None]
+        hour, weekend = (time // 3600 % 24), (time // DAY % 7 >= 5).astype(np.int64)
+        talk = np.diff(time, axis=1, prepend=np.int64(-DAY)) < 1800  # still in the same conversation
+        alive = np.searchsorted(-n, -np.arange(t_max), side="left")
+        for t in range(t_max):
+            if t % _BLOCK == 0:
+                luck = _block(keys, t, min(_BLOCK, t_max - t))
+            a, s = int(alive[t]), t % _BLOCK
+            u_single, u_new = luck.single[s, :a], luck.novel[s, :a]
+            n_a, k_a, rows = typed[:a], seen[:a], np.arange(a)
+            single = u_single < self.one_off_share
+            new = u_new * (self.concentration + n_a) < self.concentration + self.discount * k_a
+            new = (new | (n_a == 0)) & (k_a < n_types)
+            tail = 1.0 - (1.0 + n_a[:, None] / self.lag_scale) ** -self.lag_power
+            lag = self.lag_scale * ((1.0 - luck.lag[s, :a] * tail) ** (-1.0 / self.lag_power) - 1.0)
+            at = np.maximum(n_a[:, None] - 1 - lag.astype(np.int64), 0)
+            fresh = np.minimum(k_a[:, None] + window, n_types - 1)
+            options = np.where(new[:, None], order[rows[:, None], fresh], past[rows[:, None], at])
+            kind = corpus.intent[options]
+            follow = np.where(talk[:a, t], before[:a], len(corpus.intents))
+            fit = log_fit[kind, hour[:a, t, None], weekend[:a, t, None]] + log_follow[follow[:, None], kind]
+            chosen = np.argmax(fit + luck.pick[s, :a], axis=1)
+            pick = options[rows, chosen]
+            typed_now = ~single
+            # a new type leaves the queue: the one that stood at its front takes its place
+            r = np.flatnonzero(typed_now & new)
+            order[r, fresh[r, chosen[r]]] = order[r, k_a[r]]
+            order[r, k_a[r]] = pick[r]
+            seen[r] += 1
+            r = np.flatnonzero(typed_now)
+            past[r, typed[r]] = pick[r]
+            typed[r] += 1
+            type_[r, t] = pick[r]
+            r = np.flatnonzero(single)
+            number[r, t] = singles[r]
+            singles[r] += 1
+            before[:a] = np.where(single, len(corpus.intents), corpus.intent[pick])
+        back = np.argsort(by_volume, kind="stable")
+        type_, number = type_[back], number[back]
+        return type_, number, np.where(type_ >= 0, corpus.intent[type_], -1).astype(np.int32)
+
+    def _worded(
+        self, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32
+    ) -> Events:
+        """Texts for the requests: the k-th use of a type takes the k-th wording of a keyed permutation."""
+        corpus = self._corpus
+        text = np.zeros(type_.shape, np.int32)
+        answerable = np.zeros(type_.shape, np.int32)
+        used_up = np.zeros(type_.shape, np.bool_)
+        row, col = np.nonzero(number >= 0)
+        singles = np.argsort(
+            draw(keys[:, None], 0, Purpose.ONE_OFF_ORDER, np.arange(len(corpus.one_offs))[None]), axis=1, kind="stable"
+        )
+        m = number[row, col]
+        text[row, col] = corpus.one_offs[singles[row, m % len(corpus.one_offs)]]
+        used_up[row, col] = m >= len(corpus.one_offs)
+
+        row, col = np.nonzero(type_ >= 0)
+        ty = type_[row, col]
+        pair = row * np.int64(len(corpus.types)) + ty
+        order = np.lexsort((col, pair))
+        pair_s = pair[order]
+        first = np.r_[True, pair_s[1:] != pair_s[:-1]]
+        group = np.cumsum(first) - 1
+        start = np.flatnonzero(first)
+        k = np.arange(len(order)) - start[group]
+        width = corpus.wordings.shape[1]
+        g_row, g_type = row[order][start], ty[order][start]
+        u = draw(keys[g_row][:, None], g_type[:, None], Purpose.WORDING, np.arange(width)[None])
+        u = np.where(np.arange(width)[None] < corpus.n_wordings[g_type][:, None], u, 2.0)
+        permutation = np.argsort(u, axis=1, kind="stable")
+        wordings = corpus.n_wordings[ty[order]]
+        word = permutation[group, k % wordings]
+        row_s, col_s, ty_s = row[order], col[order], ty[order]
+        text[row_s, col_s] = corpus.wordings[ty_s, word]
+        used_up[row_s, col_s] = k >= wordings
+        # earlier answers that still hold: those of the group not older than the time to live
+        when = time[row_s, col_s]
+        ttl = self._ttl()[corpus.intent[ty_s]]
+        span = np.int64(2**40)  # more than any run's seconds: makes (group, time) one sortable number
+        since = np.searchsorted(group * span + when, group * span + np.maximum(when - ttl, -1), side="right")
+        answerable[row_s, col_s] = np.arange(len(order)) - np.maximum(since, start[group])
+        return Events(users, n, time, text, Truth(type_, intent, answerable, used_up))
+
+    def _ttl(self) -> I64:
+        corpus = self._corpus
+        if self.answers_stale_hours is None:
+            return np.minimum(corpus.ttl, 2**39)
+        return np.full(len(corpus.intents), int(self.answers_stale_hours * 3600), np.int64)
+
+    # -------------------------------------------------------------------------------------------- reactions
+
+    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
+        """Quality of stored answers, any broadcastable shape: WRONG, NEAR or RIGHT."""
+        intent = np.append(self._corpus.intent, -2)  # type -1, a one-off, is like nothing else
+        event_intent, source_intent = intent[event_type], intent[source_type]
+        same = source_right & (event_intent == source_intent) & (event_type >= 0)
+        ttl = np.append(self._ttl(), 0)[np.maximum(event_intent, -1)]
+        holds = (event_type == source_type) & (age < ttl)
+        return np.where(same, np.where(holds, RIGHT, NEAR), WRONG).astype(np.int32)
+
+    def react(self, quality: I32, luck: Luck) -> Reaction:
+        """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
+        rows = self._confusion()[quality]
+        miss = luck.rating < rows[:, 2]
+        partial = luck.rating < rows[:, 2] + rows[:, 1]
+        code = np.where(miss, RATINGS.index("miss"), np.where(partial, RATINGS.index("partial"), RATINGS.index("ok")))
+        odds = self.rated_share / max(1.0 - self.rated_share, 1e-12) * np.array([1.0, self.partial_odds, self.miss_odds])
+        given = luck.rated < (odds / (1.0 + odds))[code]
+        late = luck.late < self.late_share
+        delay = np.where(late, 1 + np.rint(-np.log(luck.delay) * self.late_hours * 3600), 0).astype(np.int64)
+        return Reaction(np.where(given, code, -1).astype(np.int32), delay)
+
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
+        """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
+
+        `fatigue` counts earlier offers with a half-life; `idle` seconds have passed since the last one.
+        """
+        tired = snap(fatigue * 0.5 ** (np.floor(idle / DAY) / self.fatigue_half_life_days))
+        willing = np.where(type_ >= 0, self.accept, self.accept_one_off) / (1.0 + self.fatigue * tired)
+        yes = luck.accept < willing
+        badly = luck.name < self.bad_name_share
+        n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
+        proper = np.where(type_ >= 0, type_, n_types + text - int(self._corpus.one_offs[0]))
+        vague = n_types + n_singles + np.minimum((luck.name / max(self.bad_name_share, 1e-12) * 5).astype(np.int64), 4)
+        name = np.where(yes, np.where(badly, vague, proper), -1).astype(np.int32)
+        code = np.where(yes, np.where(badly, OFFERS.index("badly_named"), OFFERS.index("accepted")), OFFERS.index("declined"))
+        return code.astype(np.int32), name, tired + 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Draws of a block of steps, `[steps, B]` and `[steps, B, candidates]`."""
+
+    single: F64
+    novel: F64
+    lag: F64
+    pick: F64
+
+
+def _block(keys: U64, first: int, steps: int) -> _Block:
+    event = fold(keys[None, :], np.arange(first, first + steps, dtype=np.int64)[:, None])
+    item = np.arange(_CANDIDATES)[None, None]
+
+    def at(purpose: Purpose) -> F64:
+        return uniform(fold(fold(fold(event, int(purpose)), 0), 0))
+
+    def items(purpose: Purpose) -> F64:
+        return uniform(fold(fold(fold(event, int(purpose))[:, :, None], item), 0))
+
+    return _Block(at(Purpose.ONE_OFF), at(Purpose.NOVEL), items(Purpose.LAG), gumbel(items(Purpose.PICK)))
+
+
+def _normal(keys: U64, event: I64 | int, purpose: Purpose) -> F64:
+    """Standard normals by Box and Muller (1958)."""
+    radius = np.sqrt(-2.0 * np.log(draw(keys, event, purpose)))
+    return radius * np.cos(2.0 * np.pi * draw(keys, event, purpose, n=1))
+
+
+_HOURS = np.array([2, 1, 1, 1, 1, 3, 8, 16, 18, 14, 12, 12, 14, 12, 11, 12, 14, 18, 20, 20, 19, 16, 10, 5], np.float64)
+
+
+def _clock(u: F64) -> I64:
+    """Seconds of the day by the daily rhythm (inverse of a piecewise linear distribution function)."""
+    edges = np.concatenate([[0.0], np.cumsum(_HOURS) / _HOURS.sum()])
+    return np.rint(np.interp(u, edges, np.arange(25) * 3600.0)).astype(np.int64)
+
