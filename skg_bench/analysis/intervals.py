@@ -23,14 +23,14 @@ form in independent intent effects, f = tr(M)^2 / tr(M^2), M = (I - w 1') diag(g
 A difference of two ratios of the same users has r_u and s_ui replaced by the differences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.core.grid import F64, I64
+from skg_bench.core.grid import F64, I64, Bool
 
 LEVEL = 0.95  # of every interval
 ALPHA = 1.0 - LEVEL  # two-sided
@@ -45,16 +45,6 @@ class Cells:
     intent: I64  # [c] intent or one-off message, 0..n_intents-1
     n_users: int
     n_intents: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A ratio in every cell; `scale` `[n_users]` multiplies a user's ratio (by events a week, say), taken as fixed."""
-
-    over: F64  # [c] B_ui
-    count: F64  # [c] A_ui
-    scale: F64 | None = None
-    sign: float = 1.0  # -1: subtracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,53 +78,70 @@ class Estimate:
         return (t_quantile(1 - ALPHA / 2, df) + t_quantile(POWER, df)) * se
 
 
-def estimate(cells: Cells, ratios: Sequence[Ratio]) -> Estimate:
-    """The mean over users of the signed sum of `ratios`; a user needs a denominator in each."""
-    totals = [sums(cells.user, cells.n_users, r.over) for r in ratios]
+def estimates(cells: Cells, overs: Sequence[F64], counts: Iterable[Sequence[F64]]) -> list[Estimate]:
+    """Means over users of ratios that share their denominators.
+
+    `overs`: B_ui `[c]` of a ratio, or of two whose difference, first - second, is wanted; a user needs all of them.
+    `counts`: for each estimate, A_ui `[c]` of these ratios.
+    """
+    totals = [sums(cells.user, cells.n_users, over) for over in overs]
     kept = np.logical_and.reduce([total > 0 for total in totals])
     n = int(kept.sum())
+    each = [np.where(kept, 1.0 / np.where(total > 0, total, 1.0), 0.0)[cells.user] for total in totals]
+    weights = [one * over / max(n, 1) for one, over in zip(each, overs, strict=True)]
+    mix = _mix(cells, weights[0] if len(weights) == 1 else (weights[0] + weights[1]) / 2) if n > 1 else None
+    return [_estimate(cells, kept, each, weights, mix, count) for count in counts]
+
+
+def _estimate(
+    cells: Cells, kept: Bool, each: list[F64], weights: list[F64], mix: "_Mix | None", counts: Sequence[F64]
+) -> Estimate:
+    n = int(kept.sum())
+    excluded = cells.n_users - n
     if n == 0:
-        return Estimate(np.nan, np.nan, np.nan, np.nan, np.nan, 0, cells.n_users)
-    value = np.zeros(cells.n_users)
-    score, weight = np.zeros(cells.user.size), np.zeros(cells.user.size)
-    for ratio, total in zip(ratios, totals, strict=True):
-        per = np.where(kept, 1.0 / np.where(total > 0, total, 1.0), 0.0)
-        count = ratio.count if ratio.scale is None else ratio.count * ratio.scale[cells.user]
-        own = sums(cells.user, cells.n_users, count) * per
-        value += ratio.sign * own
-        score += (ratio.sign / n) * per[cells.user] * (count - own.sum() / n * ratio.over)
-        weight += per[cells.user] * ratio.over / (n * len(ratios))
+        return Estimate(np.nan, np.nan, np.nan, np.nan, np.nan, 0, excluded)
+    value, score, sign = np.zeros(cells.n_users), np.zeros(cells.user.size), 1.0
+    for one, weight, count in zip(each, weights, counts, strict=True):
+        part = one * count
+        own = sums(cells.user, cells.n_users, part)
+        value += sign * own
+        score += sign * (part / n - own.sum() / n * weight)
+        sign = -1.0
     mean = float(value[kept].sum() / n)
-    if n == 1:
-        return Estimate(mean, np.nan, np.nan, np.nan, np.nan, 1, cells.n_users - 1)
+    if mix is None:
+        return Estimate(mean, np.nan, np.nan, np.nan, np.nan, n, excluded)
     by_user = float(((value[kept] - mean) ** 2).sum() / (n * (n - 1)))
-    by_intent, df_intent = _between_intents(cells, score, weight, by_user)
-    both = by_user + by_intent
-    df = n - 1.0
-    df_new = df if both == 0 else both**2 / (by_user**2 / df + by_intent**2 / df_intent)
-    return Estimate(mean, by_user**0.5, df, both**0.5, df_new, n, cells.n_users - n)
+    together = sums(cells.intent, cells.n_intents, score)
+    pairs = float((mix.g * together**2).sum() - (mix.g[cells.intent] * score**2).sum())
+    by_intent = max(pairs + by_user * mix.pull, 0.0) if mix.df == mix.df else np.nan
+    both, df = by_user + by_intent, n - 1.0
+    df_new = df if both == 0 else both**2 / (by_user**2 / df + by_intent**2 / mix.df)
+    return Estimate(mean, by_user**0.5, df, both**0.5, df_new, n, excluded)
 
 
-def _between_intents(cells: Cells, score: F64, weight: F64, by_user: float) -> tuple[float, float]:
-    """(V_intent, its degrees of freedom) of the module's formulas."""
+@dataclass(frozen=True, slots=True)
+class _Mix:
+    """What the users' mix of intents alone says, for the module's formulas."""
 
-    def pairs(x: F64, total: F64) -> F64:  # sum over pairs of different users, by intent
-        return total**2 - sums(cells.intent, cells.n_intents, x**2)
+    g: F64  # [n_intents]
+    pull: float  # sum_i g_i [w_i^2 - sum_u w_ui^2]
+    df: float  # of V_intent; NaN: all is one intent, which says nothing about others
 
+
+def _mix(cells: Cells, weight: F64) -> _Mix:
     w = sums(cells.intent, cells.n_intents, weight)
-    s = sums(cells.intent, cells.n_intents, score)
     square = float((w**2).sum())
-    if square > 1.0 - 1e-9:  # one intent only says nothing about others
-        return np.nan, np.nan
+    if square > 1.0 - 1e-9:
+        return _Mix(np.zeros(cells.n_intents), 0.0, np.nan)
     g = 1.0 / (1.0 - 2.0 * w + square)
-    between = float((g * (pairs(score, s) + by_user * pairs(weight, w))).sum())
+    pull = float((g * w**2).sum() - (g[cells.intent] * weight**2).sum())
     d = g * w**2
     sd, wd, dd, ddw, dww = (float(x.sum()) for x in (d, w * d, d * d, d * d * w, d * w * w))
     trace = sd - 2 * wd + sd * square
     trace_of_square = (
         dd + 2 * wd**2 + (sd * square) ** 2 + 2 * (-2 * ddw + sd * dww + dd * square - 2 * sd * wd * square)
     )
-    return float(np.maximum(between, 0.0)), max(trace**2 / trace_of_square, 1.0)
+    return _Mix(g, pull, max(trace**2 / trace_of_square, 1.0))
 
 
 def sums(index: I64, size: int, weights: npt.NDArray[Any] | None = None) -> F64:

@@ -1,13 +1,13 @@
 """Metrics of one arm and paired differences of two, from their tallies."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.intervals import ALPHA, Estimate, Ratio, estimate, holm, sums
+from skg_bench.analysis.intervals import ALPHA, Estimate, estimates, holm, sums
 from skg_bench.analysis.metrics import Metric
 from skg_bench.analysis.tally import Events, Tally
 from skg_bench.core.grid import F64
@@ -30,14 +30,28 @@ class Difference:
     verdict: Verdict  # by new requests
 
 
-def measure(metric: Metric, tally: Tally, on: Events) -> Estimate:
-    """The metric's mean over users."""
-    return estimate(on.cells, [_ratio(metric, tally, on)])
+def measure(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, Estimate]:
+    """The metrics' means over users."""
+    found: dict[str, Estimate] = {}
+    for over, group in _by_denominator(metrics).items():
+        counts = ([_count(metric, tally, on)] for metric in group)
+        found |= zip((m.name for m in group), estimates(on.cells, [tally.by_cell[over]], counts), strict=True)
+    return found
 
 
-def contrast(metric: Metric, arm: Tally, reference: Tally, on: Events) -> Estimate:
-    """Mean over users of the paired difference arm - reference."""
-    return estimate(on.cells, [_ratio(metric, arm, on), replace(_ratio(metric, reference, on), sign=-1.0)])
+def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, on: Events) -> dict[str, Estimate]:
+    """Means over users of the paired differences arm - reference."""
+    found: dict[str, Estimate] = {}
+    for over, group in _by_denominator(metrics).items():
+        counts: Iterable[list[F64]]
+        if over == "turn":  # the same for both
+            overs = [arm.by_cell[over]]
+            counts = ([_count(metric, arm, on) - _count(metric, reference, on)] for metric in group)
+        else:
+            overs = [arm.by_cell[over], reference.by_cell[over]]
+            counts = ([_count(metric, arm, on), _count(metric, reference, on)] for metric in group)
+        found |= zip((m.name for m in group), estimates(on.cells, overs, counts), strict=True)
+    return found
 
 
 def differences(metric: Metric, estimates: Sequence[Estimate]) -> list[Difference]:
@@ -73,26 +87,32 @@ def denominator(metric: Metric, tally: Tally) -> int:
 
 
 def _weighted(metric: Metric, counts: dict[str, F64]) -> F64:
-    total = np.zeros(1)
-    for name, weight in metric.count.items():
-        total = total + weight * counts[name]
-    return total
+    terms = [counts[name] if weight == 1 else weight * counts[name] for name, weight in metric.count.items()]
+    return sum(terms[1:], start=terms[0])
 
 
-def _ratio(metric: Metric, tally: Tally, on: Events) -> Ratio:
-    """Numerator and denominator in every cell.
+def _by_denominator(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
+    groups: dict[str, list[Metric]] = {}
+    for metric in metrics:
+        groups.setdefault("turn" if metric.over in ("week", "book") else metric.over, []).append(metric)
+    return groups
+
+
+def _count(metric: Metric, tally: Tally, on: Events) -> F64:
+    """Numerator in every cell.
 
     A count per week is a count per event times the user's events per week, which no intent changes. The book at the end
     is what was added in a cell, less the removals, spread evenly over the user's turns.
     """
-    count, turn = _weighted(metric, tally.by_cell), tally.by_cell["turn"]
+    count = _weighted(metric, tally.by_cell)
     if metric.over not in ("week", "book"):
-        return Ratio(over=tally.by_cell[metric.over], count=count)
-    turns = sums(on.cells.user, on.cells.n_users, turn)
+        return count
+    user, turn = on.cells.user, tally.by_cell["turn"]
+    turns = sums(user, on.cells.n_users, turn)
     if metric.over == "week":
-        return Ratio(over=turn, count=count, scale=turns / on.weeks)
-    gone = sums(on.cells.user, on.cells.n_users, count) - tally.book_end
-    return Ratio(over=turn, count=count - (gone / np.maximum(turns, 1.0))[on.cells.user] * turn, scale=turns)
+        return count * (turns / on.weeks)[user]
+    gone = sums(user, on.cells.n_users, count) - tally.book_end
+    return count * turns[user] - gone[user] * turn
 
 
 def _verdict(metric: Metric, mean: float, shown: bool) -> Verdict:

@@ -12,19 +12,20 @@
              what learning after turn `since` is worth: live - frozen over turns >= since; Holm over the frozen arms
     sensitivity: {wrong: [lambda ...], arms: arm -> [FIGURE ...], differences: arm -> [FIGURE ...],
                   break_even: arm -> lambda at which utility equals the reference's, null: at none >= 0}
-    ceiling: k -> FIGURE                                 share of requests with at least k earlier answers that still hold
+    ceiling: k -> FIGURE                                 share of requests with k or more earlier answers that still hold
     saturation: {verbatim, verbatim_last_week, types_used_up, one_offs_again, limit, testable, reasons: [words ...]}
-    totals: arm -> {turn, hit, wrong, wrong_hit, call, tokens, cost, offer, add, rated, ok, pending}  sums over all users;
-             pending: ratings given, but known only after the end of the run and used in nothing
+    totals: arm -> {turn, hit, wrong, wrong_hit, call, tokens, cost, offer, add, rated, ok, pending}
+             sums over all users; pending: ratings given, but known only after the end of the run and used in nothing
     pending_feedback: sum of these over the arms
 
     FIGURE      {mean, low, high, low_new, high_new, n_users, n_turns, excluded}
     DIFFERENCE  FIGURE + {p, p_new, p_holm, mde, mde_new, significant, verdict}
 
 `low, high`: the 95 % interval over other users with these requests; `low_new, high_new`: over other users with new
-requests (other intents), the one that claims and verdicts use; see `intervals`. `n_turns`: rows under the mean: turns, hits
-or ratings. `excluded`: users without any. `p*`: paired t; `p_holm`: of p_new. `mde*`: smallest difference found in 80 % of
-such runs. `verdict`: better, worse, higher, lower (where neither is good), no difference shown, not measured.
+requests (other intents), the one that claims and verdicts use; see `intervals`. `n_turns`: rows under the mean: turns,
+hits or ratings. `excluded`: users without any. `p*`: paired t; `p_holm`: p_new corrected for the table. `mde*`: smallest
+difference found in 80 % of such runs. `verdict`: better, worse, higher, lower (where neither is good), no difference
+shown, not measured.
 
 `curves.csv`: arm, period (1-based week), metric, n (users), mean, low, high; low and high are simultaneous bands
 (`curves`). Besides the metrics: `utility_difference` (arm - reference), `learning_effect` (frozen arms: live - frozen,
@@ -35,15 +36,14 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from skg_bench.analysis.curves import Band, bands, signs
-from skg_bench.analysis.intervals import Estimate, Ratio, estimate, sums
-from skg_bench.analysis.measure import Difference, contrast, denominator, differences, measure, weekly
+from skg_bench.analysis.figures import NO_BOUNDS, Figures, difference, digits, figure, rounded
+from skg_bench.analysis.intervals import Estimate, estimates, sums
+from skg_bench.analysis.measure import contrast, denominator, differences, measure, weekly
 from skg_bench.analysis.metrics import Metric, Utility, against_never, metrics
 from skg_bench.analysis.roles import Roles, roles
 from skg_bench.analysis.saturation import LIMIT, saturation
@@ -55,9 +55,7 @@ from skg_bench.core.run import Run
 SCHEMA = 1
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
 ALL_ARMS = "*"
-NO_BOUNDS = (float("-inf"), float("inf"))
 
-Figures = dict[str, Any]
 Curve = tuple[str, str, Band]  # arm, metric
 
 
@@ -67,8 +65,8 @@ def write(run: Run) -> Figures:
     Raises UsageError when arms do not share their events or rows are missing.
     """
     figures, curves = describe(run)
-    _replace(run.path / "summary.json", json.dumps(figures, indent=1, allow_nan=False) + "\n")
-    _replace(run.path / "curves.csv", _csv(curves))
+    replace_text(run.path / "summary.json", json.dumps(figures, indent=1, allow_nan=False) + "\n")
+    replace_text(run.path / "curves.csv", _csv(curves))
     return figures
 
 
@@ -147,8 +145,8 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
         "pending_feedback": int(sum(total["pending"] for total in table.totals.values())),
     }  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
-    rounded: Figures = _rounded(figures)
-    return rounded, sorted(table.curves, key=lambda curve: position[curve[0]])
+    rounded_figures: Figures = rounded(figures)
+    return rounded_figures, sorted(table.curves, key=lambda curve: position[curve[0]])
 
 
 def _order(arms: Sequence[str], role: Roles) -> list[str]:
@@ -170,22 +168,19 @@ def _add(
     beyond: Mapping[str, Metric],
 ) -> None:
     own = held[arm][0]
-    table.arms[arm] = {m.name: figure(measure(m, own, on), denominator(m, own), m.bounds) for m in shown.values()}
+    found = measure(shown.values(), own, on)
+    table.arms[arm] = {name: figure(found[name], denominator(m, own), m.bounds) for name, m in shown.items()}
     if role.never is not None:
-        never = held[role.never][0]
-        for m in beyond.values():
-            table.arms[arm][m.name] = figure(contrast(m, own, never, on), denominator(m, own))
+        excess = contrast(beyond.values(), own, held[role.never][0], on)
+        table.arms[arm] |= {name: figure(excess[name], len(on)) for name in beyond}
     if role.reference not in (None, arm):
-        table.against[arm] = {
-            m.name: (contrast(m, own, held[role.reference][0], on), denominator(m, own)) for m in shown.values()
-        }
+        found = contrast(shown.values(), own, held[role.reference][0], on)
+        table.against[arm] = {name: (found[name], denominator(m, own)) for name, m in shown.items()}
     if arm in role.frozen:
         live, since = role.frozen[arm]
-        table.effects[arm] = {
-            m.name: (contrast(m, held[live][since], held[arm][since], on), denominator(m, held[arm][since]))
-            for m in shown.values()
-            if m.over not in ("week", "book")
-        }
+        ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
+        found = contrast(ratios.values(), held[live][since], held[arm][since], on)
+        table.effects[arm] = {name: (found[name], denominator(m, held[arm][since])) for name, m in ratios.items()}
     total = {name: float(own.by_week[name].sum()) for name in own.by_week if name != "latency"}
     table.totals[arm] = {**total, "pending": own.pending}
 
@@ -200,12 +195,12 @@ def _sweep(
     lambdas: Sequence[float],
 ) -> None:
     """Utility at other prices of a wrong answer."""
-    at = [metrics(replace(utility, wrong=price))["utility"] for price in lambdas]
-    own = held[arm][0]
-    table.swept[arm] = [figure(measure(m, own, on), len(on)) for m in at]
+    prices = (replace(metrics(replace(utility, wrong=price))["utility"], name=repr(price)) for price in lambdas)
+    at, own = list(prices), held[arm][0]
+    table.swept[arm] = [figure(e, len(on)) for e in measure(at, own, on).values()]
     if role.reference not in (None, arm):
-        other = held[role.reference][0]
-        table.swept_against[arm] = [figure(contrast(m, own, other, on), len(on)) for m in at]
+        found = contrast(at, own, held[role.reference][0], on)
+        table.swept_against[arm] = [figure(e, len(on)) for e in found.values()]
 
 
 def _break_even(against: Sequence[Figures], lambdas: Sequence[float]) -> float | None:
@@ -241,12 +236,12 @@ def _ceilings(table: _Table, on: Events, multipliers: F64) -> Figures:
     figures, values = {}, []
     for k in CEILINGS:
         possible = on.answerable >= k
-        ratio = Ratio(over=turn, count=sums(on.cell[possible], len(turn)))
-        figures[str(k)] = figure(estimate(on.cells, [ratio]), len(on), (0.0, 1.0))
+        (found,) = estimates(on.cells, [turn], [[sums(on.cell[possible], len(turn))]])
+        figures[str(k)] = figure(found, len(on), (0.0, 1.0))
         count = sums(on.slot[possible], there.size).reshape(there.shape)
         values.append(np.where(there > 0, count / np.maximum(there, 1.0), np.nan))
-    found = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
-    table.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, found, strict=True))
+    drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
+    table.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))
     return figures
 
 
@@ -263,47 +258,17 @@ def _tested(
     return table
 
 
-def figure(e: Estimate, n_turns: int, bounds: tuple[float, float] = NO_BOUNDS) -> Figures:
-    """A FIGURE of the module's description, not yet rounded."""
-    (low, high), (low_new, high_new) = e.interval(new=False, bounds=bounds), e.interval(new=True, bounds=bounds)
-    return {
-        "mean": e.mean, "low": low, "high": high, "low_new": low_new, "high_new": high_new,
-        "n_users": e.n_users, "n_turns": n_turns, "excluded": e.excluded,
-    }  # fmt: skip
-
-
-def difference(d: Difference, n_turns: int) -> Figures:
-    """A DIFFERENCE of the module's description, not yet rounded."""
-    return {
-        **figure(d.estimate, n_turns), "p": d.p, "p_new": d.p_new, "p_holm": d.p_holm, "mde": d.mde,
-        "mde_new": d.mde_new, "significant": d.significant, "verdict": d.verdict,
-    }  # fmt: skip
-
-
-def _digits(x: float) -> float | None:
-    """9 significant digits: the last bits of a sum are nobody's result."""
-    return float(f"{x:.9g}") + 0.0 if isfinite(x) else None
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return _digits(value)
-    if isinstance(value, dict):
-        return {name: _rounded(of) for name, of in value.items()}
-    return [_rounded(of) for of in value] if isinstance(value, list | tuple) else value
-
-
 def _csv(curves: Sequence[Curve]) -> str:
     lines = ["arm,period,metric,n,mean,low,high"]
     for arm, metric, band in curves:
         for week in range(len(band.n)):
-            numbers = (_digits(float(x[week])) for x in (band.mean, band.low, band.high))
+            numbers = (digits(float(x[week])) for x in (band.mean, band.low, band.high))
             text = ",".join("" if x is None else repr(x) for x in numbers)
             lines.append(f"{arm},{week + 1},{metric},{band.n[week]},{text}")
     return "\n".join(lines) + "\n"
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
     """Written under another name, then renamed: never half a file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text, "utf-8")
