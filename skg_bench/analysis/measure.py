@@ -12,7 +12,7 @@ from skg_bench.analysis.metrics import Metric
 from skg_bench.analysis.tally import Events, Tally
 from skg_bench.core.grid import F64
 
-Verdict = Literal["better", "worse", "higher", "lower", "no difference shown", "not measured"]
+Verdict = Literal["better", "worse", "higher", "lower", "inconclusive", "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _verdict(metric: Metric, mean: float, shown: bool) -> Verdict:
     if isnan(mean):
         return "not measured"
     if not shown:
-        return "no difference shown"
+        return "inconclusive"
     if metric.better == "neither":
         return "higher" if mean > 0 else "lower"
     return "better" if (mean > 0) == (metric.better == "higher") else "worse"

@@ -12,7 +12,7 @@
              what learning after turn `since` is worth: live - frozen over turns >= since; Holm over the frozen arms
     sensitivity: {wrong: [lambda ...], arms: arm -> [FIGURE ...], differences: arm -> [FIGURE ...],
                   break_even: arm -> lambda at which utility equals the reference's, null: at none >= 0}
-    ceiling: k -> FIGURE                                 share of requests with k or more earlier answers that still hold
+    ceiling: k -> FIGURE                                share of requests with k or more earlier answers that still hold
     saturation: {verbatim, verbatim_last_week, types_used_up, one_offs_again, limit, testable, reasons: [words ...]}
     totals: arm -> {turn, hit, wrong, wrong_hit, call, tokens, cost, offer, add, rated, ok, pending}
              sums over all users; pending: ratings given, but known only after the end of the run and used in nothing
@@ -23,9 +23,9 @@
 
 `low, high`: the 95 % interval over other users with these requests; `low_new, high_new`: over other users with new
 requests (other intents), the one that claims and verdicts use; see `intervals`. `n_turns`: rows under the mean: turns,
-hits or ratings. `excluded`: users without any. `p*`: paired t; `p_holm`: p_new corrected for the table. `mde*`: smallest
-difference found in 80 % of such runs. `verdict`: better, worse, higher, lower (where neither is good), no difference
-shown, not measured.
+hits or ratings. `excluded`: users without any. `p*`: paired t; `p_holm`: p_new corrected for the table. `mde*`: the
+smallest difference found in 80 % of such runs. `significant`: p_holm < 0.05. `verdict`: better, worse, higher, lower
+(where neither is good): significant and not below mde_new; otherwise inconclusive; not measured.
 
 `curves.csv`: arm, period (1-based week), metric, n (users), mean, low, high; low and high are simultaneous bands
 (`curves`). Besides the metrics: `utility_difference` (arm - reference), `learning_effect` (frozen arms: live - frozen,

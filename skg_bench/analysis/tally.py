@@ -45,7 +45,7 @@ class Events:
     seed: int
     turn: I32  # [N]
     time: I64  # [N] seconds since 1970
-    message: npt.NDArray[np.str_] | None  # [M] all messages, sorted; None: not kept
+    message: npt.NDArray[np.str_]  # [M] all messages, sorted
     text: I32  # [N] index into `message`
     row: I64  # [N] row of the user
     cell: I64  # [N] (user, intent) cell

@@ -1,0 +1,131 @@
+"""The head of the page: what a run shows, in sentences with numbers, whoever wins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from skg_bench.analysis.wording import interval, number
+
+Tone = Literal["good", "bad", "open", "caution", "plain"]
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, and what it means for the learning arm: good, bad, open; a caution; or plainly a fact."""
+
+    text: str
+    tone: Tone
+
+
+def words(figures: Figures) -> list[Sentence]:
+    """Sentences on `summary.json`'s content, the answer to the run's question first."""
+    said = [_against_reference(figures), *_effects(figures), _answers(figures), _order(figures), _price(figures)]
+    return [sentence for sentence in [*said, *_cautions(figures)] if sentence is not None]
+
+
+def _against_reference(figures: Figures) -> Sentence | None:
+    arm, reference = figures["learner"], figures["reference"]
+    found = figures["differences"].get(arm, {}).get("utility")
+    if found is None or found["mean"] is None:
+        return None
+    size = number(abs(found["mean"]), "utility")
+    numbers = f"{size} {{}} utility per request ({_new(found)})"
+    if found["verdict"] == "better":
+        return Sentence(f"{arm} serves its users better than {reference}: {numbers.format('more')}.", "good")
+    if found["verdict"] == "worse":
+        return Sentence(f"{arm} serves its users worse than {reference}: {numbers.format('less')}.", "bad")
+    return Sentence(
+        f"Whether {arm} serves its users better than {reference} stays open: a difference of "
+        f"{number(found['mean'], 'utility', signed=True)} utility per request ({_new(found)}){_why_open(found)}.",
+        "open",
+    )
+
+
+def _effects(figures: Figures) -> list[Sentence]:
+    said = []
+    for arm, effect in figures["effects"].items():
+        found = effect["metrics"]["utility"]
+        if found["mean"] is None:
+            continue
+        what = f"what {effect['live']} learned after turn {effect['since']} (against {arm})"
+        size = f"{number(abs(found['mean']), 'utility')} utility per request ({_new(found)})"
+        if found["verdict"] == "better":
+            said.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
+        elif found["verdict"] == "worse":
+            said.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
+        else:
+            signed = number(found["mean"], "utility", signed=True)
+            said.append(
+                Sentence(
+                    f"No effect shown of {what}: {signed} utility per request ({_new(found)}){_why_open(found)}.",
+                    "open",
+                )
+            )
+    return said
+
+
+def _answers(figures: Figures) -> Sentence:
+    arm, reference = figures["learner"], figures["reference"]
+    own = figures["arms"][arm]
+    text = f"{arm} answered {_share(own['hit_rate'])} of requests from the skillbook"
+    if own["err_per_hit"]["mean"] is not None:
+        text += f", {_share(own['err_per_hit'])} of these wrongly"
+    text += f"; of all its answers {_share(own['err_per_request'])} were wrong"
+    if reference not in (None, arm):
+        text += f", against {number(figures['arms'][reference]['err_per_request']['mean'], 'share')} of {reference}'s"
+    return Sentence(f"{text}.", "plain")
+
+
+def _order(figures: Figures) -> Sentence | None:
+    means = {arm: of["utility"]["mean"] for arm, of in figures["arms"].items() if of["utility"]["mean"] is not None}
+    if len(means) < 2:
+        return None
+    order = sorted(means, key=lambda arm: -means[arm])
+    listed = ", ".join(f"{arm} {number(means[arm], 'utility')}" for arm in order)
+    return Sentence(f"By mean utility: {listed}.", "plain")
+
+
+def _price(figures: Figures) -> Sentence | None:
+    arm, reference = figures["learner"], figures["reference"]
+    price = figures["sensitivity"]["break_even"].get(arm)
+    if price is None:
+        return None
+    now = figures["utility"]["wrong"]
+    return Sentence(
+        f"{arm} and {reference} would be level if a wrong answer cost {price:.2g} right ones (here {now:g}).",
+        "plain",
+    )
+
+
+def _cautions(figures: Figures) -> list[Sentence]:
+    said = []
+    if figures["incomplete"]:
+        said.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+    if not figures["saturation"]["testable"]:
+        reasons = "; ".join(figures["saturation"]["reasons"])
+        said.append(Sentence(f"Claims about curves are not testable here: {reasons}.", "caution"))
+    return said
+
+
+def _why_open(found: Figures) -> str:
+    """Why a difference is no verdict."""
+    if found["p_holm"] is None:
+        return "; one user says nothing about others"
+    detectable = f"the {number(found['mde_new'], 'utility')} that such a run finds in 80 % of cases"
+    if found["significant"]:
+        return f"; it is significant, but below {detectable}, and such estimates exaggerate"
+    if abs(found["mean"]) >= found["mde_new"]:
+        return "; it does not hold once corrected for the number of arms"
+    return f"; inconclusive: it is below {detectable}"
+
+
+def _new(found: Figures) -> str:
+    if found["low_new"] is None:
+        return "no interval: too few users or intents"
+    return f"95 % for new users and requests: {interval(found['low_new'], found['high_new'], 'utility', signed=True)}"
+
+
+def _share(found: Figures) -> str:
+    text = number(found["mean"], "share")
+    return text if found["low_new"] is None else f"{text} ({interval(found['low_new'], found['high_new'], 'share')})"
