@@ -178,7 +178,7 @@ def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:  # type: ig
 
 
 def _time(seconds: I64) -> pa.Array:
-    return pa.array((seconds + EPOCH).astype("datetime64[s]"), pa.timestamp("s"))
+    return pa.array(((seconds + EPOCH) * 1000).astype("datetime64[ms]"), pa.timestamp("ms"))
 
 
 def _hash(state: U64) -> pa.Array:
