@@ -1,0 +1,70 @@
+"""What can stand at each seam, read from yaml files and from the source of components, without importing them."""
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.table import Table
+
+from skg_bench.app.packages import groups, packages
+from skg_bench.app.progress import console
+from skg_bench.app.wording import nearest
+from skg_bench.core.errors import UsageError
+
+
+def show(seam: str | None) -> None:
+    """Print the options of one group, or of all.
+
+    Raises UsageError for an unknown group.
+    """
+    known = groups()
+    if seam is not None and seam not in known:
+        raise UsageError(f"there is no seam {seam!r}; {nearest(seam, known)}")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("seam", "option", "what it is"):
+        table.add_column(heading, overflow="fold", no_wrap=heading != "what it is")
+    chosen = _defaults()
+    for name in [seam] if seam is not None else known:
+        for i, option in enumerate(known[name]):
+            mark = " *" if chosen.get(name) == option else ""
+            table.add_row(name if i == 0 else "", option + mark, first_line(name, option))
+    screen = console()
+    screen.print(table, soft_wrap=False)
+    screen.print("* default; choose with `skg-bench run SEAM=OPTION`, see the parameters with --dry-run")
+
+
+def first_line(group: str, option: str) -> str:
+    """What an option is: first line of its component's docstring, its question, or the comment above its yaml."""
+    file = next(f for package in packages() if (f := package.conf / group / f"{option}.yaml").is_file())
+    text = file.read_text("utf-8")
+    try:
+        node: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    if isinstance(node, dict) and "_target_" in node:
+        return _docstring(str(node["_target_"]))
+    if isinstance(node, dict) and node.get("question"):
+        return str(node["question"])
+    comments = (line.lstrip("# ") for line in text.splitlines() if line.startswith("#") and "@package" not in line)
+    return next(comments, "")
+
+
+def _docstring(target: str) -> str:
+    module, _, name = target.rpartition(".")
+    try:
+        spec = find_spec(module)
+    except ImportError:
+        spec = None
+    if spec is None or spec.origin is None:
+        return f"(cannot find {module})"
+    for node in ast.parse(Path(spec.origin).read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return (ast.get_docstring(node) or "").split("\n")[0]
+    return f"(cannot find {target})"
+
+
+def _defaults() -> dict[str, str]:
+    root = yaml.safe_load((packages()[0].conf / "config.yaml").read_text("utf-8"))
+    return {key: str(value) for entry in root["defaults"] if isinstance(entry, dict) for key, value in entry.items()}

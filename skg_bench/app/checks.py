@@ -1,0 +1,118 @@
+"""Values of the root, and what an arm may differ in."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from skg_bench.app.overrides import Override
+from skg_bench.app.wording import nearest
+from skg_bench.core.errors import UsageError
+
+SHARED_SEAMS = ("simulator", "embedder")
+SEAMS_OF_ARMS = (
+    "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
+    "decline_is_miss",
+)  # fmt: skip
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+
+
+def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], str | None]:
+    def wrong(value: Any) -> str | None:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return None if whole and low <= value <= high else f"must be a whole number from {low} to {high}"
+
+    return wrong
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) else "must be a text; quote it"
+
+
+def _name(value: Any) -> str | None:
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return None
+    return "must be a name of letters, digits, - and _ (at most 40), as files are named by it"
+
+
+def _path(value: Any) -> str | None:
+    return None if value is None or (isinstance(value, str) and value) else "must be a folder, or null"
+
+
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _serving(value: Any) -> str | None:
+    return None if value in ("stored", "prompted") else "must be stored or prompted"
+
+
+def _utility(value: Any) -> str | None:
+    keys = ("wrong", "usd", "second")
+    if not isinstance(value, Mapping) or set(value) != set(keys):
+        return f"must have exactly the keys {', '.join(keys)}"
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < 1e12 for v in value.values())
+    return None if numbers else "must be numbers, none negative"
+
+
+SCALARS: Mapping[str, Callable[[Any], str | None]] = {
+    "experiment": _name,
+    "profile": _name,
+    "question": _text,
+    "seed": _whole(0, 2**63 - 1),
+    "users": _whole(1),
+    "weeks": _whole(1, 520),
+    "cohort": _whole(1),
+    "workers": _whole(1, 1024),
+    "out": _path,
+    "serving": _serving,
+    "refit_every": _whole(1),
+    "refit_on_capture": _flag,
+    "decline_is_miss": _flag,
+    "utility": _utility,
+    "reference": _text,
+}
+
+
+def check_root(root: Mapping[str, Any]) -> None:
+    """Keys and values of the composed root, components aside.
+
+    Raises UsageError.
+    """
+    known = {*SCALARS, *SHARED_SEAMS, *SEAMS_OF_ARMS, "arms"}
+    for key in root:
+        if key not in known:
+            raise UsageError(f"the configuration has an unknown key {key!r} at its root; {nearest(key, known)}")
+    for key in known - set(root):
+        raise UsageError(f"the configuration lacks {key!r}; give it in conf/config.yaml or as {key}=...")
+    for key, wrong in SCALARS.items():
+        if (reason := wrong(root[key])) is not None:
+            raise UsageError(f"{key}={root[key]!r} {reason}")
+    check_arms(root["arms"], root["reference"])
+
+
+def check_arms(arms: Any, reference: str) -> None:
+    """A table of arms: names to lists of overrides.
+
+    Raises UsageError.
+    """
+    if not isinstance(arms, Mapping) or not arms:
+        raise UsageError("there are no arms; choose an experiment, or add one with '+arms.NAME=[policy=never]'")
+    for name, texts in arms.items():
+        if reason := _name(name):
+            raise UsageError(f"arm {name!r}: its name {reason}")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise UsageError(f"arm {name!r}: {texts!r} must be a list of overrides such as [policy=never]")
+    if reference not in arms:
+        raise UsageError(f"reference={reference!r} is no arm; {nearest(reference, arms)}")
+
+
+def check_arm_key(one: Override, where: str) -> None:
+    """Arms share users and luck, so they differ in components only.
+
+    Raises UsageError.
+    """
+    if one.head in SCALARS.keys() - set(SEAMS_OF_ARMS) or one.head in (*SHARED_SEAMS, "arms"):
+        raise UsageError(
+            f"{where}{one.text}: all arms share {one.head}, so that they are compared on the same users and the same "
+            f"luck; an arm may override {', '.join(SEAMS_OF_ARMS)}"
+        )

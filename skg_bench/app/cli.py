@@ -1,0 +1,135 @@
+"""The command line. Whatever takes time to import is imported by the command that needs it: --help within 0.3 s."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skg_bench.core.errors import UsageError
+
+app = typer.Typer(
+    help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+skillbook = typer.Typer(help="Look into the skillbooks of a run.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(skillbook, name="skillbook")
+
+Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
+One = Annotated[Path, typer.Argument(help="A run directory.")]
+
+_DISK = (
+    errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOTDIR,
+    errno.ENAMETOOLONG, errno.ENOENT, errno.EISDIR, errno.EEXIST,
+)  # fmt: skip
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """What a user can cause ends as one message and exit code 2; an interrupt as 130."""
+    try:
+        yield
+    except UsageError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        typer.echo("\ninterrupted; what was finished is kept: the same command goes on from there", err=True)
+        raise typer.Exit(130) from error
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(
+            f"error: {place}{error.strerror or error}; what was written before is kept: once that is mended, the same "
+            "command goes on from there; out=FOLDER writes elsewhere",
+            err=True,
+        )
+        raise typer.Exit(2) from error
+
+
+@app.command()
+def run(
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="experiment=NAME profile=smoke|demo|paper key=value ...", metavar="[KEY=VALUE]..."),
+    ] = None,
+    multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,
+) -> None:
+    """Simulate users under every arm; write logs, tables and a page."""
+    with plain_errors():
+        from skg_bench.app.commands import run as command
+
+        command(overrides or [], multirun=multirun, dry_run=dry_run)
+
+
+@app.command()
+def compare(
+    runs: Runs,
+    reference: Annotated[str | None, typer.Option(help="Arm to compare with; default: the run's own.")] = None,
+) -> None:
+    """Paired differences per user against the reference arm, with both intervals."""
+    with plain_errors():
+        from skg_bench.app.commands import compare as command
+
+        command(runs, reference)
+
+
+@app.command()
+def report(
+    runs: Runs,
+    user: Annotated[list[int] | None, typer.Option(help="A user to look into; may be given again.")] = None,
+) -> None:
+    """Write the page again, with other users to look into."""
+    with plain_errors():
+        from skg_bench.app.commands import report as command
+
+        command(runs, user or [])
+
+
+@app.command("list")
+def list_(
+    seam: Annotated[str | None, typer.Argument(help="router, policy, experiment, ...; default: all.")] = None,
+) -> None:
+    """What can stand at each seam: `skg-bench run policy=never`."""
+    with plain_errors():
+        from skg_bench.app.catalogue import show
+
+        show(seam)
+
+
+@skillbook.command("show")
+def show(
+    run: One,
+    arm: Annotated[str, typer.Option(help="Name of the arm.")],
+    user: Annotated[int, typer.Option(help="Number of the user.")],
+    turn: Annotated[int | None, typer.Option(help="As it stood after this turn; default: at the end.")] = None,
+) -> None:
+    """A user's skillbook, rebuilt from the log, at any turn."""
+    with plain_errors():
+        from skg_bench.app.skillbooks import show as command
+
+        command(run, arm, user, turn)
+
+
+@skillbook.command("replay")
+def replay(
+    run: One,
+    arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
+    users: Annotated[int, typer.Option(help="How many users of each arm, evenly spread.", min=1)] = 8,
+) -> None:
+    """Rebuild skillbooks from their logged updates and check every state hash."""
+    with plain_errors():
+        from skg_bench.app.skillbooks import replay as command
+
+        command(run, arm or [], users)
+
+
+def main() -> None:
+    """Entry point of `skg-bench`."""
+    app()

@@ -1,0 +1,112 @@
+"""What `run`, `compare` and `report` do, in the order in which a reader sees it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from skg_bench.app.compose import Composed, Composer, Config, compose_arms
+from skg_bench.app.overrides import cells, parse
+from skg_bench.app.progress import console, shown
+
+if TYPE_CHECKING:
+    from skg_bench.app.launch import Job
+
+
+def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
+    """Compose, announce, check, simulate, and show the arms. All cells of a sweep are checked before the first starts.
+
+    Raises UsageError, OSError.
+    """
+    screen = console()
+    composer = Composer()
+    composed = [_composed(composer, cell, screen) for cell in (cells(texts) if multirun else [list(texts)])]
+    jobs = _jobs(composed, multirun=multirun)
+    turns = _announce(jobs, screen, dry_run=dry_run)
+    if multirun:
+        screen.print(f"{plural(len(jobs), 'run')}, about {turns:,} turns to simulate")
+    if dry_run:
+        return
+    for job in jobs:
+        _carry_out(job, screen)
+    if len(jobs) > 1:
+        screen.print(f"compare them: skg-bench compare {' '.join(str(job.out) for job in jobs)}", soft_wrap=True)
+
+
+def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Composed:
+    overrides = parse(texts)
+    root = composer.root(overrides)
+    screen.print(_headline(root))  # the first line comes before the arms are composed and anything heavy is imported
+    found = compose_arms(composer, overrides, root)
+    for text, arms in found.without.items():
+        screen.print(f"  {text} does not concern {', '.join(arms)}: what stands there has no such parameter")
+    return found
+
+
+def _headline(root: Config) -> str:
+    arms = root["arms"]
+    return (
+        f"{root['experiment']}: {root['users']:,} users, {root['weeks']} weeks, seed {root['seed']}, "
+        f"{plural(len(arms), 'arm')}: {', '.join(arms)}"
+    )
+
+
+def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[Job]":
+    """One job a directory: cells that come out the same are one."""
+    from skg_bench.app.launch import prepare
+
+    jobs = [prepare(one, Path(one.root["out"] or "runs") if multirun else None) for one in composed]
+    return list({job.out: job for job in jobs}.values())
+
+
+def _announce(jobs: "Sequence[Job]", screen: Console, *, dry_run: bool) -> int:
+    """Print where each run goes and what it costs; returns the turns of all that are not finished."""
+    from skg_bench.app import tables
+
+    whole = 0
+    for job in jobs:
+        if dry_run:
+            screen.print(tables.plan(job))
+        turns = job.turns() if dry_run or job.state != "finished" else 0
+        whole += turns if job.state != "finished" else 0
+        screen.print(f"{job.out} ({job.state})" + (f", about {turns:,} turns" if turns else ""), soft_wrap=True)
+    return whole
+
+
+def _carry_out(job: "Job", screen: Console) -> None:
+    from skg_bench.analysis import summary, verdict
+    from skg_bench.app import tables
+    from skg_bench.app.launch import start
+
+    if job.state == "finished":
+        screen.print(f"{job.out} is finished: nothing is left to simulate", soft_wrap=True)
+        finished = start(job)
+    else:
+        with shown(job.composed.root["experiment"], screen) as progress:
+            finished = start(job, progress)
+    figures = summary.read(finished)
+    screen.print(tables.arms(figures))
+    for sentence in verdict.words(figures):
+        screen.print(f"* {sentence.text}")
+    screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
+
+
+def compare(runs: Sequence[Path], reference: str | None) -> None:
+    """Print paired differences, and what had to be left out.
+
+    Raises UsageError.
+    """
+    from skg_bench.app import launch, tables
+
+    compared = launch.compare(*runs, reference=reference)
+    screen = console()
+    screen.print(f"{compared.users:,} users, {compared.turns:,} turns of each arm, against {compared.reference}")
+    for gap in compared.gaps:
+        screen.print(f"  {gap}", soft_wrap=True)
+    screen.print(tables.differences(compared))
+
+
+def plural(n: int, word: str) -> str:
+    """`1 run`, `12 runs`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")

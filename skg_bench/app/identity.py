@@ -1,0 +1,111 @@
+"""What makes two runs the same, and the manifest that says so."""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import skg_bench
+from skg_bench.app.packages import packages
+
+BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
+_LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
+_NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into configuration and digests, or caches
+
+
+def identity(config: Mapping[str, Any], compositions: Mapping[str, Any], data: Mapping[str, str]) -> str:
+    """Hash (64 hex digits) of the resolved configuration, of data and models, and of the code."""
+    counted = {key: value for key, value in config.items() if key not in BESIDE}
+    whole = {"config": counted, "compositions": compositions, "data": data, "code": code_digest()}
+    return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Hash of the files of this package and of the packages that add components."""
+    digest = hashlib.sha256()
+    for package in packages():
+        for file in sorted(_code(package.root)):
+            digest.update(f"{package.name}/{file.relative_to(package.root)}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _code(root: Path) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+        return
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if name not in _NOT_CODE]
+        yield from (Path(folder) / name for name in names if not name.endswith((".pyc", ".so")))
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """`key: old value -> new value` for all that is in the identity of either manifest and differs."""
+    before, after = _flat(_counted(old)), _flat(_counted(new))
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return [f"{key}: {_shown(before, key)} -> {_shown(after, key)}" for key in sorted(keys)]
+
+
+def _counted(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    config = {key: value for key, value in manifest.get("config", {}).items() if key not in BESIDE}
+    rest = {key: manifest.get(key) for key in ("compositions", "data", "code")}
+    return {**config, **rest}
+
+
+def _flat(node: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(node, Mapping) and node:
+        return {k: v for key, inner in node.items() for k, v in _flat(inner, f"{path}.{key}" if path else key).items()}
+    return {path: node}
+
+
+def _shown(flat: Mapping[str, Any], key: str) -> str:
+    if key not in flat:
+        return "absent"
+    text = json.dumps(flat[key], ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def provenance() -> dict[str, Any]:
+    """Commit, hash of uncommitted changes (null: none), versions; what a reader needs to make the same bits again."""
+    commit, dirty = _commit()
+    own = {"python": platform.python_version(), "skg-bench": skg_bench.__version__}
+    versions = {**own, **{name: version(name) for name in _LIBRARIES}}
+    return {"commit": commit, "dirty": dirty, "versions": versions, "machine": platform.machine()}
+
+
+def _commit() -> tuple[str | None, str | None]:
+    """Of the checkout that the package lies in; (null, null) for an installed package."""
+    own = packages()[0].root
+    if _git(own, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return None, None
+    commit, diff = _git(own, "rev-parse", "HEAD"), _git(own, "diff", "HEAD", "--", "..")
+    return (commit or b"").decode().strip() or None, hashlib.sha256(diff).hexdigest()[:16] if diff else None
+
+
+def _git(folder: Path, *words: str) -> bytes | None:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, check=False, timeout=10)  # noqa: S603, S607
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a json file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,170 @@
+"""From overrides to a finished run directory; what the command line shows, a notebook can call."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+from skg_bench.analysis.compare import Comparison
+from skg_bench.analysis.compare import compare as paired
+from skg_bench.app.components import build
+from skg_bench.app.compose import Composed, compose
+from skg_bench.app.identity import code_digest, differences, identity, provenance, write_json
+from skg_bench.core import schema
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32
+from skg_bench.core.run import Run
+from skg_bench.engine.execute import execute
+from skg_bench.engine.plan import Arm, Plan
+
+Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
+State = Literal["new", "unfinished", "finished"]
+_SAMPLED = 24  # users from whom the number of turns is estimated
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that can start: checked, its components made, its directory known."""
+
+    composed: Composed
+    plan: Plan
+    identity: str
+    data: Mapping[str, str]  # hashes of what the run draws from
+    out: Path
+    state: State
+
+    def turns(self) -> int:
+        """Estimated turns of all arms, from the events of the first users."""
+        import numpy as np
+
+        sampled: I32 = np.arange(min(_SAMPLED, self.plan.users), dtype=np.int32)
+        events = self.plan.simulator.population(self.plan.seed, sampled, self.plan.weeks)
+        return round(float(events.n.mean()) * self.plan.users * len(self.plan.arms))
+
+
+def run(overrides: Sequence[str] = (), progress: Progress | None = None) -> Run:
+    """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
+
+    >>> run(["experiment=assistant_growth", "profile=smoke"]).turns("skg")
+
+    Raises UsageError for bad overrides and for a directory that holds another run, OSError if it cannot be written.
+    """
+    return start(prepare(compose(overrides)), progress)
+
+
+def prepare(composed: Composed, parent: Path | None = None) -> Job:
+    """Make the components and look at the directory; nothing is written. `parent`: folder of a sweep's runs.
+
+    Raises UsageError for parameters that a component refuses, and for a directory that holds another run.
+    """
+    root = composed.root
+    arms = tuple(_arm(name, config) for name, config in composed.arms.items())
+    simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
+    plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms)
+    data = {"simulator": simulator.digest, "embedder": embedder.digest}
+    key = identity(root, composed.arms, data)
+    name = f"{root['experiment']}-{key[:8]}"
+    named = root["out"] is not None and parent is None
+    job = Job(composed, plan, key, data, Path(root["out"]) if named else (parent or Path("runs")) / name, "new")
+    return replace(job, state=_state(job))
+
+
+def _arm(name: str, config: Mapping[str, Any]) -> Arm:
+    def made(key: str, node: Any) -> Any:
+        return build(f"arm {name!r}: {key}", node) if isinstance(node, Mapping) else node
+
+    return Arm(name=name, **{key: made(key, node) for key, node in config.items()})
+
+
+def _state(job: Job) -> State:
+    if not job.out.exists():
+        return "new"
+    if not job.out.is_dir():
+        raise UsageError(f"out={job.out} is a file; name a folder")
+    if not (job.out / "manifest.json").exists():
+        if any(not entry.name.startswith(".manifest.json.") for entry in job.out.iterdir()):
+            raise UsageError(f"out={job.out} is not empty and holds no run; name another folder")
+        return "new"
+    there = Run(job.out).manifest
+    if there.get("identity") != job.identity:
+        raise UsageError(
+            f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
+            + "\n  ".join(differences(there, _manifest(job)) or ["identity"])
+        )
+    finished = not there.get("incomplete") and (job.out / "report.html").is_file()
+    return "finished" if finished else "unfinished"
+
+
+def _manifest(job: Job) -> dict[str, Any]:
+    root = job.composed.root
+    return {
+        "schema": schema.VERSION,
+        "identity": job.identity,
+        "incomplete": True,
+        "question": root["question"],
+        "seed": root["seed"],
+        "users": root["users"],
+        "weeks": root["weeks"],
+        "arms": list(job.composed.arms),
+        "config": root,
+        "compositions": job.composed.arms,
+        "data": dict(job.data),
+        "code": code_digest(),
+    }
+
+
+def start(job: Job, progress: Progress | None = None) -> Run:
+    """Run to the end, or go on where an earlier attempt was stopped; then write tables and page."""
+    if job.state == "finished":
+        return Run(job.out)
+    manifest = {**_manifest(job), **provenance()}
+    job.out.mkdir(parents=True, exist_ok=True)
+    write_json(job.out / "manifest.json", manifest)
+    root, watch = job.composed.root, _Watch(progress or _quiet)
+    execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch)
+    write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
+    write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
+    return describe(job.out)
+
+
+class _Watch:
+    """A progress callback that keeps the time of this attempt."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._begun = progress, monotonic()
+        self._first: int | None = None
+        self._done = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        self._first = done if self._first is None else self._first
+        self._done = done
+        self._progress(done, total)
+
+    def timings(self, workers: int, cohort: int) -> dict[str, float]:
+        """Seconds and turns of the attempt that finished the run; earlier ones are not counted."""
+        seconds, turns = monotonic() - self._begun, self._done - (self._first or 0)
+        rate = turns / seconds if seconds > 0 else 0.0
+        return {"seconds": seconds, "turns": turns, "turns_per_second": rate, "workers": workers, "cohort": cohort}
+
+
+def compare(*runs: Run | str | Path, reference: str | None = None) -> Comparison:
+    """Every arm of the runs against the reference arm (default: the first run's own), paired user by user.
+
+    Raises UsageError for what is no run, runs that share no events, and an unknown reference.
+    """
+    return paired([one if isinstance(one, Run) else Run(one) for one in runs], reference)
+
+
+def _quiet(_done: int, _total: int) -> None:
+    """Nobody is watching."""
+
+
+def describe(out: Path) -> Run:
+    """Write `summary.json`, `curves.csv` and `report.html` of a run whose turns are all there."""
+    from skg_bench.analysis import report, summary
+
+    run = Run(out)
+    summary.write(run)
+    report.write(run)
+    return run

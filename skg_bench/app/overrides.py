@@ -1,0 +1,152 @@
+"""Overrides of the command line and of arms, checked against the configuration tree before anything is composed.
+
+Hydra alone accepts `+sed=1` and runs with the wrong seed. Here every key must exist, with or without `+`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override as HydraOverride
+from hydra.errors import HydraException
+
+from skg_bench.app.packages import groups
+from skg_bench.app.wording import nearest
+from skg_bench.core.errors import UsageError
+
+Tree = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Override:
+    """`policy=never` (a choice), or `policy.threshold=0.4` (a value) at a dotted path."""
+
+    text: str
+    path: str
+    value: Any
+    add: bool  # written with +
+    delete: bool  # written with ~
+    choice: bool  # of a group
+
+    @property
+    def head(self) -> str:
+        """First part of the path."""
+        return self.path.split(".")[0]
+
+
+_ARMS = re.compile(r"(?P<sign>\+\+?|~)?(?P<path>arms(\.[^=]*)?)(=(?P<value>.*))?", re.DOTALL)
+
+
+def parse(texts: Sequence[str], where: str = "") -> list[Override]:
+    """Overrides in Hydra's grammar; those of `arms` in yaml's, as `=` has no place inside a list of Hydra's.
+
+    Raises UsageError on bad grammar, on sweeps, on packages and on unknown options of a group; `where` begins it.
+    """
+    return [_of_arms(text, where) if _ARMS.fullmatch(text) else _plain(_parsed(text, where), where) for text in texts]
+
+
+def cells(texts: Sequence[str]) -> list[list[str]]:
+    """Every combination of a sweep such as `seed=1,2 policy=never,always`; the last override varies fastest."""
+    choices = []
+    for text in texts:
+        parsed = None if _ARMS.fullmatch(text) else _parsed(text, "")
+        if parsed is not None and parsed.is_sweep_override():
+            choices.append([f"{parsed.get_key_element()}={value}" for value in parsed.sweep_string_iterator()])
+        else:
+            choices.append([text])
+    return [list(cell) for cell in product(*choices)]
+
+
+def _parsed(text: str, where: str) -> HydraOverride:
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{where}{text}: {reason}; an override reads key=value, quote special signs") from error
+
+
+def _of_arms(text: str, where: str) -> Override:
+    parts = _ARMS.fullmatch(text)
+    sign, path, value = (parts["sign"], parts["path"], parts["value"]) if parts else (None, text, None)
+    if (sign == "~") == (value is not None):
+        raise UsageError(f"{where}{text}: write {path}=[overrides], or ~{path} to leave an arm out")
+    try:
+        table = yaml.safe_load(value or "null")
+    except yaml.YAMLError as error:
+        raise UsageError(
+            f"{where}{text}: write +arms.NAME=[policy=never,...] ({' '.join(str(error).split())})"
+        ) from error
+    return Override(text, path, table, sign in ("+", "++"), sign == "~", choice=False)
+
+
+def _plain(parsed: HydraOverride, where: str) -> Override:
+    text, path = str(parsed.input_line), str(parsed.key_or_group)
+    if parsed.is_sweep_override():
+        raise UsageError(f"{where}{text} is a sweep; add -m to run every combination, or quote the value")
+    if parsed.package is not None:
+        raise UsageError(f"{where}{text}: a key may not carry a package (@{parsed.package}); leave it away")
+    add, delete = parsed.is_add() or parsed.is_force_add(), parsed.is_delete()
+    one = Override(text, path, None if delete else parsed.value(), add, delete, choice=path in groups())
+    if one.choice and delete:
+        raise UsageError(f"{where}{text}: {path} cannot be left out; {nearest('', groups()[path])}")
+    if one.choice and (not isinstance(one.value, str) or one.value not in groups()[path]):
+        raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(one.value), groups()[path])}")
+    return one
+
+
+def leaves(path: str, value: Any) -> Iterator[str]:
+    """Dotted paths that an override sets: `utility={wrong: 2}` sets `utility.wrong`."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from leaves(f"{path}.{key}", inner)
+    else:
+        yield path
+
+
+def has(tree: Tree, path: str) -> bool:
+    """Is there something at `path`, if only null?"""
+    node: Any = tree
+    for part in path.split("."):
+        if isinstance(node, Sequence) and not isinstance(node, str) and part.isdigit() and int(part) < len(node):
+            node = node[int(part)]
+        elif isinstance(node, Mapping) and part in node:
+            node = node[part]
+        else:
+            return False
+    return True
+
+
+def check(one: Override, tree: Tree, where: str = "") -> None:
+    """Every key that `one` sets exists in `tree`.
+
+    Raises UsageError naming the nearest key that does. Names of arms are free: `+arms.NAME=[...]` adds one.
+    """
+    if one.choice or one.path == "arms" or (one.head == "arms" and one.add and one.path.count(".") == 1):
+        return
+    for path in leaves(one.path, one.value):
+        if not has(tree, path):
+            if one.head == "arms" and path.count(".") == 1:
+                known = [f"arms.{name}" for name in tree["arms"]]
+                hint = f"to add an arm write +{one.text.lstrip('+~')}; {nearest(path, known)}"
+            else:
+                hint = nearest(path, _near(tree, path))
+            raise UsageError(f"{where}{one.text}: there is no key {path!r}; {hint}")
+
+
+def _near(tree: Tree, path: str) -> list[str]:
+    """Keys beside the first unknown part of `path`; all keys if the first part is unknown already."""
+    parts = path.split(".")
+    for depth in range(len(parts) - 1, 0, -1):
+        above = ".".join(parts[:depth])
+        if has(tree, above):
+            node: Any = tree
+            for part in parts[:depth]:
+                node = node[part]
+            return [f"{above}.{key}" for key in node if key != "_target_"] if isinstance(node, Mapping) else [above]
+    if len(parts) == 1:
+        return [key for key in tree if key not in ("arms",)] + [leaf for key in tree for leaf in leaves(key, tree[key])]
+    return list(tree)

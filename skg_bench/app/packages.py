@@ -1,0 +1,74 @@
+"""Where configuration and components may come from: this package, and packages that declare themselves.
+
+A package joins by the entry point group `skg_bench.components`; its value names a package or module beside which a
+folder `conf/` lies, with the same groups as ours.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+import skg_bench
+from skg_bench.app.wording import nearest
+from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import CONF
+
+ENTRY_POINTS = "skg_bench.components"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A trusted source of components."""
+
+    name: str  # top-level package: a `_target_` may start with it
+    root: Path  # its folder or file, hashed into the identity of a run
+    conf: Path
+
+
+@cache
+def packages() -> tuple[Package, ...]:
+    """This package first, then the declared ones by name."""
+    own = Package("skg_bench", Path(str(skg_bench.__file__)).parent, CONF)
+    others = (_declared(point.name, point.module) for point in entry_points(group=ENTRY_POINTS))
+    return (own, *sorted(others, key=lambda package: package.name))
+
+
+def _declared(name: str, module: str) -> Package:
+    try:
+        spec = find_spec(module)
+        top = find_spec(module.split(".")[0])
+    except ImportError:
+        spec = top = None
+    if spec is None or top is None:
+        raise UsageError(
+            f"entry point {name!r} of {ENTRY_POINTS} names {module!r}, which cannot be imported; reinstall it"
+        )
+    places = [Path(place) for place in spec.submodule_search_locations or [str(Path(str(spec.origin)).parent)]]
+    conf = next((place / "conf" for place in places if (place / "conf").is_dir()), None)
+    if conf is None:
+        raise UsageError(f"entry point {name!r} of {ENTRY_POINTS}: {module!r} has no folder conf/ beside it; add one")
+    root = next(iter(top.submodule_search_locations or [str(top.origin)]))
+    return Package(module.split(".")[0], Path(root), conf)
+
+
+@cache
+def groups() -> Mapping[str, Sequence[str]]:
+    """Configuration groups and their options, of all packages."""
+    found = {folder.name: [file.stem for file in folder.glob("*.yaml")] for folder in CONF.iterdir() if folder.is_dir()}
+    for package in packages()[1:]:
+        for folder in sorted(f for f in package.conf.iterdir() if f.is_dir()):
+            if folder.name not in found:
+                raise UsageError(f"{folder}: there is no group {folder.name!r}; {nearest(folder.name, found)}")
+            for file in folder.glob("*.yaml"):
+                if file.stem in found[folder.name]:
+                    raise UsageError(f"{file}: {folder.name}={file.stem} exists already; give it another name")
+                found[folder.name].append(file.stem)
+    return {name: tuple(sorted(options)) for name, options in sorted(found.items())}
+
+
+def trusted(target: str) -> bool:
+    """May `_target_` be this?"""
+    return any(target.startswith(f"{package.name}.") for package in packages())

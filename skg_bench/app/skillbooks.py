@@ -1,0 +1,72 @@
+"""Skillbooks of a run, rebuilt from its update log."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from skg_bench.app.progress import console
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.core.skillbook import Skillbook
+from skg_bench.core.skillbook import replay as rebuild
+
+_MONDAY = datetime(2026, 1, 5)  # times of a run are local times without a zone
+
+
+def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
+    """Update rows of one user in order, `time` in seconds since the first Monday.
+
+    Raises UsageError if the run has no such arm or user.
+    """
+    if not 0 <= user < int(run.manifest["users"]):
+        raise UsageError(f"user={user}: {run.path} has users 0 to {int(run.manifest['users']) - 1}")
+    rows: list[dict[str, Any]] = run.updates(arm, users=[user]).to_pylist()
+    return [{**row, "time": round((row["time"] - _MONDAY) / timedelta(seconds=1))} for row in rows]
+
+
+def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
+    """The book after `turn` (None: at the end), every state hash on the way checked.
+
+    Raises UsageError where the rebuilt book differs from the log.
+    """
+    return rebuild(updates(run, arm, user), turn)[0]
+
+
+def show(path: Path, arm: str, user: int, turn: int | None) -> None:
+    """Print one skillbook."""
+    run = Run(path)
+    found = book(run, arm, user, turn)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "skill", "status", "uses", "ok", "partial", "miss", "examples", "last used", "first example"):
+        right = heading in ("id", "uses", "ok", "partial", "miss", "examples")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=heading != "first example")
+    for s in found.skills:
+        used = (_MONDAY + timedelta(seconds=s.last_used)).strftime("%Y-%m-%d")
+        status = "active" if s.active else "archived"
+        counts = [str(n) for n in (s.uses, s.ok, s.partial, s.miss, s.embedding_count)]
+        table.add_row(str(s.id), s.name, status, *counts, used, s.examples[0] if s.examples else "")
+    screen = console()
+    screen.print(table)
+    when = "at the end" if turn is None else f"after turn {turn}"
+    active = sum(s.active for s in found.skills)
+    screen.print(f"user {user}, arm {arm}, {when}: {active} active skills, version {found.version}, {found.hash.hex()}")
+
+
+def replay(path: Path, arms: Sequence[str], users: int) -> None:
+    """Rebuild books of evenly spread users under each arm and check each logged state hash.
+
+    Raises UsageError at the first one that differs.
+    """
+    run = Run(path)
+    everyone = int(run.manifest["users"])
+    picked = sorted({round(u) for u in np.linspace(0, everyone - 1, min(users, everyone))})
+    screen = console()
+    for arm in arms or run.arms:
+        batches = sum(rebuild(updates(run, arm, user))[1] for user in picked)
+        screen.print(
+            f"{arm}: {len(picked)} skillbooks rebuilt from {batches:,} update batches, every state hash agrees"
+        )

@@ -1,0 +1,181 @@
+"""Overrides are checked before anything starts, and each arm is the root's overrides and its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skg_bench.app.compose import compose
+from skg_bench.app.overrides import cells
+from skg_bench.core.errors import UsageError
+from tests.app.lab import forget, installed, write
+
+
+@pytest.fixture
+def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with installed(tmp_path, monkeypatch) as folder:
+        yield folder
+
+
+def refused(*texts: str) -> str:
+    with pytest.raises(UsageError) as error:
+        compose(texts)
+    return str(error.value)
+
+
+def test_the_command_line_beats_the_profile_and_the_profile_beats_the_root(conf: Path) -> None:
+    assert compose([]).root["users"] == 3
+    assert compose(["profile=large"]).root["users"] == 30
+    assert compose(["profile=large", "users=4"]).root["users"] == 4
+    assert compose(["users=4", "profile=large"]).root["users"] == 4
+
+
+@pytest.mark.parametrize("sign", ["", "+", "++", "~"])
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("sed=1", "'seed'"),
+        ("user=1", "'users'"),
+        ("polcy=never", "'policy'"),
+        ("policy.evry=3", "'policy.every'"),
+        ("policy.every.deep=3", "policy.every"),
+        ("utility.wrnog=3", "'utility.wrong'"),
+        ("utility={wrnog: 3}", "'utility.wrong'"),
+        ("rate=0.5", "router.rate"),
+        ("hydra.run.dir=x", "hydra.run.dir"),
+    ],
+)
+def test_an_unknown_key_is_refused_whatever_sign_stands_before_it(
+    conf: Path, sign: str, key: str, nearest: str
+) -> None:
+    if sign == "~" and "{" in key:
+        key = "utility.wrnog"
+    message = refused(sign + key)
+    assert "there is no key" in message
+    if "rate=" not in key:
+        assert nearest in message
+
+
+def test_a_known_key_may_carry_any_sign(conf: Path) -> None:
+    for sign in ("", "+", "++"):
+        composed = compose([f"{sign}seed=7", f"{sign}policy=never"])
+        assert (composed.root["seed"], composed.root["policy"]["rate"]) == (7, 0.0)
+
+
+@pytest.mark.parametrize("text", ["policy=nver", "+policy=nver", "policy=null", "policy=[never]", "policy={rate: 1}"])
+def test_an_unknown_option_of_a_group_is_refused_with_the_valid_ones(conf: Path, text: str) -> None:
+    assert "valid: never, threshold" in refused(text)
+
+
+def test_a_component_cannot_be_left_out(conf: Path) -> None:
+    assert "policy cannot be left out; valid: never, threshold" in refused("~policy")
+    assert "lacks 'seed'" in refused("~seed")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("users=0", "users=0 must be a whole number from 1"),
+        ("users=-3", "from 1"),
+        ("users=1.5", "whole number"),
+        ("users=many", "whole number"),
+        ("users=true", "whole number"),
+        ("weeks=0", "weeks=0"),
+        ("cohort=0", "cohort=0"),
+        ("workers=0", "workers=0"),
+        ("refit_every=0", "refit_every=0"),
+        ("refit_on_capture=maybe", "true or false"),
+        ("serving=strored", "stored or prompted"),
+        ("utility.wrong=-1", "none negative"),
+        ("utility=3", "exactly the keys"),
+        ("out=3", "must be a folder"),
+        ("experiment=../x", "no such option"),
+        ("reference=nver", "did you mean 'never'?"),
+        ("arms={}", "there are no arms"),
+        ("arms={never: policy=never}", "list of overrides"),
+        ("seed=1,2", "add -m"),
+        ("seed=[1", "an override reads key=value"),
+        ("seed", "an override reads key=value"),
+        ("policy@here=never", "may not carry a package"),
+    ],
+)
+def test_values_out_of_range_are_refused_with_what_is_valid(conf: Path, text: str, reason: str) -> None:
+    assert reason in refused(text)
+
+
+def test_an_arm_is_the_roots_overrides_and_its_own(conf: Path) -> None:
+    composed = compose(["curator.rate=0.3", "policy.every=9", "refit_every=20"])
+    live, frozen, never = (composed.arms[name] for name in ("live", "frozen", "never"))
+    assert live["curator"]["rate"] == 0.3
+    assert live["policy"]["every"] == 9
+    assert frozen["policy"]["every"] == 9
+    assert [arm["refit_every"] for arm in (live, frozen, never)] == [20, 20, 20]
+    assert frozen["curator"]["at_turn"] == 7
+    assert set(live) >= {"router", "reranker", "policy", "curator", "llm", "signals"}
+    assert "simulator" not in live
+
+
+def test_a_value_of_the_root_reaches_the_component_that_an_arm_wraps(conf: Path) -> None:
+    frozen = compose(["curator.rate=0.3"]).arms["frozen"]
+    assert frozen["curator"]["curator"]["rate"] == 0.3
+
+
+def test_an_arm_whose_component_lacks_a_key_goes_without_and_that_is_told(conf: Path) -> None:
+    composed = compose(["policy.every=9"])
+    assert "every" not in composed.arms["never"]["policy"]
+    assert composed.without == {"policy.every=9": ["never"]}
+
+
+def test_arms_are_added_removed_changed_and_replaced(conf: Path) -> None:
+    assert list(compose(["+arms.mine=[policy.every=2]"]).arms) == ["live", "frozen", "never", "mine"]
+    assert list(compose(["~arms.frozen"]).arms) == ["live", "never"]
+    assert compose(["arms.live=[policy.every=2]"]).arms["live"]["policy"]["every"] == 2
+    assert list(compose(["arms={a: [policy=never], never: [policy=never]}"]).arms) == ["a", "never"]
+    assert "write +arms.liv=" in refused("arms.liv=[policy=never]")
+    assert "reference='never' is no arm" in refused("~arms.never")
+
+
+@pytest.mark.parametrize("key", ["seed", "users", "weeks", "cohort", "workers", "out", "reference", "utility.wrong"])
+def test_arms_share_users_and_luck(conf: Path, key: str) -> None:
+    assert f"all arms share {key.split('.')[0]}" in refused(f"+arms.x=['+{key}=3']")
+
+
+@pytest.mark.parametrize("text", ["simulator=plain", "simulator.rate=0.1", "embedder=plain", "arms.y=[]"])
+def test_arms_share_simulator_and_embedder(conf: Path, text: str) -> None:
+    assert "all arms share" in refused(f"+arms.x=['{text}']")
+
+
+def test_a_misspelt_key_or_option_inside_an_arm_is_refused_with_the_arms_name(conf: Path) -> None:
+    assert "arm 'x': +polcy=never: there is no key 'polcy'; did you mean 'policy'?" in refused(
+        "+arms.x=['+polcy=never']"
+    )
+    assert "arm 'x': policy=nver" in refused("+arms.x=[policy=nver]")
+    assert "arm 'x': curator.at_trun=3" in refused("+arms.x=[curator=frozen,curator.at_trun=3]")
+    assert "arm 'x': curator.at_turn=3: there is no key" in refused("+arms.x=[curator.at_turn=3]")
+
+
+@pytest.mark.parametrize("name", ["a.b", "a/b", "'*'", "a b", "ä", "''", "x" * 41])
+def test_names_of_arms_are_safe_in_file_names(conf: Path, name: str) -> None:
+    assert "must be a name of letters" in refused("arms={" + name + ": [policy=never], never: [policy=never]}")
+
+
+def test_a_misspelt_key_in_a_yaml_is_refused_too(conf: Path) -> None:
+    for name in ("typo", "torn", "loose"):
+        write(conf / "experiment" / f"{name}.yaml", "")
+    forget()
+    write(conf / "experiment" / "typo.yaml", "# @package _global_\nexperiment: typo\nrefrence: never\n")
+    assert "unknown key 'refrence'" in refused("experiment=typo")
+    write(conf / "experiment" / "torn.yaml", "# @package _global_\nexperiment: [torn\n")
+    assert "does not compose" in refused("experiment=torn")
+    write(conf / "experiment" / "loose.yaml", "# @package _global_\nexperiment: loose\nquestion: ${nowhere}\n")
+    assert "nowhere" in refused("experiment=loose")
+
+
+def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None:
+    assert cells(["seed=1,2", "users=3", "policy=never,always"]) == [
+        ["seed=1", "users=3", "policy=never"],
+        ["seed=1", "users=3", "policy=always"],
+        ["seed=2", "users=3", "policy=never"],
+        ["seed=2", "users=3", "policy=always"],
+    ]
+    assert cells(["+seed=range(3)"]) == [["+seed=0"], ["+seed=1"], ["+seed=2"]]
