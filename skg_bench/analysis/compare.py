@@ -91,7 +91,8 @@ def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[st
                 number(d.estimate.mean, unit, signed=True),
                 interval(*d.estimate.interval(new=False), unit, signed=True),
                 interval(*d.estimate.interval(new=True), unit, signed=True),
-                number(d.mde_new, unit, signed=True).lstrip("+"), "-" if d.p_holm != d.p_holm else f"{d.p_holm:.3f}", said(d),
+                number(d.mde_new, unit, signed=True).lstrip("+"),
+                "-" if d.p_holm != d.p_holm else f"{d.p_holm:.3f}", said(d),
             ))  # fmt: skip
     return table
 
@@ -146,7 +147,7 @@ def _same_events(first: Run, a: Events, second: Run, b: Events) -> None:
     if differs.any():
         at = int(np.flatnonzero(differs)[0])
         raise UsageError(
-            f"{first.path} and {second.path} differ in the {what} of {int(differs.sum()):,} of {len(a):,} shared events "
+            f"{first.path} and {second.path} differ in the {what} of {int(differs.sum()):,} of {len(a):,} events "
             f"(first: user {a.users[a.row[at]]}, turn {a.turn[at]}), so that their arms cannot be paired; compare runs "
             "of the same simulator and data"
         )

@@ -1,12 +1,13 @@
 """Curves over calendar weeks with simultaneous bands over users.
 
 A band holds the whole curve, all weeks at once, in 95 % of runs with other users (*these requests*). With standard
-errors se_w, its half width in week w is t(1 - a/2, n_w - 1) se_w, where a is the pointwise level at which the largest
-of all weeks' standardised deviations stays inside in 95 % of cases. That largest deviation is drawn by a multiplier
-bootstrap over users, `max_w |sum_u x_u e_uw| / (sum_u e_uw^2)^(1/2)`, where e are the residuals from the week's mean
-and x is a random sign that a user keeps over all weeks (sup-t band: Montiel Olea and Plagborg-Moller 2019, algorithm 2;
-multipliers: Chernozhukov, Chetverikov and Kato 2013). Student's t for the week's own number of users keeps weeks with
-few users wide.
+errors se_w and n_w users in week w, its half width there is t(1 - a/2, n_w - 1) se_w, with one pointwise level a for
+all weeks: the level that the largest of all weeks' |t|, each by its own degrees of freedom, passes in 5 % of cases
+(sup-t band: Montiel Olea and Plagborg-Moller 2019). Its distribution is drawn by a studentised multiplier bootstrap
+over users (Chernozhukov, Chetverikov and Kato 2013): residuals e_uw from the week's mean times a random sign x_u that
+a user keeps over all weeks, ``t_w = m (n_w - 1)^(1/2) / (1 - m^2)^(1/2)``, ``m = sum_u x_u e_uw / (n_w sum_u
+e_uw^2)^(1/2)``. Without studentising, bands of 12 users held in 82 % of cases. With very few users in a week signs
+repeat themselves; then Bonferroni's level, 5 % over the number of weeks, is larger and is taken.
 """
 
 from dataclasses import dataclass
@@ -40,15 +41,31 @@ def signs(seed: int, users: I64) -> F64:
 def bands(values: list[F64], multipliers: F64, bounds: list[tuple[float, float]]) -> list[Band]:
     """The band of each curve, from users' values `[n, W]` (NaN: none), cut at its bounds."""
     curves = [_curve(v) for v in values]
-    standard = np.concatenate([c.standard for c in curves], axis=1)
+    drawn = multipliers @ np.concatenate([c.standard for c in curves], axis=1)  # exact, see _UNIT
     width = values[0].shape[1]
-    largest = np.abs(multipliers @ standard).reshape(len(multipliers), len(values), width).max(axis=2)
     found = []
-    for c, critical, (lowest, highest) in zip(curves, np.quantile(largest, LEVEL, axis=0), bounds, strict=True):
-        half = _t_of_normal(critical, c.n) * c.se
+    for i, (c, (lowest, highest)) in enumerate(zip(curves, bounds, strict=True)):
+        half = _quantile(c, drawn[:, i * width : (i + 1) * width]) * c.se
         low, high = np.maximum(c.mean - half, lowest), np.minimum(c.mean + half, highest)
         found.append(Band(c.n, c.mean, low, high))
     return found
+
+
+def _quantile(c: "_Curve", drawn: F64) -> F64:
+    """Student's t for each week at the common level; `drawn` `[DRAWS, W]`: sums of signed residuals of unit length."""
+    from scipy import special  # costs 0.1 s: not at import
+
+    df = np.maximum(c.n - 1, 1).astype(np.float64)
+    weeks = np.flatnonzero((c.n > 1) & (c.se > 0))
+    if weeks.size == 0:
+        return np.zeros(c.n.size)
+    f = df[weeks]
+    m2 = np.minimum(drawn[:, weeks] ** 2 / c.n[weeks], 1.0 - 1e-12)
+    # |t| as a standard normal of the same level (Wallace 1959): 60 times faster than the distribution function of t
+    z = (np.sqrt(-f * np.log1p(-m2)) * ((8 * f + 1) / (8 * f + 3))).max(axis=1)
+    level = max(2.0 * float(special.ndtr(-np.quantile(z, LEVEL))), (1.0 - LEVEL) / weeks.size)
+    quantile: F64 = -special.stdtrit(df, min(level, 1.0 - LEVEL) / 2)
+    return quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +87,3 @@ def _curve(values: F64) -> _Curve:
     flat = square <= 1e-24 * np.maximum(1.0, (filled**2).sum(axis=0))  # rounding: everybody has the same value
     standard = np.where(flat | (n < 2), 0.0, residual / np.sqrt(np.where(flat, 1.0, square)))
     return _Curve(n, mean, np.where(flat & (n > 1), 0.0, se), np.rint(standard / _UNIT) * _UNIT)
-
-
-def _t_of_normal(critical: float, n: I64) -> F64:
-    """Quantiles of Student's t with n - 1 degrees of freedom at the level at which the normal's is `critical`."""
-    from scipy import special  # costs 0.1 s: not at import
-
-    tail = special.ndtr(-max(critical, special.ndtri(0.5 + LEVEL / 2)))
-    quantile: F64 = -special.stdtrit(np.maximum(n - 1, 1).astype(np.float64), tail)
-    return quantile
