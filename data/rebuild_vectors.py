@@ -10,4 +10,3 @@ if __name__ == "__main__":
     messages = load().messages
     vectors = SentenceTransformer(PACKAGED, batch=128).embed(messages)
     save(Path(__file__).parent / "corpus" / "minilm", messages, vectors, PACKAGED)
-    print(f"{len(messages)} messages, {vectors.nbytes / 1e6:.2f} MB")

@@ -11,4 +11,5 @@ def best(candidates: Candidates) -> I32:
     keys = np.rint(candidates.combined * 65536.0).astype(np.int64) << 24
     keys |= (1 << 24) - 1 - np.maximum(candidates.skill, 0)
     keys[candidates.skill < 0] = np.iinfo(np.int64).min
-    return np.argmax(keys, axis=1).astype(np.int32)
+    place: I32 = np.argmax(keys, axis=1).astype(np.int32)
+    return place

@@ -5,6 +5,7 @@ time through the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014): ``h 
 """
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,13 +53,14 @@ _M2 = np.uint64(0x94D049BB133111EB)
 _FIELD = np.uint64(0xD6E8FEB86659FD93)
 _TWO53 = 2.0**-53
 
-Ints = npt.NDArray[np.integer] | int
+Ints = npt.NDArray[np.integer[Any]] | int
 
 
 def _u64(x: Ints) -> U64:
     if isinstance(x, int):
         return np.uint64(x & 0xFFFFFFFFFFFFFFFF)  # type: ignore[return-value]
-    return x if x.dtype == np.uint64 else x.astype(np.int64).view(np.uint64)
+    same: U64 = (x if x.dtype == np.uint64 else x.astype(np.int64)).view(np.uint64)
+    return same
 
 
 def mix(h: U64) -> U64:
@@ -86,10 +88,10 @@ def uniform(h: U64) -> F64:
 
 
 def draw(h: U64, event: Ints, purpose: Purpose, item: Ints = 0, n: Ints = 0) -> F64:
-    """Uniform (0, 1) for the user key `h` at (event, purpose, item, n); arguments broadcast."""
+    """A uniform on (0, 1) for the user key `h` at (event, purpose, item, n); arguments broadcast."""
     return uniform(fold(fold(fold(fold(h, event), int(purpose)), item), n))
 
 
 def gumbel(u: F64) -> F64:
-    """Standard Gumbel from a uniform: the largest of `log w + gumbel(u)` is a draw in proportion to w."""
+    """Standard Gumbel distribution from a uniform; the largest of `log w + gumbel` is a draw in proportion to w."""
     return -np.log(-np.log(u))

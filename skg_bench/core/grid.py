@@ -41,7 +41,8 @@ def quantise(vectors: npt.NDArray[np.floating]) -> I16:
             f"{bad.size} of {len(rows)} embedding vectors are zero or not finite (first: row {bad[0]}); "
             "embed these texts again or remove them"
         )
-    return np.rint(rows / norm[:, None] * SCALE).astype(np.int16)
+    grid: I16 = np.rint(rows / norm[:, None] * SCALE).astype(np.int16)
+    return grid
 
 
 def snap(x: F64) -> F64:

@@ -20,7 +20,9 @@ def turns(top_k: int) -> pa.Schema:
     return _schema(
         _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
         _field("message", _WORD, "text of the message"),
-        _field("max_sim", pa.float32(), "largest cosine to any example of the user's active skills, 0 if there are none"),
+        _field(
+            "max_sim", pa.float32(), "largest cosine to any example of the user's active skills, 0 if there are none"
+        ),
         _field("matched_skill", _WORD, "name of the skill that answered; null: the LLM did", nullable=True),
         _field("skill_score", pa.float32(), "combined score of the chosen skill; on fallback of the best candidate"),
         _field("fallback_to_llm", pa.bool_(), "the LLM answered"),
@@ -54,7 +56,12 @@ def turns(top_k: int) -> pa.Schema:
         _field("intent", _WORD, "null: a one-off", nullable=True, truth=True),
         _field("request_type", _WORD, "null: a one-off", nullable=True, truth=True),
         _field("answerable", pa.int32(), "earlier answers of this user that still hold now", truth=True),
-        _field("used_up", pa.bool_(), "a repeat forced by the corpus: all wordings were said, or a one-off again", truth=True),
+        _field(
+            "used_up",
+            pa.bool_(),
+            "a repeat forced by the corpus: all wordings were said, or a one-off again",
+            truth=True,
+        ),
     )
 
 

@@ -5,7 +5,7 @@ the log tells everything (law 8).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -86,8 +86,11 @@ class Operation:
     reason: str = field(default="", compare=False)
 
 
+_LOGGED = tuple(f.name for f in fields(Operation))
+
+
 def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
-    """The book after one atomic batch: all operations, or UsageError and none. TAG, ADD, UPDATE, REMOVE in that order."""
+    """The book after one atomic batch (TAGs, ADDs, UPDATEs, REMOVEs): all operations, or UsageError and none."""
     skills = {s.id: s for s in book.skills}
     for op in sorted(operations, key=lambda o: ("TAG", "ADD", "UPDATE", "REMOVE").index(o.op)):
         if op.op == "ADD":
@@ -158,10 +161,7 @@ def replay(rows: Iterable[dict[str, Any]], until: int | None = None) -> tuple[Sk
             break
         if last is not None and row["turn"] != last["turn"]:
             close()
-        pending.append(
-            Operation(row["op"], row["skill"], row["time"], row["name"], row["message"], row["source_turn"],
-                      row["rating"], row["uses"], row["after"], row["reason"])  # fmt: skip
-        )
+        pending.append(Operation(**{k: row[k] for k in _LOGGED}))
         last = row
     close()
     return book, batches

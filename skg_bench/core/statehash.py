@@ -46,7 +46,8 @@ def row_hash(
     after: I32,
 ) -> U64:
     """Hash of n canonical rows, `[n, 2]`. `name` is the text hash of the name, `examples` the sum of the text hashes of
-    the examples; `hours` is `[n, 8]`, all others `[n]`."""
+    the examples; `hours` is `[n, 8]`, all others `[n]`.
+    """
     words = np.empty((len(skill), WORDS), np.uint64)
 
     def pair(high: I32, low: I32) -> U64:

@@ -44,8 +44,8 @@ class Events:
         """These users only, padded no longer than they need."""
         width = int(self.n[rows].max(initial=0))
         t = self.truth
-        cut = [a[rows, :width] for a in (self.time, self.text, t.type, t.intent, t.answerable, t.used_up)]
-        return Events(self.user[rows], self.n[rows], cut[0], cut[1], Truth(*cut[2:]))
+        truth = Truth(t.type[rows, :width], t.intent[rows, :width], t.answerable[rows, :width], t.used_up[rows, :width])
+        return Events(self.user[rows], self.n[rows], self.time[rows, :width], self.text[rows, :width], truth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,31 @@ class Simulator(Protocol):
     """Who the users are: their events, and how they react to answers."""
 
     stream: Literal["exogenous", "reactive"]
-    messages: Sequence[str]  # all texts that can occur; a text id is an index into it
-    types: Sequence[str]  # names of request types
-    intents: Sequence[str]  # names of intents
-    names: Sequence[str]  # all names that a skill can be given, first those of the request types in their order
-    digest: str  # hash of the data it draws from
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """All texts that can occur; a text id is an index into it."""
+        ...
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Names of request types."""
+        ...
+
+    @property
+    def intents(self) -> Sequence[str]:
+        """Names of intents."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All names that a skill can be given, first those of the request types in their order."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of the data it draws from."""
+        ...
 
     def population(self, seed: int, users: I32, weeks: int) -> Events:
         """The events of these users; a pure function of (seed, user, weeks)."""
@@ -72,7 +92,8 @@ class Simulator(Protocol):
 
     def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
         """Quality (WRONG, NEAR, RIGHT) of stored answers, any broadcastable shape: the event's request type against the
-        type, rightness and age in seconds of the answers' sources."""
+        type, rightness and age in seconds of the answers' sources.
+        """
         ...
 
     def react(self, quality: I32, luck: "Luck") -> Reaction:
@@ -81,7 +102,8 @@ class Simulator(Protocol):
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: "Luck") -> tuple[I32, I32, F64]:
         """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
-        `fatigue` is what the last call returned (0 at first), `idle` the seconds since then."""
+        `fatigue` is what the last call returned (0 at first), `idle` the seconds since then.
+        """
         ...
 
 
@@ -109,7 +131,10 @@ class Luck:
 class Embedder(Protocol):
     """Texts to vectors on the embedding grid."""
 
-    digest: str  # identifies the model
+    @property
+    def digest(self) -> str:
+        """Identifies the model."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> I16:
         """int16 `[N, D]`, rows `rint(4000 x)` of unit vectors."""
@@ -248,8 +273,7 @@ class Decision:
 class Policy(Protocol):
     """Shortlist + scores -> a skill or the fallback, with the probability of that choice."""
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
-        ...
+    def choose(self, candidates: Candidates, luck: Luck) -> Decision: ...
 
 
 # ---------------------------------------------------------------------------------------------------- answer
@@ -269,8 +293,7 @@ class Answer:
 class LLM(Protocol):
     """Answers on fallback, and with a skill's prompt when `serving=prompted`."""
 
-    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer:
-        ...
+    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer: ...
 
     def serve(self, words: I32, luck: Luck) -> Answer:
         """Cost and latency of returning a stored answer (no tokens)."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.types import ADD, TAG, UPDATE, Batch, Book, Late, Observation
 
 
@@ -32,7 +32,7 @@ class Oracle:
         again = known.any(axis=1)
         n = len(hit) + len(new)
 
-        def column(of_hit: I32 | int, of_new: I32 | int) -> I32:
+        def column(of_hit: I32 | I64 | int, of_new: I32 | I64 | int) -> I32:
             out = np.empty(n, np.int32)
             out[: len(hit)] = of_hit
             out[len(hit) :] = of_new

@@ -72,7 +72,7 @@ class Arena:
             new = max(examples, width + width // 4 + 4)
             self.example, self.example_skill = _widen(self.example, new, 0), _widen(self.example_skill, new, 0)
 
-    def apply(self, batch: Batch, turn: int, time: I64, last_skill: I32, source_type: I32, source_right: Bool) -> I32:
+    def apply(self, batch: Batch, time: I64, last_skill: I32, source_type: I32, source_right: Bool) -> I32:
         """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
 
         `time`, `last_skill` (the skill of the turn before), `source_type` and `source_right` are `[B]`, of this turn.
@@ -158,7 +158,7 @@ class Arena:
         flat = np.unique(row * width + skill)
         r, s = flat // width, flat % width
 
-        def at(column: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        def at(column: np.ndarray) -> np.ndarray:
             return column.reshape(-1)[flat]
 
         new = row_hash(
@@ -171,7 +171,7 @@ class Arena:
         self.skill_hash[r, s] = new
 
 
-def _widen(array: np.ndarray, width: int, empty: int) -> np.ndarray:  # type: ignore[type-arg]
+def _widen(array: np.ndarray, width: int, empty: int) -> np.ndarray:
     out = np.full((array.shape[0], width, *array.shape[2:]), empty, array.dtype)
     out[:, : array.shape[1]] = array
     return out

@@ -43,19 +43,20 @@ class World:
         return np.array([text_hash(n) for n in self.simulator.names], np.uint64)
 
     @cached_property
-    def _words(self) -> tuple[pa.Array, ...]:
+    def _words(self) -> list[pa.Array]:
         s = self.simulator
-        return tuple(pa.array(list(x), pa.string()) for x in (s.messages, s.names, s.intents, s.types))
+        return [pa.array(list(x), pa.string()) for x in (s.messages, s.names, s.intents, s.types)]
 
     def labels(self, arm: Arm) -> Labels:
         """Dictionaries for the logs of an arm."""
-        return Labels(*self._words, pa.array(list(arm.curator.reasons), pa.string()))
+        messages, names, intents, types = self._words
+        return Labels(messages, names, intents, types, pa.array(list(arm.curator.reasons), pa.string()))
 
 
 def run_cohort(world: World, arm: Arm, events: Events, top_k: int, progress: Callable[[int], None]) -> Logbook:
     """All turns of these users, in lock-step: each is at its own next turn, and leaves when done.
 
-    `progress` is called with numbers of turns made since the last call.
+    `progress` is called with the number of turns made so far.
     """
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = events.rows(order)
@@ -74,7 +75,6 @@ def run_cohort(world: World, arm: Arm, events: Events, top_k: int, progress: Cal
             step(arm, world.simulator, similarity, events, words, state, t, b, luck if b == a else trim(luck, b), log)
             made += b
         progress(made)
-        made = 0
     return log
 
 

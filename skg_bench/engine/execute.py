@@ -9,8 +9,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from multiprocessing.queues import SimpleQueue
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from skg_bench.core.grid import I16, I32, I64
 from skg_bench.core.types import Events, Similarity, Truth
 from skg_bench.engine.cohort import World, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.vectors import TABLE_LIMIT, Rows, Table, check, open_table, write_table
+from skg_bench.engine.vectors import TABLE_LIMIT, Rows, check, open_table, write_table
 
 Progress = Callable[[int, int], None]
 _TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
@@ -31,10 +31,10 @@ _CHUNK = 64  # users whose events are made at once
 
 @dataclass(frozen=True)
 class Task:
-    """Users (rows of the population) under one arm (index)."""
+    """Users, with their events, under one arm (index)."""
 
     arm: int
-    rows: I64
+    events: Events
 
 
 def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress) -> Events:
@@ -49,44 +49,28 @@ def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progr
             left_over.unlink(missing_ok=True)
     vectors = plan.embedder.embed(plan.simulator.messages)
     check(vectors, len(plan.simulator.messages))
-    with _crew(workers) as crew:
-        events = _population(plan, crew)
-        tasks, done, total = _tasks(plan, events, out, cohort)
-        progress(done, total)
-        if tasks:
-            pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
-            with _similarity(vectors, pays, out) as source:
-                job = Job(plan, events, out, _top_k(plan), source)
-                turns = {"done": done}
-
-                def tick(n: int) -> None:
-                    turns["done"] += n
-                    progress(turns["done"], total)
-
-                if crew is None:
-                    for task in tasks:
-                        job.run(task, tick)
-                else:
-                    _share(job, tasks, workers, tick)
+    events = _population(plan, workers)
+    tasks, done, total = _tasks(plan, events, out, cohort)
+    progress(done, total)
+    if tasks:
+        pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
+        with _similarity(vectors, pays, out) as source:
+            job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), source)
+            (_alone if workers == 1 else _share)(job, tasks, workers, lambda turns: progress(done + turns, total))
     return events
-
-
-def _top_k(plan: Plan) -> int:
-    return max(getattr(arm.router, "top_k", 1) for arm in plan.arms)
 
 
 # ------------------------------------------------------------------------------------------------ population
 
 
-def _population(plan: Plan, crew: ProcessPoolExecutor | None) -> Events:
+def _population(plan: Plan, workers: int) -> Events:
     """Events of all users, in order of user ids."""
     users = np.arange(plan.users, dtype=np.int32)
     chunks = [users[i : i + _CHUNK] for i in range(0, plan.users, _CHUNK)]
-    if crew is None or len(chunks) == 1:
-        parts = [plan.simulator.population(plan.seed, chunk, plan.weeks) for chunk in chunks]
-    else:
-        parts = [f.result() for f in [crew.submit(_populate, plan, chunk) for chunk in chunks]]
-    return _stack(parts)
+    if workers == 1 or len(chunks) == 1:
+        return _stack([_populate(plan, chunk) for chunk in chunks])
+    with _one_blas_thread(), ProcessPoolExecutor(workers, get_context("spawn"), _watch, (os.getpid(),)) as pool:
+        return _stack(list(pool.map(_populate, [plan] * len(chunks), chunks)))
 
 
 def _populate(plan: Plan, users: I32) -> Events:
@@ -96,7 +80,7 @@ def _populate(plan: Plan, users: I32) -> Events:
 def _stack(parts: list[Events]) -> Events:
     width = max(p.time.shape[1] for p in parts)
 
-    def column(get: Callable[[Events], np.ndarray], empty: int) -> np.ndarray:  # type: ignore[type-arg]
+    def column(get: Callable[[Events], np.ndarray], empty: int) -> np.ndarray:
         wide = []
         for part in parts:
             array = get(part)
@@ -130,7 +114,7 @@ def _tasks(plan: Plan, events: Events, out: Path, cohort: int) -> tuple[list[Tas
             finished[_users_of(shard)] = True
         done += int(events.n[finished].sum(dtype=np.int64))
         left = by_volume[~finished[by_volume]]
-        tasks += [Task(a, np.sort(left[i : i + cohort])) for i in range(0, len(left), cohort)]
+        tasks += [Task(a, events.rows(np.sort(left[i : i + cohort]))) for i in range(0, len(left), cohort)]
     return tasks, done, int(events.n.sum(dtype=np.int64)) * len(plan.arms)
 
 
@@ -144,10 +128,9 @@ def _users_of(shard: Path) -> I64:
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker needs to run any task."""
+    """What a process needs to run any task."""
 
     plan: Plan
-    events: Events
     out: Path
     top_k: int
     source: "I16 | Path"  # vectors, or the file of the table
@@ -156,11 +139,10 @@ class Job:
         """The world of this run, as this process sees it."""
         return World(self.plan.seed, self.plan.simulator, _maker(self.source))
 
-    def run(self, task: Task, tick: Callable[[int], None], world: World | None = None) -> None:
-        """Run one task and write its shards."""
-        events = self.events.rows(task.rows)
-        log = run_cohort(world or self.world(), self.plan.arms[task.arm], events, self.top_k, tick)
-        write_cohort(log, events, self.out)
+    def run(self, task: Task, world: World, tick: Callable[[int], None]) -> None:
+        """Run one task and write its shards; `tick` is given the number of turns made so far."""
+        log = run_cohort(world, self.plan.arms[task.arm], task.events, self.top_k, tick)
+        write_cohort(log, task.events, self.out)
 
 
 def _maker(source: "I16 | Path") -> Callable[[], Similarity]:
@@ -186,20 +168,6 @@ def _similarity(vectors: I16, pays: bool, out: Path) -> Iterator["I16 | Path"]:
 
 
 # --------------------------------------------------------------------------------------------------- workers
-
-_job: Job | None = None
-_world: World | None = None
-_ticks: "SimpleQueue[int] | None" = None
-
-
-@contextmanager
-def _crew(workers: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Processes to make events with; None: this one."""
-    if workers == 1:
-        yield None
-        return
-    with _one_blas_thread(), ProcessPoolExecutor(workers, get_context("spawn"), _watch, (os.getpid(),)) as crew:
-        yield crew
 
 
 @contextmanager
@@ -228,45 +196,65 @@ def _watch(parent: int) -> None:
     threading.Thread(target=look, daemon=True).start()
 
 
-def _enlist(parent: int, job: Job, ticks: "SimpleQueue[int]") -> None:
-    global _job, _world, _ticks
+def _alone(job: Job, tasks: list[Task], _workers: int, progress: Callable[[int], None]) -> None:
+    """Tasks one after the other, in this process."""
+    world, before = job.world(), 0
+    for task in tasks:
+        job.run(task, world, lambda turns, before=before: progress(before + turns))  # type: ignore[misc]
+        before += int(task.events.n.sum(dtype=np.int64))
+
+
+class _Enlisted:
+    """What a worker process keeps between tasks."""
+
+    job: Job
+    world: World
+    turns: Any  # shared int64 counters, one a task: written by one process, so they need no lock that a kill could keep
+
+
+def _enlist(parent: int, job: Job, turns: Any) -> None:
     _watch(parent)
-    _job, _world, _ticks = job, job.world(), ticks
+    _Enlisted.job, _Enlisted.world, _Enlisted.turns = job, job.world(), turns
 
 
-def _work(task: Task) -> None:
-    if _job is None or _ticks is None:
-        raise RuntimeError("this worker was not enlisted")
-    _job.run(task, _ticks.put, _world)
+def _work(index: int, task: Task) -> None:
+    def tick(turns: int) -> None:
+        _Enlisted.turns[index] = turns
+
+    _Enlisted.job.run(task, _Enlisted.world, tick)
 
 
-def _share(job: Job, tasks: list[Task], workers: int, tick: Callable[[int], None]) -> None:
+def _share(job: Job, tasks: list[Task], workers: int, progress: Callable[[int], None]) -> None:
     """Tasks over processes. A worker that is killed takes its pool down; what is not done goes to a new one."""
     left = dict(enumerate(tasks))
+    context = get_context("spawn")
+    turns = context.RawArray("q", len(tasks))
     for _ in range(_ATTEMPTS):
-        context = get_context("spawn")
-        ticks: SimpleQueue[int] = context.SimpleQueue()
         try:
-            with (
-                _one_blas_thread(),
-                ProcessPoolExecutor(min(workers, len(left)), context, _enlist, (os.getpid(), job, ticks)) as pool,
-            ):
-                futures: dict[Future[None], int] = {pool.submit(_work, task): i for i, task in left.items()}
-                try:
-                    while futures:
-                        finished, _rest = wait(futures, timeout=0.1, return_when=FIRST_COMPLETED)
-                        while not ticks.empty():
-                            tick(ticks.get())
-                        for future in finished:
-                            future.result()
-                            del left[futures.pop(future)]
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
-            return
+            _one_pool(job, left, turns, min(workers, len(left)), lambda: progress(sum(turns)))
         except BrokenProcessPool:
             continue
+        return
     raise UsageError(
         f"workers died {_ATTEMPTS} times (killed, or out of memory?); finished shards are kept: run the same command "
         f"again to go on, with fewer workers (now {workers}) or a smaller cohort"
     )
+
+
+def _one_pool(job: Job, left: dict[int, Task], turns: Any, workers: int, report: Callable[[], None]) -> None:
+    """Work off `left`, from which finished tasks are deleted."""
+    with (
+        _one_blas_thread(),
+        ProcessPoolExecutor(workers, get_context("spawn"), _enlist, (os.getpid(), job, turns)) as pool,
+    ):
+        futures: dict[Future[None], int] = {pool.submit(_work, i, task): i for i, task in left.items()}
+        try:
+            while futures:
+                finished, _ = wait(futures, timeout=0.2, return_when=FIRST_COMPLETED)
+                report()
+                for future in finished:
+                    future.result()
+                    del left[futures.pop(future)]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

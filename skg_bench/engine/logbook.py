@@ -34,10 +34,10 @@ class Logbook:
         self._arm, self._seed, self._events, self._top_k, self._labels = arm, seed, events, top_k, labels
         shape = (events.time.shape[1], len(events.user))
 
-        def table(kind: type[np.generic], *more: int) -> np.ndarray:  # type: ignore[type-arg]
+        def table(kind: type[np.generic], *more: int) -> np.ndarray:
             return np.zeros((*shape, *more), kind)
 
-        self.columns: dict[str, np.ndarray] = {  # type: ignore[type-arg]
+        self.columns: dict[str, np.ndarray] = {
             "max_sim": table(np.float32), "matched": table(np.int32), "skill_score": table(np.float32),
             "satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
             "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
@@ -48,10 +48,10 @@ class Logbook:
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "correct": table(np.bool_),
         }  # fmt: skip
-        self._updates: list[dict[str, np.ndarray]] = []  # type: ignore[type-arg]
-        self._feedback: list[dict[str, np.ndarray]] = []  # type: ignore[type-arg]
+        self._updates: list[dict[str, np.ndarray]] = []
+        self._feedback: list[dict[str, np.ndarray]] = []
 
-    def turn(self, t: int, **values: np.ndarray) -> None:  # type: ignore[type-arg]
+    def turn(self, t: int, **values: np.ndarray) -> None:
         """Values of turn `t` of the first users, one array a column."""
         for name, value in values.items():
             self.columns[name][t, : len(value)] = value
@@ -84,12 +84,14 @@ class Logbook:
         row, turn = np.nonzero(real)
         user = events.user[row]
 
-        def flat(name: str) -> np.ndarray:  # type: ignore[type-arg]
+        def flat(name: str) -> np.ndarray:
             return self.columns[name].swapaxes(0, 1)[real]
 
         hit = flat("skill") >= 0
         names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
-        places = {k: _lists(flat(k), self._top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")}
+        places = {
+            k: _lists(flat(k), self._top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
+        }
         values = {
             "user_msg_id": pa.array(names, pa.string()),
             "message": _word(events.text[real], labels.messages),
@@ -155,7 +157,7 @@ _UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", 
                 "version", "hash", "known_at")  # fmt: skip
 
 
-def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.ndarray]:
     """All parts one after the other, then by user, keeping the order within a user."""
     if not parts:
         empty = {k: np.zeros(0, np.int64) for k in _UPDATE_KEYS}
@@ -165,15 +167,17 @@ def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.
     return {k: v[order] for k, v in flat.items()}
 
 
-def _array(value: object, field: pa.Field, real: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+def _array(value: object, field: pa.Field, real: np.ndarray) -> pa.Array:
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape == real.T.shape:
         value = value.T[real]
     return value if isinstance(value, pa.Array) else pa.array(value, field.type)
 
 
-def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:  # type: ignore[type-arg]
+def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
     """Codes to words of a dictionary; negative codes are null."""
-    indices = pa.array(codes.astype(np.int32), mask=codes < 0) if (codes < 0).any() else pa.array(codes.astype(np.int32))
+    indices = (
+        pa.array(codes.astype(np.int32), mask=codes < 0) if (codes < 0).any() else pa.array(codes.astype(np.int32))
+    )
     return pa.DictionaryArray.from_arrays(indices, words)
 
 
@@ -186,13 +190,13 @@ def _hash(state: U64) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(state), [None, pa.py_buffer(raw)])
 
 
-def _lists(values: np.ndarray, size: int) -> pa.Array:  # type: ignore[type-arg]
+def _lists(values: np.ndarray, size: int) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values).reshape(-1)), size)
 
 
 def _save(table: pa.Table, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             pq.write_table(table, file, compression="zstd", compression_level=1)

@@ -1,7 +1,8 @@
 """The three signals of the SKG paper (section 2.2), how they are combined, and the features of the third."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Signals:
         if unknown := [g for g in self.features if g not in GROUPS]:
             raise UsageError(f"signals.features: unknown groups {unknown}; valid are {', '.join(GROUPS)}")
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the features in order; the constant comes last."""
         return (*(name for group in self.features for name in GROUPS[group]), "constant")
@@ -86,7 +87,7 @@ class Signals:
         best = similarity[:, :1]
         second = similarity[:, 1:2] if similarity.shape[1] > 1 else np.zeros_like(best)
         last = query.last_skill[:, None]
-        columns = {
+        columns: dict[str, Any] = {
             "similarity": similarity,
             "preference": preference,
             "margin": np.maximum(similarity - np.where(similarity == best, second, best), 0.0),
@@ -95,19 +96,21 @@ class Signals:
             "weekday_fit": (np.where(weekend[:, None], at_weekends, uses - at_weekends) + 1.0) / (uses + 2.0),
             "freshness": 1.0 / (1.0 + (query.time[:, None] - places.at(book.last_used)) / DAY),
             "answer_age": 1.0 / (1.0 + (query.time[:, None] - places.at(book.born)) / DAY),
-            "in_conversation": np.broadcast_to((query.gap < 1800)[:, None], similarity.shape),
+            "in_conversation": (query.gap < 1800)[:, None],
             "same_as_last": places.skill == last,
-            "length": np.broadcast_to((query.words / (query.words + 8.0))[:, None], similarity.shape),
+            "length": (query.words / (query.words + 8.0))[:, None],
             "follows_last": (places.at(book.after) == last) & (last >= 0),
             "uses": uses / (uses + 4.0),
             "ratings": 1.0 - 2.0 / (2.0 + places.at(book.ok) + places.at(book.partial) + places.at(book.miss)),
             "examples": 1.0 - 1.0 / np.maximum(places.at(book.examples_of), 1),
-            "constant": np.ones(similarity.shape),
+            "constant": 1.0,
         }
-        out = np.empty((*similarity.shape, len(self.names)))
-        for f, name in enumerate(self.names):
-            out[:, :, f] = columns[name]
-        return snap(out) * (places.skill >= 0)[:, :, None]
+        names = self.names
+        out = np.empty((len(names), *similarity.shape))  # one feature after the other: four times faster to fill
+        for f, name in enumerate(names):
+            out[f] = columns[name]
+        out[:, places.skill < 0] = 0.0
+        return np.moveaxis(snap(out), 0, 2)
 
 
 @lru_cache(maxsize=8)

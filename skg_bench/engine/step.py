@@ -1,8 +1,10 @@
 """The turn. There is no other loop: answering one message online is `decide` with B = 1."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
@@ -83,7 +85,8 @@ def lucky(keys: U64, first: int, steps: int) -> list[Luck]:
     """The draws of `steps` turns from turn `first` on; `keys` are those of the users, `[B]`."""
     event = fold(keys[None, :], np.arange(first, first + steps, dtype=np.int64)[:, None])
     u = uniform(fold(fold(fold(event[None], _PURPOSES[:, None, None]), 0), 0))
-    return [Luck(*(u[p, s] for p in range(len(_LUCK))), event[s]) for s in range(steps)]
+    names = [purpose.name.lower() for purpose in _LUCK]
+    return [Luck(event=event[s], **dict(zip(names, u[:, s], strict=True))) for s in range(steps)]
 
 
 def trim(luck: Luck, n_users: int) -> Luck:
@@ -141,7 +144,7 @@ def step(
     seen = Observation(now, t, text, hit, skill, best_similarity, rating, truth if arm.curator.sees_truth else None)
     offer, name = _offer(arm, simulator, state, seen, type_, luck)
     batch = arm.curator.curate(seen, offer, name, late, book)
-    operated = arena.apply(batch, t, now, last, type_, quality == RIGHT)
+    operated = arena.apply(batch, now, last, type_, quality == RIGHT)
     if len(batch.op):
         log.update(t, batch, operated, now, last, arena.version, arena.hash)
     answering = np.flatnonzero(batch.source == t)
@@ -194,7 +197,9 @@ def _answer(
     fresh = np.where(called.right, RIGHT, WRONG)
     if prompted:
         # a skill's prompt carries no answer: what counts is that it is about the same intent
-        same_intent = simulator.judge(type_[:, None], arena.source_type[rows, at], np.ones(at.shape, np.bool_), now[:, None] * 0)
+        same_intent = simulator.judge(
+            type_[:, None], arena.source_type[rows, at], np.ones(at.shape, np.bool_), now[:, None] * 0
+        )
         quality = np.where(hit & (same_intent[:, 0] == WRONG), WRONG, fresh)
         return called, np.where(hit, 2, 0), quality, np.full(len(skill), -1)
     served = arm.llm.serve(words, luck)
@@ -226,7 +231,7 @@ def _refit(arm: Arm, scorer: Scorer, ratings: Ratings, due: Bool) -> Scorer:
 def _log_places(log: Logbook, t: int, choice: Choice) -> None:
     """The shortlist with its signals; a router may give fewer places than the log has."""
     k = choice.combined.shape[1]
-    columns = {"shortlist": choice.shortlist.skill, "similarity": choice.shortlist.similarity,
+    columns: dict[str, NDArray[Any]] = {"shortlist": choice.shortlist.skill, "similarity": choice.shortlist.similarity,
                "preference": choice.preference, "combined": choice.combined,
                "score": np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score}  # fmt: skip
     for name, value in columns.items():

@@ -20,7 +20,8 @@ class Table:
     def dots(self, query: I32, example: I32) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         at = query.astype(np.int64)[:, None] * self.table.shape[1] + example
-        return self.table.reshape(-1).take(at)
+        dots: F32 = self.table.reshape(-1).take(at)
+        return dots
 
 
 class Rows:
@@ -59,7 +60,8 @@ class Pinned:
 
     def dots(self, query: I32, example: I32) -> F32:
         """`[1]` and `[1, E]` text ids to `[1, E]`; `example` is the one that was pinned."""
-        return (self._matrix @ self._vectors[query[0]].astype(np.float32))[None]
+        dots: F32 = self._matrix @ self._vectors[query[0]].astype(np.float32)
+        return dots[None]
 
 
 def check(vectors: I16, n_texts: int) -> None:

@@ -9,14 +9,15 @@ Both choices lean towards intents that fit the hour, the weekday and the intent 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, draw, gumbel, key, uniform, fold
+from skg_bench.core.draws import Purpose, draw, fold, gumbel, key, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
-from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Events, Luck, Reaction, Truth
+from skg_bench.core.types import OFFERS, Events, Luck, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
 
 DAY = 86_400
@@ -35,7 +36,7 @@ _POSITIVE = (
 
 @dataclass(frozen=True)
 class Assistant:
-    """Simulated users who ask an assistant for everyday things. Units, meaning and source of each parameter: its yaml."""
+    """Simulated users who ask for everyday things. Unit, meaning and source of each parameter stand in its yaml."""
 
     corpus: str | None
     messages_per_day: float
@@ -83,12 +84,16 @@ class Assistant:
             raise UsageError(f"simulator.active_low={self.active_low} is above active_high={self.active_high}")
         if self.answers_stale_hours is not None and not self.answers_stale_hours >= 0:
             raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must not be negative, or null")
-        rows = self._confusion()
+        rows = self._confusion
         if (rows < 0).any() or np.abs(rows.sum(1) - 1).max() > 1e-9:
-            raise UsageError("simulator.rating_if_*: each row must be three probabilities (ok, partial, miss) summing to 1")
+            raise UsageError(
+                "simulator.rating_if_*: each row must be three probabilities (ok, partial, miss) summing to 1"
+            )
         at_most_partial = rows[:, 1] + rows[:, 2]
         if (np.diff(rows[:, 2]) > 0).any() or (np.diff(at_most_partial) > 0).any():
-            raise UsageError("simulator.rating_if_*: a better answer must not be rated worse (miss, and miss + partial, fall)")
+            raise UsageError(
+                "simulator.rating_if_*: a better answer must not be rated worse (miss, and miss + partial, fall)"
+            )
 
     # ------------------------------------------------------------------------------------------------- data
 
@@ -116,15 +121,40 @@ class Assistant:
         """Names that users give to skills: of each request type, of each one-off, and vague ones."""
         corpus = self._corpus
         one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
-        return [*(t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types), *one_offs, *_VAGUE]
+        return [
+            *(t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types),
+            *one_offs,
+            *_VAGUE,
+        ]
 
     @property
     def digest(self) -> str:
         """Hash of the corpus."""
         return self._corpus.digest
 
+    @cached_property
     def _confusion(self) -> F64:
+        """Probabilities `[quality, rating]`."""
         return np.array([self.rating_if_wrong, self.rating_if_near, self.rating_if_right], np.float64)
+
+    @cached_property
+    def _said(self) -> F64:
+        """Probability that a rating `[3]` is given, from odds relative to "ok"."""
+        odds = np.array([1.0, self.partial_odds, self.miss_odds]) * self.rated_share
+        return odds / (1.0 - self.rated_share + odds) if self.rated_share < 1 else np.ones(3)
+
+    @cached_property
+    def _intent_of(self) -> I32:
+        """Intent of each request type; the last, which index -1 finds, is like nothing else."""
+        return np.append(self._corpus.intent, -2).astype(np.int32)
+
+    @cached_property
+    def _ttl_of(self) -> I64:
+        """Seconds that an answer to each request type holds; 0 for index -1, a one-off."""
+        ttl = np.minimum(self._corpus.ttl, 2**39)
+        if self.answers_stale_hours is not None:
+            ttl = np.full(len(ttl), int(self.answers_stale_hours * 3600), np.int64)
+        return np.append(ttl[self._corpus.intent], 0)
 
     # ----------------------------------------------------------------------------------------------- events
 
@@ -183,13 +213,17 @@ class Assistant:
         keys, time, n = keys[by_volume], time[by_volume], n[by_volume]
         taste = self.taste_spread * gumbel(draw(keys[:, None], 0, Purpose.TASTE, np.arange(len(corpus.intents))[None]))
         values = np.bincount(corpus.intent)[corpus.intent]  # an intent is as likely with many slot values as with one
-        eager = taste[:, corpus.intent] - np.log(values) + gumbel(
-            draw(keys[:, None], 0, Purpose.TYPE_ORDER, np.arange(n_types)[None])
+        eager = (
+            taste[:, corpus.intent]
+            - np.log(values)
+            + gumbel(draw(keys[:, None], 0, Purpose.TYPE_ORDER, np.arange(n_types)[None]))
         )
         order = np.argsort(-eager, axis=1, kind="stable").astype(np.int32)  # in which new types come up
         log_fit = np.log(corpus.hour_weight)[:, :, None] + np.log(corpus.day_weight)[:, None, :]  # [I, 24, 2]
         log_follow = np.where(corpus.follows, np.log(self.follow_boost), 0.0)
-        log_follow = np.vstack([log_follow.T, np.zeros((1, len(corpus.intents)))])  # [before, I]; last row: nothing before
+        log_follow = np.vstack(
+            [log_follow.T, np.zeros((1, len(corpus.intents)))]
+        )  # [before, I]; last row: nothing before
 
         type_ = np.full((b, t_max), -1, np.int32)
         number = np.full((b, t_max), -1, np.int32)
@@ -237,9 +271,7 @@ class Assistant:
         type_, number = type_[back], number[back]
         return type_, number, np.where(type_ >= 0, corpus.intent[type_], -1).astype(np.int32)
 
-    def _worded(
-        self, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32
-    ) -> Events:
+    def _worded(self, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32) -> Events:
         """Texts for the requests: the k-th use of a type takes the k-th wording of a keyed permutation."""
         corpus = self._corpus
         text = np.zeros(type_.shape, np.int32)
@@ -274,40 +306,31 @@ class Assistant:
         used_up[row_s, col_s] = k >= wordings
         # earlier answers that still hold: those of the group not older than the time to live
         when = time[row_s, col_s]
-        ttl = self._ttl()[corpus.intent[ty_s]]
+        ttl = self._ttl_of[ty_s]
         span = np.int64(2**40)  # more than any run's seconds: makes (group, time) one sortable number
         since = np.searchsorted(group * span + when, group * span + np.maximum(when - ttl, -1), side="right")
         answerable[row_s, col_s] = np.arange(len(order)) - np.maximum(since, start[group])
         return Events(users, n, time, text, Truth(type_, intent, answerable, used_up))
 
-    def _ttl(self) -> I64:
-        corpus = self._corpus
-        if self.answers_stale_hours is None:
-            return np.minimum(corpus.ttl, 2**39)
-        return np.full(len(corpus.intents), int(self.answers_stale_hours * 3600), np.int64)
-
     # -------------------------------------------------------------------------------------------- reactions
 
     def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
         """Quality of stored answers, any broadcastable shape: WRONG, NEAR or RIGHT."""
-        intent = np.append(self._corpus.intent, -2)  # type -1, a one-off, is like nothing else
-        event_intent, source_intent = intent[event_type], intent[source_type]
-        same = source_right & (event_intent == source_intent) & (event_type >= 0)
-        ttl = np.append(self._ttl(), 0)[np.maximum(event_intent, -1)]
-        holds = (event_type == source_type) & (age < ttl)
-        return np.where(same, np.where(holds, RIGHT, NEAR), WRONG).astype(np.int32)
+        same = source_right & (self._intent_of[event_type] == self._intent_of[source_type]) & (event_type >= 0)
+        holds = (event_type == source_type) & (age < self._ttl_of[event_type])
+        quality: I32 = same.astype(np.int32) + (same & holds)  # WRONG 0, NEAR 1, RIGHT 2
+        return quality
 
     def react(self, quality: I32, luck: Luck) -> Reaction:
         """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
-        rows = self._confusion()[quality]
+        rows = self._confusion[quality]
         miss = luck.rating < rows[:, 2]
-        partial = luck.rating < rows[:, 2] + rows[:, 1]
-        code = np.where(miss, RATINGS.index("miss"), np.where(partial, RATINGS.index("partial"), RATINGS.index("ok")))
-        odds = self.rated_share / max(1.0 - self.rated_share, 1e-12) * np.array([1.0, self.partial_odds, self.miss_odds])
-        given = luck.rated < (odds / (1.0 + odds))[code]
+        at_most_partial = luck.rating < rows[:, 2] + rows[:, 1]
+        code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
+        given = luck.rated < self._said[code]
         late = luck.late < self.late_share
         delay = np.where(late, 1 + np.rint(-np.log(luck.delay) * self.late_hours * 3600), 0).astype(np.int64)
-        return Reaction(np.where(given, code, -1).astype(np.int32), delay)
+        return Reaction(np.where(given, code, -1), delay)
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
         """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
@@ -322,7 +345,9 @@ class Assistant:
         proper = np.where(type_ >= 0, type_, n_types + text - int(self._corpus.one_offs[0]))
         vague = n_types + n_singles + np.minimum((luck.name / max(self.bad_name_share, 1e-12) * 5).astype(np.int64), 4)
         name = np.where(yes, np.where(badly, vague, proper), -1).astype(np.int32)
-        code = np.where(yes, np.where(badly, OFFERS.index("badly_named"), OFFERS.index("accepted")), OFFERS.index("declined"))
+        code = np.where(
+            yes, np.where(badly, OFFERS.index("badly_named"), OFFERS.index("accepted")), OFFERS.index("declined")
+        )
         return code.astype(np.int32), name, tired + 1.0
 
 
@@ -361,5 +386,5 @@ _HOURS = np.array([2, 1, 1, 1, 1, 3, 8, 16, 18, 14, 12, 12, 14, 12, 11, 12, 14, 
 def _clock(u: F64) -> I64:
     """Seconds of the day by the daily rhythm (inverse of a piecewise linear distribution function)."""
     edges = np.concatenate([[0.0], np.cumsum(_HOURS) / _HOURS.sum()])
-    return np.rint(np.interp(u, edges, np.arange(25) * 3600.0)).astype(np.int64)
-
+    seconds: I64 = np.rint(np.interp(u, edges, np.arange(25) * 3600.0)).astype(np.int64)
+    return seconds
