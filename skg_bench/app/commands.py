@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from skg_bench.app.compose import Composed, Composer, Config, compose_arms
+from skg_bench.app.compose import Composed, Composer, Config
 from skg_bench.app.overrides import cells, parse
 from skg_bench.app.progress import console, shown
 
@@ -38,7 +38,7 @@ def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Comp
     overrides = parse(texts)
     root = composer.root(overrides)
     screen.print(_headline(root))  # the first line comes before the arms are composed and anything heavy is imported
-    found = compose_arms(composer, overrides, root)
+    found = composer.arms(overrides, root)
     for text, arms in found.without.items():
         screen.print(f"  {text} does not concern {', '.join(arms)}: what stands there has no such parameter")
     return found
@@ -105,6 +105,21 @@ def compare(runs: Sequence[Path], reference: str | None) -> None:
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     screen.print(tables.differences(compared))
+
+
+def report(runs: Sequence[Path], users: Sequence[int]) -> None:
+    """Write pages again: the run's own, or one with these users to look into.
+
+    Raises UsageError.
+    """
+    from skg_bench.analysis import report as page
+    from skg_bench.analysis import summary
+    from skg_bench.core.run import Run
+
+    for run in [Run(path) for path in runs]:
+        if not (run.path / "summary.json").is_file():
+            summary.write(run)
+        console().print(f"page: {page.write(run, users or None)}", soft_wrap=True)
 
 
 def plural(n: int, word: str) -> str:

@@ -1,6 +1,7 @@
 """Overrides to a resolved configuration: the root, and each arm as the root's overrides and its own.
 
-Hydra composes the choices of groups; values are set on what it composed, after their keys were checked.
+Hydra composes the choices of groups, those of the root and, in a second call, all that arms choose; values are set on
+what it composed, after their keys were checked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 
 Config = dict[str, Any]
+_OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 
 
 @dataclass(frozen=True)
@@ -41,21 +43,12 @@ class Composer:
     def __init__(self) -> None:
         self._trees: dict[tuple[str, ...], DictConfig] = {}
 
-    def tree(self, choices: Sequence[Override]) -> DictConfig:
-        """What Hydra composes for these choices of groups; of two of a group the later counts."""
-        chosen = {one.path: str(one.value) for one in choices}
-        key = tuple(f"{group}={option}" for group, option in sorted(chosen.items()))
-        if key not in self._trees:
-            with _plain_errors(" ".join(key)), initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
-                self._trees[key] = hydra_compose("config", overrides=[*key, *_search_path()])
-        return self._trees[key]
-
     def root(self, overrides: Sequence[Override]) -> Config:
         """The resolved root.
 
         Raises UsageError for unknown keys and for values out of range.
         """
-        tree = self.tree([one for one in overrides if one.choice])
+        tree = self._root_tree(overrides)
         raw = _raw(tree)
         values = [one for one in overrides if not one.choice]
         for one in values:
@@ -64,32 +57,43 @@ class Composer:
         check_root(root)
         return root
 
-    def arm(self, overrides: Sequence[Override], name: str, texts: Sequence[str]) -> tuple[Config, list[str]]:
-        """One arm, resolved, and the overrides of the root that do not concern it.
+    def arms(self, overrides: Sequence[Override], root: Config) -> Composed:
+        """All arms of a root, each the root's overrides and its own."""
+        own = {name: parse(texts, f"arm {name!r}: ") for name, texts in root["arms"].items()}
+        for name, texts in own.items():
+            for one in texts:
+                check_arm_key(one, f"arm {name!r}: ")
+        tree = self._root_tree(overrides)
+        nodes = self._nodes([one for texts in own.values() for one in texts if one.choice])
+        arms, without = {}, dict[str, list[str]]()
+        for name, texts in own.items():
+            arm = tree.copy()
+            with open_dict(arm):
+                for one in texts:
+                    if one.choice:
+                        arm[one.path] = nodes[one.path][one.value]
+            arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
+            for text in missing:
+                without.setdefault(text, []).append(name)
+        return Composed(root, arms, without)
 
-        A value of the root under a component that the arm replaces counts where the arm's own component has that key,
-        or wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
-        """
-        where = f"arm {name!r}: "
-        own = parse(texts, where)
-        for one in own:
-            check_arm_key(one, where)
-        tree = self.tree([one for one in [*overrides, *own] if one.choice])
-        raw = _raw(tree)
-        for one in own:
-            check(one, raw, where)
-        replaced = {one.path for one in own if one.choice}
-        values, without = [], []
-        for one in (one for one in overrides if not one.choice):
-            wrapped = replace(one, path=f"{one.head}.{one.path}")
-            if one.head not in replaced or has(raw, one.path):
-                values.append(one)
-            elif has(raw, wrapped.path):
-                values.append(wrapped)
-            else:
-                without.append(one.text)
-        config = _resolved(_with(tree, [*values, *(one for one in own if not one.choice)]))
-        return {seam: config[seam] for seam in SEAMS_OF_ARMS}, without
+    def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
+        chosen = {one.path: str(one.value) for one in overrides if one.choice}  # of two of a group the later counts
+        return self._tree(tuple(f"{group}={option}" for group, option in sorted(chosen.items())))
+
+    def _nodes(self, choices: Sequence[Override]) -> DictConfig:
+        """What each option of a group composes to: `nodes.policy.never`. One call of Hydra, as each takes 0.1 s."""
+        if not choices:
+            return OmegaConf.create({})
+        beside = {f"+{one.path}@{_OPTIONS}.{one.path}.{one.value}={one.value}" for one in choices}
+        nodes: DictConfig = self._tree(tuple(sorted(beside)))[_OPTIONS]
+        return nodes
+
+    def _tree(self, choices: tuple[str, ...]) -> DictConfig:
+        if choices not in self._trees:
+            with _plain_errors(" ".join(choices)), initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
+                self._trees[choices] = hydra_compose("config", overrides=[*choices, *_search_path()])
+        return self._trees[choices]
 
 
 def compose(texts: Sequence[str]) -> Composed:
@@ -99,18 +103,32 @@ def compose(texts: Sequence[str]) -> Composed:
     what all arms share, and a `_target_` outside of declared packages.
     """
     composer, overrides = Composer(), parse(texts)
-    root = composer.root(overrides)
-    return compose_arms(composer, overrides, root)
+    return composer.arms(overrides, composer.root(overrides))
 
 
-def compose_arms(composer: Composer, overrides: Sequence[Override], root: Config) -> Composed:
-    """The arms of a composed root."""
-    arms, without = {}, dict[str, list[str]]()
-    for name, texts in root["arms"].items():
-        arms[name], missing = composer.arm(overrides, name, texts)
-        for text in missing:
-            without.setdefault(text, []).append(name)
-    return Composed(root, arms, without)
+def _arm(
+    tree: DictConfig, overrides: Sequence[Override], own: Sequence[Override], where: str
+) -> tuple[Config, list[str]]:
+    """One arm, resolved, and the overrides of the root that do not concern it.
+
+    A value of the root under a component that the arm replaces counts where the arm's own component has that key, or
+    wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
+    """
+    raw = _raw(tree)
+    for one in own:
+        check(one, raw, where)
+    replaced = {one.path for one in own if one.choice}
+    values, without = [], []
+    for one in (one for one in overrides if not one.choice):
+        wrapped = replace(one, path=f"{one.head}.{one.path}")
+        if one.head not in replaced or has(raw, one.path):
+            values.append(one)
+        elif has(raw, wrapped.path):
+            values.append(wrapped)
+        else:
+            without.append(one.text)
+    config = _resolved(_with(tree, [*values, *(one for one in own if not one.choice)]))
+    return {seam: config[seam] for seam in SEAMS_OF_ARMS}, without
 
 
 def _search_path() -> list[str]:

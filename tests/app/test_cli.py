@@ -1,0 +1,233 @@
+"""The command line: quick, plain about errors, and the same words as the API."""
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import skg_bench
+from skg_bench.app.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "skg_bench"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command in this process."""
+    result = CliRunner().invoke(app, list(words))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def refused(*words: str) -> str:
+    code, _, err = call(*words)
+    assert code == 2
+    assert "Traceback" not in err
+    return err
+
+
+def process(words: list[str], folder: Path, **more: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [*COMMAND, *words], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        **more,  # type: ignore[call-overload]
+    )  # fmt: skip
+
+
+def first_line(words: list[str], folder: Path) -> tuple[str, float]:
+    """First line of a command, and the processor time until then: unlike the clock's, the same on a busy machine."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with process(words, folder) as running:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        running.kill()
+        running.communicate()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return line, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_takes_under_a_third_of_a_second_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    assert min(first_line(["--help"], tmp_path)[1] for _ in range(4)) < 0.3
+    probe = (
+        "import sys, skg_bench.app.cli as c\n"
+        "try: c.app(['run', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'hydra', 'pyarrow', 'pandas', 'rich', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_first_line_of_a_run_says_what_runs_within_two_seconds(tmp_path: Path) -> None:
+    lines, seconds = zip(*(first_line(["run", "profile=paper"], tmp_path) for _ in range(3)), strict=True)
+    assert all(line.startswith("assistant_growth: 1,000 users, 26 weeks, seed 0, ") for line in lines)
+    assert min(seconds) < 2.0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "sed=1"], "did you mean 'seed'?"),
+        (["run", "+sed=1"], "did you mean 'seed'?"),
+        (["run", "users=0"], "users=0 must be a whole number"),
+        (["run", "experiment=nothing"], "valid: "),
+        (["run", "reranker.l2=-1.0", "profile=smoke"], "reranker.l2=-1.0 must be above 0"),
+        (
+            ["run", "simulator.messages_per_day=-1.0", "profile=smoke"],
+            "simulator.messages_per_day=-1.0 must be above 0",
+        ),
+        (["run", "simulator.corpus=/nowhere", "profile=smoke"], "/nowhere is no corpus"),
+        (["run", "policy.threshold=abc", "profile=smoke"], "must be a number"),
+        (["run", "policy._target_=os.system", "profile=smoke"], "is refused"),
+        (["run", "seed=1,2"], "add -m"),
+        (["compare", "/nowhere"], "/nowhere is no run directory"),
+        (["report", "/nowhere"], "/nowhere is no run directory"),
+        (["skillbook", "replay", "/nowhere"], "/nowhere is no run directory"),
+        (["list", "ruoter"], "did you mean 'router'?"),
+    ],
+)
+def test_what_a_user_got_wrong_is_one_message_and_exit_code_2(words: list[str], message: str, elsewhere: Path) -> None:
+    err = refused(*words)
+    assert err.startswith("error: ")
+    assert message in err
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rnu"],
+        ["run", "--dryrun"],
+        ["compare"],
+        ["skillbook", "show", "x"],
+        ["skillbook", "replay", "x", "--users", "0"],
+    ],
+)
+def test_wrong_usage_exits_2_too(words: list[str]) -> None:
+    assert refused(*words)
+
+
+def test_a_dry_run_shows_arms_cost_and_directory_and_writes_nothing(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    code, out, _ = call("run", *tiny, "--dry-run")
+    assert code == 0
+    assert "MaxSim" in out
+    assert "policy.threshold=0.3" in out
+    assert re.search(r"runs/assistant_growth-[0-9a-f]{8} \(new\), about [\d,]+ turns", out)
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_run_ends_with_the_table_of_arms_and_the_page_and_again_does_nothing(
+    elsewhere: Path, tiny: tuple[str, ...]
+) -> None:
+    code, out, err = call("run", *tiny)
+    assert (code, err) == (0, "")
+    page = Path(out.splitlines()[-1].removeprefix("page: "))
+    assert page.is_file()
+    assert "verdict" in out
+    assert "100%" in out
+    code, out, _ = call("run", *tiny, "workers=2")
+    assert code == 0
+    assert "is finished: nothing is left to simulate" in out
+    assert "turns/s" not in out
+    assert len(list(Path("runs").iterdir())) == 1
+
+
+def test_a_sweep_runs_each_cell_once_in_a_directory_of_its_own(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    small = [*tiny, "users=1", "weeks=1"]
+    code, out, _ = call("run", "-m", *small, "seed=1,2")
+    assert code == 0
+    assert "2 runs, about" in out
+    assert len(list(Path("runs").iterdir())) == 2
+    code, out, _ = call("run", "-m", *small, "seed=2,1,2,3")
+    assert code == 0
+    assert "3 runs, about" in out
+    assert out.count("nothing is left to simulate") == 2
+    runs = sorted(map(str, Path("runs").iterdir()))
+    assert len(runs) == 3
+    code, out, _ = call("run", "-m", *small, "seed=1,2", "out=cells")
+    assert sorted(p.name for p in Path("cells").iterdir()) <= [Path(run).name for run in runs]
+    assert "they share no user" in refused("compare", *runs)
+
+
+def test_a_bad_cell_stops_a_sweep_before_it_starts(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    assert "must be above 0" in refused("run", "-m", *tiny, "reranker.l2=1.0,-1.0")
+    assert not list(elsewhere.iterdir())
+
+
+def test_compare_prints_each_arm_against_the_reference(tiny_run: skg_bench.Run) -> None:
+    code, out, _ = call("compare", str(tiny_run.path))
+    assert code == 0
+    assert "against never" in out
+    assert "hit rate" in out
+    code, out, _ = call("compare", str(tiny_run.path), "--reference", "skg")
+    assert "against skg" in out
+
+
+def test_report_writes_a_page_for_any_user(tiny_run: skg_bench.Run) -> None:
+    code, out, _ = call("report", str(tiny_run.path), "--user", "2")
+    page = Path(out.strip().removeprefix("page: "))
+    assert code == 0
+    assert page.is_file()
+    page.unlink()
+    assert refused("report", str(tiny_run.path), "--user", "99").startswith("error: ")
+
+
+def test_list_shows_every_option_with_what_it_is() -> None:
+    code, out, _ = call("list")
+    assert code == 0
+    for option in ("maxsim *", "epsilon_threshold", "assistant_growth", "smoke"):
+        assert option in out
+    assert "cannot find" not in out
+    code, out, _ = call("list", "router")
+    assert "policy" not in out.replace("`", "").split("* default")[0]
+
+
+def test_ctrl_c_ends_with_130_and_how_to_go_on_and_the_same_command_finishes(tmp_path: Path) -> None:
+    words = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "out=here"]
+    running = process(words, tmp_path, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("here/turns/*.parquet")) and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "the same command goes on from there" in err
+    assert "Traceback" not in err
+    again = process(words, tmp_path)
+    _, err = again.communicate(timeout=120)
+    assert (again.returncode, err) == (0, "")
+    assert (tmp_path / "here" / "report.html").is_file()
+
+
+def test_a_disk_that_fills_up_ends_with_2_and_a_reason_and_nothing_is_lost(tmp_path: Path) -> None:
+    shell = shutil.which("bash")
+    assert shell is not None
+    words = [*COMMAND, "run", "users=2", "weeks=1", "'arms={skg: [], never: [policy=never]}'", "out=here"]
+    limited = f"ulimit -f 24; exec {' '.join(words)}"  # no file above 24 KiB, as on a full disk
+    done = subprocess.run(
+        [shell, "-c", limited], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "error: " in done.stderr
+    assert "the same command goes on from there" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = subprocess.run(
+        [shell, "-c", " ".join(words)], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tiny: tuple[str, ...]) -> None:
+    err = refused("run", *tiny, "out=/proc/nowhere/run")
+    assert "/proc/nowhere" in err

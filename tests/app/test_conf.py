@@ -1,0 +1,63 @@
+"""Every yaml composes and builds; a component is one file and one yaml."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from skg_bench.app.checks import SCALARS, SEAMS_OF_ARMS, SHARED_SEAMS
+from skg_bench.app.components import build
+from skg_bench.app.compose import Composer, compose
+from skg_bench.app.overrides import parse
+from skg_bench.app.packages import groups
+from skg_bench.core.paths import CONF
+from skg_bench.engine.plan import Arm, Plan
+
+COMPONENTS = [
+    (seam, option)
+    for seam, options in groups().items()
+    for option in options
+    if seam not in ("experiment", "profile", "signals")
+]
+
+
+@pytest.mark.parametrize(("seam", "option"), COMPONENTS)
+def test_an_option_is_one_yaml_with_one_target_in_the_folder_of_its_seam(seam: str, option: str) -> None:
+    node = Composer().root(parse([f"{seam}={option}"]))[seam]
+    assert node["_target_"].startswith(f"skg_bench.{seam}.")
+    if option != "minilm":  # needs the extra `embed`; its own tests build it
+        assert build(seam, node)
+
+
+@pytest.mark.parametrize("experiment", groups()["experiment"])
+def test_every_experiment_composes_and_its_folder_and_name_agree(experiment: str) -> None:
+    composed = compose([f"experiment={experiment}"])
+    assert composed.root["experiment"] == experiment
+    assert composed.root["question"]
+    for arm in composed.arms.values():
+        for seam in SEAMS_OF_ARMS:
+            if isinstance(arm[seam], dict):
+                build(seam, arm[seam])
+
+
+def test_profiles_differ_in_size_only() -> None:
+    sizes = {}
+    for profile in groups()["profile"]:
+        root = Composer().root(parse([f"profile={profile}"]))
+        assert root.pop("profile") == profile
+        sizes[profile] = root.pop("users") * root.pop("weeks")
+        root.pop("workers")
+        assert root == {
+            k: v for k, v in Composer().root([]).items() if k not in ("profile", "users", "weeks", "workers")
+        }
+    assert sizes["smoke"] < sizes["demo"] < sizes["paper"]
+
+
+def test_the_root_has_a_value_for_each_field_of_a_plan_and_of_an_arm() -> None:
+    assert {field.name for field in fields(Arm)} == {"name", *SEAMS_OF_ARMS}
+    assert {field.name for field in fields(Plan)} <= {*SCALARS, *SHARED_SEAMS, "arms"}
+
+
+def test_every_group_has_a_folder_of_code(tmp_path: Path) -> None:
+    seams = {folder.name for folder in CONF.iterdir() if folder.is_dir()} - {"experiment", "profile", "signals"}
+    assert all((CONF.parent / "skg_bench" / seam).is_dir() for seam in seams)

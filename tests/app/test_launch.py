@@ -1,0 +1,155 @@
+"""Same identity: go on, or do nothing. Another identity: say what differs, and touch nothing."""
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.app import identity, launch
+from skg_bench.app.compose import compose
+from skg_bench.core.errors import UsageError
+
+
+def job(*texts: str) -> launch.Job:
+    return launch.prepare(compose(texts))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run) -> None:
+    there = {file.name for file in tiny_run.path.iterdir()}
+    assert there == {
+        "manifest.json", "timings.json", "turns", "updates", "feedback", "summary.json", "curves.csv", "report.html",
+    }  # fmt: skip
+    manifest = tiny_run.manifest
+    assert manifest["incomplete"] is False
+    assert manifest["arms"] == ["skg", "never"]
+    assert manifest["config"]["users"] == manifest["users"] == 4
+    assert manifest["compositions"]["skg"]["policy"]["threshold"] == 0.3
+    assert set(manifest["data"]) == {"simulator", "embedder"}
+    assert {"python", "numpy", "skg-bench"} <= set(manifest["versions"])
+
+
+def test_a_finished_run_is_returned_untouched(tiny_run: skg_bench.Run, tiny: tuple[str, ...]) -> None:
+    before = files(tiny_run.path)
+    again = skg_bench.run([*tiny, f"out={tiny_run.path}", "workers=2", "cohort=3"])
+    assert again.path == tiny_run.path
+    assert files(tiny_run.path) == before
+
+
+def test_identity_ignores_how_a_run_is_made_and_nothing_else(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    name = job(*tiny).out
+    assert name.parent == Path("runs")
+    assert name.name.startswith("assistant_growth-")
+    assert job(*tiny, "workers=2", "cohort=7").out == name
+    assert job(*tiny, "out=x").identity[:8] == name.name[-8:]
+    others = ["seed=1", "users=5", "weeks=3", "reranker.l2=2.0", "reference=skg", "~arms.skg", "utility.wrong=2.0"]
+    names = {job(*tiny, other).out for other in others}
+    assert len(names | {name}) == len(others) + 1
+
+
+def test_identity_covers_the_code(monkeypatch: pytest.MonkeyPatch, elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    before = job(*tiny).identity
+    monkeypatch.setattr(identity, "code_digest", lambda: "another")
+    assert job(*tiny).identity != before
+
+
+def test_another_identity_in_an_explicit_folder_is_refused_with_the_keys_that_differ(
+    tiny_run: skg_bench.Run, tiny: tuple[str, ...]
+) -> None:
+    before = files(tiny_run.path)
+    with pytest.raises(UsageError) as error:
+        skg_bench.run([*tiny, f"out={tiny_run.path}", "seed=5", "reranker.l2=2.0"])
+    message = str(error.value)
+    assert "seed: 0 -> 5" in message
+    assert "reranker.l2: 1.0 -> 2.0" in message
+    assert "compositions.skg.reranker.l2: 1.0 -> 2.0" in message
+    assert "users" not in message.split("differs:")[1]
+    assert files(tiny_run.path) == before
+
+
+def test_a_folder_that_holds_something_else_is_refused(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    Path("notes").mkdir()
+    Path("notes/diary.txt").write_text("mine", "utf-8")
+    Path("file").write_text("mine", "utf-8")
+    for out, reason in (("notes", "is not empty and holds no run"), ("file", "is a file"), ("file/x", "is a file")):
+        with pytest.raises((UsageError, NotADirectoryError), match=reason if out != "file/x" else "file"):
+            skg_bench.run([*tiny, f"out={out}"])
+    assert Path("notes/diary.txt").read_text("utf-8") == "mine"
+
+
+def test_a_torn_manifest_is_said_to_be_torn(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    Path("out").mkdir()
+    Path("out/manifest.json").write_text('{"schema": 1, "ident', "utf-8")
+    with pytest.raises(UsageError, match=r"manifest.json is not valid json"):
+        job(*tiny, "out=out")
+
+
+def test_an_interrupted_run_goes_on_where_it_was_and_ends_the_same(
+    tiny_run: skg_bench.Run, tiny: tuple[str, ...], elsewhere: Path
+) -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done > total * 0.7:  # the first arm is written, the second is on its way
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        skg_bench.run([*tiny, "out=cut"], progress=interrupt)
+    assert json.loads(Path("cut/manifest.json").read_text("utf-8"))["incomplete"] is True
+    finished = {file: file.stat().st_mtime_ns for file in Path("cut/turns").glob("*.parquet")}
+    assert finished
+    assert job(*tiny, "out=cut").state == "unfinished"
+    seen: list[int] = []
+    run = skg_bench.run([*tiny, "out=cut"], progress=lambda done, total: seen.append(done))
+    assert seen[0] > 0
+    assert {file: file.stat().st_mtime_ns for file in finished} == finished
+    for name in ("summary.json", "curves.csv"):
+        assert (run.path / name).read_bytes() == (tiny_run.path / name).read_bytes()
+    assert job(*tiny, "out=cut").state == "finished"
+
+
+def test_a_full_disk_while_the_page_is_written_loses_nothing(
+    tiny: tuple[str, ...], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from skg_bench.analysis import report
+
+    def full(run: skg_bench.Run) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(run.path / "report.html"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            skg_bench.run([*tiny, "out=full"])
+    assert job(*tiny, "out=full").state == "unfinished"
+    seen: list[tuple[int, int]] = []
+    skg_bench.run([*tiny, "out=full"], progress=lambda done, total: seen.append((done, total)))
+    assert all(done == total for done, total in seen)
+    assert job(*tiny, "out=full").state == "finished"
+
+
+def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    identity.write_json(path, {"a": 1})
+    with pytest.raises(TypeError):
+        identity.write_json(path, {"a": 2, "b": object()})
+    assert json.loads(path.read_text("utf-8")) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_turns_are_estimated_from_the_first_users(
+    tiny_run: skg_bench.Run, tiny: tuple[str, ...], elsewhere: Path
+) -> None:
+    actual = sum(tiny_run.turns(arm, ["turn"]).num_rows for arm in tiny_run.arms)
+    assert job(*tiny).turns() == actual  # of four users all are looked at
+
+
+def test_runs_compare_from_python(tiny_run: skg_bench.Run) -> None:
+    compared = skg_bench.compare(tiny_run.path, reference="never")
+    assert {row.arm for row in compared.rows} == {"skg"}
+    with pytest.raises(UsageError, match="no arm"):
+        skg_bench.compare(tiny_run, reference="nobody")
+    with pytest.raises(UsageError, match="no run directory"):
+        skg_bench.compare(tiny_run.path / "turns")
