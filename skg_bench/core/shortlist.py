@@ -22,11 +22,11 @@ def max_dots(query: Query, book: Book) -> F32:
         best = np.full((1, width), _NONE, np.float32)
         best[0, :n] = np.maximum.reduceat(dots[0, : book.n_examples[0]], starts)
     else:
-        place = np.arange(dots.shape[1], dtype=np.int32)
-        known = place[None, :] < book.n_examples[:, None]
+        beyond = np.arange(dots.shape[1], dtype=np.int32) >= book.n_examples[:, None]
+        np.copyto(dots, _NONE, where=beyond)
         best = np.full((b, width), _NONE, np.float32)
         flat = (np.arange(b, dtype=np.int64) * width)[:, None] + book.example_skill
-        np.maximum.at(best.reshape(-1), flat.reshape(-1), np.where(known, dots, _NONE).reshape(-1))
+        np.maximum.at(best.reshape(-1), flat.reshape(-1), dots.reshape(-1))
     return np.where(book.active, best, _NONE)
 
 
@@ -41,7 +41,7 @@ def top(value: F32 | F64 | I32, allowed: Bool, k: int) -> I32:
     keys[~allowed] = np.iinfo(np.int64).min
     n = min(k, width)
     best = np.partition(keys, width - n, axis=1)[:, width - n :] if n < width else keys
-    best = -np.sort(-best, axis=1) if n > 1 else best
+    best = np.sort(best, axis=1)[:, ::-1]
     found = np.where(best == np.iinfo(np.int64).min, -1, (1 << _BITS) - 1 - (best & ((1 << _BITS) - 1)))
     out = np.full((b, k), -1, np.int32)
     out[:, :n] = found

@@ -8,7 +8,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import ADD, EMPTY, OFFERS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book, Late, Observation
+from skg_bench.core.types import ADD, OFFERS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book, Late, Observation
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]
@@ -62,28 +62,22 @@ class SKG:
         )
         again = known.any(axis=1)
         old = np.where(again, known.argmax(axis=1), -1)
-        row, skill, reason = self._fading(seen, book, hit, captured, old)
-        n_hit, n_late, n_new, n_gone = len(hit), len(late.row), len(captured), len(row)
-        none = (-1,) * 4
-
-        def column(*parts: I32 | I64 | int) -> I32:
-            sizes = (n_hit, n_late, n_new, n_gone)
-            full = [p if isinstance(p, np.ndarray) else np.full(n, p) for p, n in zip(parts, sizes, strict=True)]
-            return np.concatenate(full).astype(np.int32)
-
-        if not n_hit + n_late + n_new + n_gone:
-            return Batch(*(EMPTY,) * 9)
-        return Batch(
-            row=column(hit, late.row, captured, row),
-            op=column(TAG, TAG, np.where(again, UPDATE, ADD), REMOVE),
-            skill=column(seen.skill[hit], late.skill, old, skill),
-            name=column(*none[:2], np.where(again, -1, name[captured]), -1),
-            text=column(*none[:2], seen.text[captured], -1),
-            source=column(*none[:2], seen.turn, -1),
-            rating=column(seen.rating[hit], late.rating, *none[:2]),
-            uses=column(1, 0, 0, 0),
-            reason=column(0, 1, np.where(again, 3, 2), reason),
-        )
+        gone_row, gone_skill, gone_reason = self._fading(seen, book, hit, captured, old)
+        ends = np.cumsum([len(hit), len(late.row), len(captured), len(gone_row)])
+        batch = Batch(*np.full((9, ends[-1]), -1, np.int32))
+        used, later, new, gone = (slice(end - n, end) for end, n in zip(ends, np.diff(ends, prepend=0), strict=True))
+        batch.row[used], batch.row[later], batch.row[new], batch.row[gone] = hit, late.row, captured, gone_row
+        batch.op[used], batch.op[later], batch.op[new], batch.op[gone] = TAG, TAG, np.where(again, UPDATE, ADD), REMOVE
+        batch.skill[used], batch.skill[later], batch.skill[new] = seen.skill[hit], late.skill, old
+        batch.skill[gone] = gone_skill
+        batch.rating[used], batch.rating[later] = seen.rating[hit], late.rating
+        batch.name[new] = np.where(again, -1, name[captured])
+        batch.text[new], batch.source[new] = seen.text[captured], seen.turn
+        batch.uses[:] = 0
+        batch.uses[used] = 1
+        batch.reason[used], batch.reason[later], batch.reason[new] = 0, 1, np.where(again, 3, 2)
+        batch.reason[gone] = gone_reason
+        return batch
 
     def _fading(self, seen: Observation, book: Book, hit: I64, captured: I64, old: I32) -> tuple[I64, I64, I64]:
         """Rows, skills and reasons of active skills to archive; not those used or captured in this very turn."""
