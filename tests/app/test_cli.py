@@ -36,11 +36,16 @@ def refused(*words: str) -> str:
     return err
 
 
-def process(words: list[str], folder: Path, **more: object) -> "subprocess.Popen[str]":
+def process(words: list[str], folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [*COMMAND, *words], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        **more,  # type: ignore[call-overload]
-    )  # fmt: skip
+        [*COMMAND, *words],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def first_line(words: list[str], folder: Path) -> tuple[str, float]:
@@ -195,7 +200,7 @@ def test_list_shows_every_option_with_what_it_is() -> None:
 
 def test_ctrl_c_ends_with_130_and_how_to_go_on_and_the_same_command_finishes(tmp_path: Path) -> None:
     words = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "out=here"]
-    running = process(words, tmp_path, start_new_session=True)
+    running = process(words, tmp_path)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("here/turns/*.parquet")) and running.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)

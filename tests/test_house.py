@@ -1,0 +1,113 @@
+"""The house: what stands at the top, what a wheel carries, what is pinned."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import skg_bench
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+FOLDERS = {".ci", "conf", "data", "experiments", "reports", "skg_bench", "tests"}
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("no git checkout")
+    return [Path(name) for name in listed.stdout.split("\0") if name]
+
+
+def name_of(requirement: str) -> str:
+    return re.split(r"[\[<>=!~; ]", requirement)[0].lower().replace("_", "-")
+
+
+def test_no_other_folder_stands_at_the_top() -> None:
+    assert {path.parts[0] for path in tracked() if len(path.parts) > 1} <= FOLDERS
+
+
+def test_files_have_names_that_say_what_they_hold_and_fit_in_a_head() -> None:
+    for path in tracked():
+        if path.suffix == ".py" and (ROOT / path).is_file():
+            assert not re.search(r"(^|_)(utils?|helpers?|managers?|base|common|misc)$", path.stem), path
+            assert len((ROOT / path).read_text("utf-8").splitlines()) <= 400, path
+
+
+def test_every_dependency_is_pinned_exactly() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    pinned = {name_of(name) for name in pins}
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    assert {name_of(one) for one in wanted} - {"skg-bench"} <= pinned
+    assert pins["torch"] == "2.13.0"
+    assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pins.values())
+
+
+def test_the_base_install_stays_light() -> None:
+    base = {name_of(one) for one in PROJECT["project"]["dependencies"]}
+    assert base == {
+        "hydra-core", "jinja2", "numpy", "pandas", "plotly", "pyarrow", "pyyaml", "rich", "scipy", "typer",
+    }  # fmt: skip
+
+
+def test_version_and_changelog_agree() -> None:
+    assert PROJECT["project"]["version"] == skg_bench.__version__
+    assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    text = script.read_text("utf-8")
+    assert "set -euo pipefail" in text
+    assert text.rstrip().endswith("make test")
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "bench", "soak", "wheel", "clean"])
+def test_make_help_lists_every_target(target: str) -> None:
+    done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.search(rf"^make {target} +\S", done.stdout, re.MULTILINE)
+
+
+def test_a_wheel_carries_configuration_data_and_experiments_and_runs_without_the_checkout(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(site)
+    for name in ("_conf/config.yaml", "_data/corpus/one_offs.txt", "_data/corpus/minilm.npy", "py.typed"):
+        assert f"skg_bench/{name}" in names
+    assert any(name.startswith("skg_bench/_experiments/") for name in names)
+    assert "skg_bench/app/cli.py" in names
+    assert not [name for name in names if name.startswith(("tests/", "conf/", "data/"))]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(
+        [sys.executable, "-m", "skg_bench", "run", "--dry-run", "profile=smoke"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "assistant_growth: 12 users" in done.stdout
+    assert "runs/assistant_growth-" in done.stdout
+
+
+def carried() -> set[str]:
+    """Requirement ids that tests say they prove."""
+    marks = re.compile(r"mark\.req\(([^)]*)\)")
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    return {name for text in texts for mark in marks.findall(text) for name in re.findall(r'"([^"]+)"', mark)}
+
+
+def test_requirement_marks_name_ids_that_exist(shared: Path) -> None:
+    known = set(re.findall(r"^\| ([KPU]\d\d) \|", (shared / "requirements.md").read_text("utf-8"), re.MULTILINE))
+    assert carried()
+    assert carried() <= known
