@@ -66,7 +66,7 @@ def write(run: Run) -> Figures:
     """
     figures, curves = describe(run)
     replace_text(run.path / "summary.json", json.dumps(figures, indent=1, allow_nan=False) + "\n")
-    replace_text(run.path / "curves.csv", _csv(curves))
+    replace_text(run.path / "curves.csv", csv(curves))
     return figures
 
 
@@ -258,7 +258,8 @@ def _tested(
     return table
 
 
-def _csv(curves: Sequence[Curve]) -> str:
+def csv(curves: Sequence[Curve]) -> str:
+    """The content of `curves.csv`."""
     lines = ["arm,period,metric,n,mean,low,high"]
     for arm, metric, band in curves:
         for week in range(len(band.n)):

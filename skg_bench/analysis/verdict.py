@@ -112,6 +112,8 @@ def _why_open(found: Figures) -> str:
     """Why a difference is no verdict."""
     if found["p_holm"] is None:
         return "; one user says nothing about others"
+    if found["mean"] == 0 and found["mde_new"] == 0:
+        return "; on these events both did exactly the same"
     detectable = f"the {number(found['mde_new'], 'utility')} that such a run finds in 80 % of cases"
     if found["significant"]:
         return f"; it is significant, but below {detectable}, and such estimates exaggerate"

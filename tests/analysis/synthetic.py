@@ -6,7 +6,7 @@ right, and from which turn on it learns nothing new. All arms meet the same even
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -122,16 +122,13 @@ class _Event:
 def _events(
     seed: int, user: int, weeks: int, per_week: float, types: int, one_offs: float, stream: int
 ) -> list[_Event]:
-    rng = np.random.default_rng([seed, user, stream])
-    volume = per_week * rng.lognormal(0, 0.4)
-    n_of_week = rng.poisson(volume, weeks) * (rng.random(weeks) < 0.9)  # nobody is there in each week
-    n_of_week[0] += 2
-    seconds = np.concatenate([np.sort(rng.integers(w * WEEK, (w + 1) * WEEK, n)) for w, n in enumerate(n_of_week)])
-    taste = rng.permutation(types)
+    person = np.random.default_rng([seed, user, stream])
+    volume = per_week * person.lognormal(0, 0.4)
+    taste = person.permutation(types)
     weight = 1 / np.arange(1, types + 1) ** 1.1
     used: dict[int, int] = {}
     events = []
-    for second in seconds:
+    for second, rng in _moments(seed, user, weeks, volume, stream):
         luck = rng.random(16)
         kind = -1 if rng.random() < one_offs else int(taste[rng.choice(types, p=weight / weight.sum())])
         earlier = used.get(kind, 0)
@@ -143,6 +140,17 @@ def _events(
             message = f"type {kind} wording {min(earlier, 40)}"
             events.append(_Event(MONDAY + second, kind, message, earlier, earlier > 40, luck))
     return events
+
+
+def _moments(
+    seed: int, user: int, weeks: int, volume: float, stream: int
+) -> Iterator[tuple[np.int64, np.random.Generator]]:
+    """When the user says something; a week does not depend on how many follow."""
+    for week in range(weeks):
+        rng = np.random.default_rng([seed, user, stream, week])
+        n = rng.poisson(volume) * (rng.random() < 0.9) + 2 * (week == 0)  # nobody is there in each week
+        for second in np.sort(rng.integers(week * WEEK, (week + 1) * WEEK, n)):
+            yield second, rng
 
 
 def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) -> dict[str, list[dict[str, Any]]]:

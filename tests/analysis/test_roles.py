@@ -1,0 +1,39 @@
+"""Which arm is whose twin."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from skg_bench.analysis.roles import roles
+from skg_bench.core.run import Run
+from tests.analysis.synthetic import ARMS, World, make_run
+
+
+def _with(run: Run, compositions: dict[str, Any]) -> Run:
+    path = run.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "compositions": compositions}))
+    return Run(run.path)
+
+
+def test_a_frozen_arm_belongs_to_the_arm_whose_curator_it_wraps(tmp_path: Path) -> None:
+    run = make_run(
+        tmp_path / "run", users=2, weeks=1, arms={**ARMS, "band": World(), "frozen_9": World(learns_until=9)}
+    )
+    found = roles(run)
+    assert found.frozen == {"frozen": ("skg", 30), "frozen_9": ("skg", 9)}
+    assert (found.reference, found.never, found.learner) == ("never", "never", "skg")
+    assert found.since("skg") == [0, 9, 30]
+    assert found.since("frozen") == [0, 30]
+    assert found.since("never") == [0]
+
+
+def test_a_frozen_arm_that_differs_in_more_than_the_freezing_has_no_twin(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=2, weeks=1)
+    compositions = run.manifest["compositions"]
+    compositions["frozen"]["router"] = {"_target_": "skg_bench.router.exact.Exact"}
+    assert roles(_with(run, compositions)).frozen == {}
+
+
+def test_without_frozen_arms_the_question_is_about_the_first_arm_that_is_no_reference(tmp_path: Path) -> None:
+    arms = {"never": ARMS["never"], "skg": ARMS["skg"], "band": World(hit=0.5)}
+    assert roles(make_run(tmp_path / "run", users=2, weeks=1, arms=arms)).learner == "skg"
