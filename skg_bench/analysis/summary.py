@@ -105,16 +105,16 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
     lambdas = sorted({*LAMBDAS, utility.wrong})
     table = _Table({}, {}, {}, {}, {}, {}, [])
     multipliers = signs(on.seed, on.users)
-    held: dict[str, dict[int, Tally]] = {}
+    compared = [arm for arm in (role.reference, role.never) if arm is not None]
+    held = {arm: tallies(run, arm, on, role.since(arm)) for arm in dict.fromkeys(compared)}
     for arm in _order(run.arms, role):
-        if arm not in role.frozen:  # twins follow their live arm: earlier live arms are no longer needed
-            held = {name: of for name, of in held.items() if name in (role.reference, role.never)}
-        held[arm] = tallies(run, arm, on, role.since(arm))
+        if arm not in held:
+            held[arm] = tallies(run, arm, on, role.since(arm))
         _add(table, arm, held, role, on, shown, beyond)
         _sweep(table, arm, held, role, on, utility, lambdas)
         _add_curves(table, arm, held, role, shown, multipliers)
-        if arm in role.frozen:
-            del held[arm]
+        twin = role.frozen[arm][0] if arm in role.frozen else arm  # still needed by the frozen arms that follow
+        held = {name: of for name, of in held.items() if name in (*compared, twin)}
     ceiling = _ceilings(table, on, multipliers)
     worn = saturation(on)
     figures: Figures = {
@@ -150,10 +150,10 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
 
 
 def _order(arms: Sequence[str], role: Roles) -> list[str]:
-    """Reference and `never` first, since others are compared with them; frozen arms right after their live arm."""
+    """Frozen arms right after their live arm."""
     order: list[str] = []
-    for arm in [a for a in (role.reference, role.never) if a is not None] + list(arms):
-        if arm not in order and arm not in role.frozen:
+    for arm in arms:
+        if arm not in role.frozen:
             order += [arm, *(frozen for frozen in arms if role.frozen.get(frozen, ("", 0))[0] == arm)]
     return order
 

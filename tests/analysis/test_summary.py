@@ -231,6 +231,13 @@ def test_a_reference_that_is_no_arm_is_refused(tmp_path: Path) -> None:
         summary.write(run)
 
 
+def test_a_frozen_arm_can_be_the_reference(tmp_path: Path, figures: dict[str, Any]) -> None:
+    found = summary.write(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen"))
+    assert found["effects"]["frozen"]["metrics"] == figures["effects"]["frozen"]["metrics"]
+    assert found["arms"] == figures["arms"]
+    assert set(found["differences"]) == {"skg", "never"}
+
+
 def test_importing_the_analysis_is_cheap() -> None:
     code = "import sys, skg_bench.analysis.summary, skg_bench.analysis.compare; print('scipy' in sys.modules)"
     here = Path(summary.__file__).parents[2]

@@ -1,4 +1,4 @@
-"""Worlds whose truth is known, and how often the intervals hold it.
+"""Worlds without an assistant, whose truth is exact: answers of users to intents, drawn from a hierarchical model.
 
 A request of user u about intent i is answered rightly with probability ``p = mean + a_u + b_i + c_ui``, where a, b, c
 are uniform with the given standard deviations, so that p stays inside (0, 1) and the truths are exact:
@@ -11,14 +11,13 @@ messages out of a common pool, each an intent of its own. A second arm adds ``ef
 large.
 """
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 
 from skg_bench.analysis.curves import bands, signs
-from skg_bench.analysis.intervals import ALPHA, Cells, Estimate, estimates
+from skg_bench.analysis.intervals import Cells, Estimate, estimates
 from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F64, I64
 
@@ -105,46 +104,6 @@ def difference(drawn: Sample) -> tuple[Estimate, float, float]:
     """Second arm - first arm, paired; its truths."""
     (found,) = estimates(drawn.cells, drawn.over[::-1], [drawn.right[::-1]])
     return found, drawn.these[1] - drawn.these[0], drawn.new[1] - drawn.new[0]
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Shares of replications."""
-
-    replications: int
-    these: float  # the interval "these requests" holds their truth
-    new: float  # the interval "new requests" holds theirs
-    these_for_new: float  # the first interval holds the second truth: what clustering by user alone would claim
-    significant: float  # p below 5 % for new requests
-    significant_these: float  # for these requests
-    verdicts: float  # significant, and at least the minimum detectable effect
-    width: float  # mean ratio of the widths, new to these
-
-    @property
-    def error(self) -> float:
-        """Monte Carlo standard error of a rate of 95 %."""
-        return sqrt(0.95 * 0.05 / self.replications)
-
-
-Measured = Callable[[Sample], tuple[Estimate, float, float]]
-
-
-def rates(world: World, measured: Measured, replications: int, seed: int = 0) -> Rates:
-    """Repeat the experiment in a world, other users and intents each time."""
-    return counted(measured(sample(world, generator(seed, r))) for r in range(replications))
-
-
-def counted(experiments: Iterable[tuple[Estimate, float, float]]) -> Rates:
-    """Rates over experiments: (estimate, truth for these requests, truth for new requests) each."""
-    rows = []
-    for found, these, new in experiments:
-        (low, high), (low_new, high_new) = found.interval(new=False), found.interval(new=True)
-        p, p_these = found.p(new=True), found.p(new=False)
-        shown = p < ALPHA and abs(found.mean) >= found.detectable(new=True)
-        wider = (high_new - low_new) / (high - low) if high > low else 1.0
-        held = (low <= these <= high, low_new <= new <= high_new, low <= new <= high)
-        rows.append((*held, p < ALPHA, p_these < ALPHA, shown, wider))
-    return Rates(len(rows), *(float(x) for x in np.array(rows, np.float64).mean(axis=0)))
 
 
 WORLDS = (
