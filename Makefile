@@ -47,7 +47,7 @@ clean: ## remove .venv and caches; runs/ stays
 # A Python without ensurepip (Debian's without python3-venv) still makes an environment, and its own pip fills it.
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; say which: make PYTHON=/path/to/python" >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
 	  $(PYTHON) -m venv --clear --without-pip $(VENV) && \
 	  $(PYTHON) -m pip --disable-pip-version-check --python $@ install --quiet pip; }
 

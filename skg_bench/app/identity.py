@@ -75,9 +75,13 @@ def _shown(flat: Mapping[str, Any], key: str) -> str:
 def provenance() -> dict[str, Any]:
     """Commit, hash of uncommitted changes (null: none), versions; what a reader needs to make the same bits again."""
     commit, dirty = _commit()
+    return {"commit": commit, "dirty": dirty, "versions": versions(), "machine": platform.machine()}
+
+
+def versions() -> dict[str, str]:
+    """Of what the bits of a run depend on."""
     own = {"python": platform.python_version(), "skg-bench": skg_bench.__version__}
-    versions = {**own, **{name: version(name) for name in _LIBRARIES}}
-    return {"commit": commit, "dirty": dirty, "versions": versions, "machine": platform.machine()}
+    return {**own, **{name: version(name) for name in _LIBRARIES}}
 
 
 def _commit() -> tuple[str | None, str | None]:

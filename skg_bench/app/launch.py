@@ -10,7 +10,7 @@ from skg_bench.analysis.compare import Comparison
 from skg_bench.analysis.compare import compare as paired
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose
-from skg_bench.app.identity import code_digest, differences, identity, provenance, write_json
+from skg_bench.app.identity import code_digest, differences, identity, provenance, versions, write_json
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
@@ -20,7 +20,7 @@ from skg_bench.engine.plan import Arm, Plan
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 State = Literal["new", "unfinished", "finished"]
-_SAMPLED = 24  # users from whom the number of turns is estimated
+_SAMPLED = 64  # users from whom the number of turns is estimated
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,16 @@ def _state(job: Job) -> State:
             + "\n  ".join(differences(there, _manifest(job)) or ["identity"])
         )
     finished = not there.get("incomplete") and (job.out / "report.html").is_file()
+    if not finished and (changed := _changed(there.get("versions", {}), versions())):
+        raise UsageError(
+            f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "
+            "those, or delete the folder and start again"
+        )
     return "finished" if finished else "unfinished"
+
+
+def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name))
 
 
 def _manifest(job: Job) -> dict[str, Any]:
@@ -118,10 +127,18 @@ def start(job: Job, progress: Progress | None = None) -> Run:
     """Run to the end, or go on where an earlier attempt was stopped; then write tables and page."""
     if job.state == "finished":
         return Run(job.out)
+    try:
+        return _to_the_end(job, progress or _quiet)
+    except OSError as error:  # a full disk does not say which one it is
+        error.filename = error.filename or str(job.out)
+        raise
+
+
+def _to_the_end(job: Job, progress: Progress) -> Run:
     manifest = {**_manifest(job), **provenance()}
     job.out.mkdir(parents=True, exist_ok=True)
     write_json(job.out / "manifest.json", manifest)
-    root, watch = job.composed.root, _Watch(progress or _quiet)
+    root, watch = job.composed.root, _Watch(progress)
     execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch)
     write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
     write_json(job.out / "manifest.json", {**manifest, "incomplete": False})

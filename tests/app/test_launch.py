@@ -16,6 +16,12 @@ def job(*texts: str) -> launch.Job:
     return launch.prepare(compose(texts))
 
 
+def interrupt(done: int, total: int) -> None:
+    """Progress that stops when the first of two arms is written and the second is on its way."""
+    if done < total and list(Path().glob("*/turns/*.parquet")):
+        raise KeyboardInterrupt
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
 
@@ -82,6 +88,17 @@ def test_a_folder_that_holds_something_else_is_refused(elsewhere: Path, tiny: tu
     assert Path("notes/diary.txt").read_text("utf-8") == "mine"
 
 
+def test_a_run_begun_with_other_versions_is_not_gone_on_with(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        skg_bench.run([*tiny, "out=old"], progress=interrupt)
+    path = Path("old/manifest.json")
+    manifest = json.loads(path.read_text("utf-8"))
+    manifest["versions"]["numpy"] = "1.0"
+    identity.write_json(path, manifest)
+    with pytest.raises(UsageError, match=r"numpy 1\.0, now 2"):
+        job(*tiny, "out=old")
+
+
 def test_a_torn_manifest_is_said_to_be_torn(elsewhere: Path, tiny: tuple[str, ...]) -> None:
     Path("out").mkdir()
     Path("out/manifest.json").write_text('{"schema": 1, "ident', "utf-8")
@@ -92,10 +109,6 @@ def test_a_torn_manifest_is_said_to_be_torn(elsewhere: Path, tiny: tuple[str, ..
 def test_an_interrupted_run_goes_on_where_it_was_and_ends_the_same(
     tiny_run: skg_bench.Run, tiny: tuple[str, ...], elsewhere: Path
 ) -> None:
-    def interrupt(done: int, total: int) -> None:
-        if done > total * 0.7:  # the first arm is written, the second is on its way
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         skg_bench.run([*tiny, "out=cut"], progress=interrupt)
     assert json.loads(Path("cut/manifest.json").read_text("utf-8"))["incomplete"] is True
