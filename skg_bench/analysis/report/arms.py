@@ -1,0 +1,108 @@
+"""How each arm looks everywhere on the page: one colour, one dash, one width, the same in every figure and table.
+
+Colours are told apart by readers with any colour vision (after Okabe and Ito 2008, darkened or lightened to at least
+4.5:1 on their background); dashes tell arms apart on a grey printer. Learning arms are strong, frozen ones share a
+family, controls are quiet.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["learning", "frozen", "control"]
+SHOWN = 6  # arms that are on when the page opens
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An arm's name, what kind of arm it is, and how it is drawn."""
+
+    arm: str
+    css: str  # class name, safe whatever the arm is called
+    kind: Kind
+    light: str
+    dark: str
+    dash: str
+    width: float
+    shown: bool  # on when the page opens
+    overrides: Sequence[str]
+
+    @property
+    def classes(self) -> str:
+        """What a drawn element of this arm carries."""
+        return f"{self.css} {self.kind}"
+
+
+LEARNING = (
+    ("#0062b0", "#5cb0f5"), ("#c04a00", "#ff9a57"), ("#8e3a94", "#d893dd"), ("#00795c", "#3ecfa6"),
+    ("#8a6a00", "#dcb93c"), ("#a8324a", "#f58ba0"),
+)  # fmt: skip
+FROZEN = (("#007a80", "#4fc3c9"), ("#4a7d2c", "#98cc74"), ("#80652a", "#cfae69"), ("#5a6b9c", "#a3b4e6"))
+CONTROL = (("#8f5a7d", "#d59fc3"), ("#6b6b2f", "#bdbd74"), ("#5d6873", "#a3aeb9"), ("#91606a", "#d8a5ae"))
+REFERENCE, ORACLE = ("#15191e", "#f0f2f4"), ("#76600f", "#d4bd62")
+FROZEN_DASHES = ("7 3", "3 2.5", "9 2.5 2 2.5", "5 5")
+CONTROL_DASHES = ("1.5 2", "6 2 1.5 2", "4 2", "10 3", "1.5 4")
+
+
+def looks(
+    arms: Sequence[str], reference: str, compositions: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> list[Look]:
+    """The look of each arm, in the order given."""
+    kinds = {arm: kind(arm, arms, reference, compositions) for arm in arms}
+    on = shown(arms, kinds, reference, compositions)
+    seen = {"learning": 0, "frozen": 0, "control": 0}
+    out = []
+    for n, arm in enumerate(arms):
+        of = kinds[arm]
+        k = seen[of]
+        seen[of] += arm != reference and not _is(compositions, arm, "oracle")
+        if arm == reference:
+            (light, dark), dash, width = REFERENCE, "none", 1.8
+        elif _is(compositions, arm, "oracle"):
+            (light, dark), dash, width = ORACLE, "8 2 2 2 2 2", 1.5
+        elif of == "learning":
+            (light, dark), dash, width = LEARNING[k % len(LEARNING)], "none" if k < 6 else "8 2", 2.4
+        elif of == "frozen":
+            (light, dark), dash, width = FROZEN[k % len(FROZEN)], FROZEN_DASHES[k % len(FROZEN_DASHES)], 1.8
+        else:
+            (light, dark), dash, width = CONTROL[k % len(CONTROL)], CONTROL_DASHES[k % len(CONTROL_DASHES)], 1.6
+        out.append(Look(arm, f"arm-{n}", of, light, dark, dash, width, arm in on, list(overrides.get(arm) or ())))
+    return out
+
+
+def kind(arm: str, arms: Sequence[str], reference: str, compositions: Mapping[str, Any]) -> Kind:
+    """A learning arm decides as the first arm does and may learn; a frozen one has learned; the rest are controls."""
+    if arm == reference or any(
+        _target(compositions, arm, s) != _target(compositions, arms[0], s) for s in ("policy", "router")
+    ):
+        return "control"
+    curator = _target(compositions, arm, "curator").split(".")
+    return "frozen" if "frozen" in curator else "control" if "none" in curator else "learning"
+
+
+def shown(arms: Sequence[str], kinds: Mapping[str, Kind], reference: str, compositions: Mapping[str, Any]) -> set[str]:
+    """Arms that are on at first: what learns, what was frozen, the reference, then controls with the same policy."""
+    first = _target(compositions, arms[0], "policy")
+    order = [
+        *[a for a in arms if kinds[a] == "learning"],
+        *[a for a in arms if a == reference],
+        *[a for a in arms if kinds[a] == "frozen"],
+        *[a for a in arms if kinds[a] == "control" and _target(compositions, a, "policy") == first],
+    ]
+    return set(list(dict.fromkeys(order))[:SHOWN])
+
+
+def _target(compositions: Mapping[str, Any], arm: str, seam: str) -> str:
+    component = (compositions.get(arm) or {}).get(seam)
+    return str(component.get("_target_", "")) if isinstance(component, Mapping) else ""
+
+
+def _is(compositions: Mapping[str, Any], arm: str, word: str) -> bool:
+    return any(word in _target(compositions, arm, seam).lower() for seam in ("policy", "router", "curator"))
+
+
+def stylesheet(all_looks: Sequence[Look]) -> str:
+    """Rules that give each arm its colour, dash and width."""
+    light = "\n".join(f".{k.css} {{ --c: {k.light}; --d: {k.dash}; --w: {k.width}px; }}" for k in all_looks)
+    dark = "\n".join(f"  .{k.css} {{ --c: {k.dark}; }}" for k in all_looks)
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"

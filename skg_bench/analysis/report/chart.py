@@ -1,0 +1,230 @@
+"""Line charts as SVG text: means with bands, a ceiling, direct labels. No library, no script, no outside font.
+
+`figures.js` moves the same elements when arms are switched; the two agree on the geometry and the rounding given here.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from skg_bench.analysis.report.typeset import shown as number
+
+WIDTH, HEIGHT = 420, 236
+LEFT, RIGHT, TOP, BOTTOM = 46, 122, 12, 26  # margins; the right one holds the labels of the lines
+LABEL_GAP = 13.0  # least distance between two labels
+LABEL_CHARS = 19
+GEOMETRY = {
+    "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM, "gap": LABEL_GAP,
+    "chars": LABEL_CHARS,
+}  # fmt: skip
+Track = Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line: value and band at each place, None where nothing is known."""
+
+    name: str
+    css: str  # class that carries colour, dashes and width
+    mean: Track
+    low: Track
+    high: Track
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over the same places of the horizontal axis."""
+
+    id: str
+    title: str
+    says: str
+    unit: str  # of metrics.Metric
+    axis: str  # what the horizontal axis counts: week
+    places: Sequence[float]  # ascending
+    series: Sequence[Series]
+    ceilings: Sequence[Series] = ()  # drawn behind the lines, never switched off
+
+
+def tick(value: float, unit: str, step: float) -> str:
+    """A value as an axis shows it: as many digits as the step between ticks needs."""
+    scale, after = (
+        (100.0, "\u202f%") if unit in ("share", "difference") else (0.001, " s") if unit == "ms" else (1.0, "")
+    )
+    digits = max(0, -math.floor(math.log10(step * scale) + 1e-9))
+    lead = ("−" if value < -step / 2 else "") + ("$" if unit == "usd" else "")
+    return f"{lead}{abs(value) * scale:,.{digits}f}{after}"
+
+
+def ticks(low: float, high: float) -> tuple[list[float], float]:
+    """Round values covering [low, high] in steps of 1, 2 or 5 times a power of ten, about five of them; the step."""
+    raw = max(high - low, 1e-9) / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * k for k in (1, 2, 5, 10) if power * k >= raw * 0.9999)
+    first, end = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [i * step for i in range(first, max(end, first + 1) + 1)], step
+
+
+def extent(series: Sequence[Series], unit: str) -> tuple[float, float]:
+    """Axis range: all means, and nine tenths of each band's edge, so that a first week of few users squashes nothing.
+
+    Zero belongs to it unless the values are far from zero.
+    """
+    low, high = math.inf, -math.inf
+    for s in series:
+        mean, bottom, top = ([v for v in track if v is not None] for track in (s.mean, s.low, s.high))
+        cut = len(top) // 10
+        low = min([low, *mean, *sorted(bottom)[cut:]])
+        high = max([high, *mean, *sorted(top)[: len(top) - cut]])
+    if low > high:
+        return 0.0, 1.0
+    if low > 0 and low < 0.6 * high:
+        low = 0.0
+    if high < 0 and high > 0.6 * low:
+        high = 0.0
+    least = 0.02 if unit == "share" else 1e-6
+    return low, max(high, low + least)
+
+
+def spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Positions at least LABEL_GAP apart, in the same order, as near to the wanted ones as a sweep gets them."""
+    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
+    placed = [0.0] * len(wanted)
+    edge = top - LABEL_GAP
+    for i in order:
+        edge = placed[i] = max(wanted[i], edge + LABEL_GAP)
+    edge = bottom + LABEL_GAP
+    for i in reversed(order):
+        edge = placed[i] = min(placed[i], edge - LABEL_GAP)
+    return placed
+
+
+def last(track: Track) -> int | None:
+    """Index of the last known value."""
+    return next((i for i in range(len(track) - 1, -1, -1) if track[i] is not None), None)
+
+
+def place_ticks(places: Sequence[float]) -> list[float]:
+    """The first place, then about every sixth of the way, then the last."""
+    n = len(places)
+    step = next(k for k in (1, 2, 4, 8, 13, 26, 52, n) if n / k <= 8 or k == n)
+    inner = [p for p in places if p % step == 0 and (places[-1] - p) * 2 > step and p - places[0] >= step]
+    return list(dict.fromkeys([places[0], *inner, places[-1]]))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Data to pixels."""
+
+    first: float
+    last: float
+    low: float
+    high: float
+
+    def x(self, place: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (place - self.first) / max(self.last - self.first, 1e-9)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - self.low) / (self.high - self.low)
+
+
+def path(frame: Frame, places: Sequence[float], track: Track) -> str:
+    """SVG path of a line, broken where a value is missing."""
+    parts, pen = [], "M"
+    for place, value in zip(places, track, strict=True):
+        if value is None:
+            pen = "M"
+            continue
+        parts.append(f"{pen}{frame.x(place):.1f} {frame.y(value):.1f}")
+        pen = "L"
+    return "".join(parts)
+
+
+def band(frame: Frame, places: Sequence[float], low: Track, high: Track) -> str:
+    """SVG path around a band, one closed piece per unbroken stretch."""
+    pieces: list[list[tuple[float, float, float]]] = [[]]
+    for place, bottom, top in zip(places, low, high, strict=True):
+        if bottom is None or top is None:
+            pieces.append([])
+        else:
+            pieces[-1].append((place, bottom, top))
+    out = []
+    for piece in filter(None, pieces):
+        there = [f"{frame.x(p):.1f} {frame.y(t):.1f}" for p, _, t in piece]
+        back = [f"{frame.x(p):.1f} {frame.y(b):.1f}" for p, b, _ in reversed(piece)]
+        out.append("M" + "L".join(there + back) + "Z")
+    return "".join(out)
+
+
+def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
+    """The chart as one `<svg>` element; lines of arms that are not visible are there, marked `off`."""
+    shown = [s for s in chart.series if s.name in visible]
+    marks, step = ticks(*extent([*shown, *chart.ceilings], chart.unit))
+    frame = Frame(chart.places[0], chart.places[-1], marks[0], marks[-1])
+    right, floor = WIDTH - RIGHT, HEIGHT - BOTTOM
+    out = [
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"{attributes}',
+        f' aria-label="{escape(describe(chart, visible))}"><clipPath id="{chart.id}-c">',
+        f'<rect x="{LEFT}" y="{TOP - 2}" width="{right - LEFT + 2}" height="{floor - TOP + 3}"/>',
+        '</clipPath><g class="grid">',
+    ]
+    for mark in marks:
+        y = frame.y(mark)
+        zero = ' class="zero"' if abs(mark) < step / 2 else ""
+        out.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"{zero}/>')
+        out.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick(mark, chart.unit, step)}</text>')
+    out.append('</g><g class="places">')
+    for place in place_ticks(chart.places):
+        start = place == chart.places[0]
+        text = f"{chart.axis} {place:g}" if start else f"{place:g}"
+        x, anchor = (LEFT - 6, "start") if start else (frame.x(place), "middle")
+        out.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}">{escape(text)}</text>')
+    out.append(f'</g><g clip-path="url(#{chart.id}-c)">')
+    for ceiling in chart.ceilings:
+        bottom = [None if v is None else marks[0] for v in ceiling.mean]
+        out.append(f'<g class="ceiling {ceiling.css}" data-name="{escape(ceiling.name)}">')
+        out.append(f'<path class="under" d="{band(frame, chart.places, bottom, ceiling.mean)}"/>')
+        out.append(f'<path class="line" d="{path(frame, chart.places, ceiling.mean)}"/></g>')
+    for series in reversed(chart.series):  # the first arm lies on top
+        off = "" if series.name in visible else " off"
+        out.append(f'<g class="arm {series.css}{off}" data-name="{escape(series.name)}">')
+        out.append(f'<path class="band" d="{band(frame, chart.places, series.low, series.high)}"/>')
+        out.append(f'<path class="line" d="{path(frame, chart.places, series.mean)}"/></g>')
+    out.append(f'</g><g class="labels">{_labels(chart, frame, [*chart.ceilings, *shown])}</g>')
+    out.append(f'<line class="cursor" y1="{TOP}" y2="{floor}" x1="-9" x2="-9"/></svg>')
+    return "".join(out)
+
+
+def _labels(chart: Chart, frame: Frame, series: Sequence[Series]) -> str:
+    ends = [(s, i, s.mean[i] or 0.0) for s in series if (i := last(s.mean)) is not None]
+    placed = spread([frame.y(value) for _, _, value in ends], TOP, HEIGHT - BOTTOM)
+    right = WIDTH - RIGHT
+    out = []
+    for (s, i, value), at in zip(ends, placed, strict=True):
+        x, y = frame.x(chart.places[i]), frame.y(value)
+        out.append(
+            f'<g class="label {s.css}" data-name="{escape(s.name)}">'
+            f'<path class="lead" d="M{x:.1f} {y:.1f}L{right + 3} {y:.1f}L{right + 9} {at:.1f}"/>'
+            f'<text x="{right + 12}" y="{at + 3.5:.1f}">{escape(label(s.name, value, chart.unit))}</text></g>'
+        )
+    return "".join(out)
+
+
+def label(name: str, value: float | None, unit: str) -> str:
+    """Text at the end of a line: its name, shortened so that the value still fits, and the value."""
+    shown = number(value, unit)
+    room = LABEL_CHARS - len(shown) - 1
+    return f"{name if len(name) <= room else name[: room - 1] + '…'} {shown}"
+
+
+def describe(chart: Chart, visible: Collection[str]) -> str:
+    """The chart in words, for those who do not see it."""
+    words = []
+    for s in chart.series:
+        end = last(s.mean)
+        start = next((i for i, v in enumerate(s.mean) if v is not None), None)
+        if s.name in visible and start is not None and end is not None:
+            first, final = number(s.mean[start], chart.unit), number(s.mean[end], chart.unit)
+            at = f"{chart.axis} {chart.places[start]:g}", f"{chart.axis} {chart.places[end]:g}"
+            words.append(f"{s.name} from {first} at {at[0]} to {final} at {at[1]}")
+    return f"{chart.title}: {'; '.join(words)}." if words else f"{chart.title}: no arm is shown."

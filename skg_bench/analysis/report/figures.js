@@ -1,0 +1,201 @@
+"use strict";
+// Arms on and off in all figures at once, and reading values off. Geometry and rounding follow chart.py.
+(() => {
+  const data = JSON.parse(document.getElementById("figures-data").textContent);
+  const { width: W, height: H, left: L, right: R, top: T, bottom: B, gap: GAP, chars: CHARS } = data.geometry;
+  const svgNS = "http://www.w3.org/2000/svg";
+  const boxes = [...document.querySelectorAll("input[name=arm]")];
+  const shown = () => new Set(boxes.filter((b) => b.checked).map((b) => b.value));
+
+  const node = (tag, attributes, text) => {
+    const made = document.createElementNS(svgNS, tag);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  const isShare = (unit) => unit === "share" || unit === "difference";
+  function number(value, unit) {
+    if (value === null) return "–";
+    const size = Math.abs(value), lead = value < 0 ? "−" : "";
+    if (isShare(unit)) return `${lead}${(size * 100).toFixed(1)}\u202f%`;
+    if (unit === "usd") return `${lead}$${size.toFixed(5)}`;
+    if (unit === "ms") return `${lead}${(size / 1000).toFixed(2)}\u202fs`;
+    return lead + size.toFixed(unit === "utility" || unit === "calls" ? 3 : 1);
+  }
+  function tick(value, unit, step) {
+    const [scale, after] = isShare(unit) ? [100, "\u202f%"] : unit === "ms" ? [0.001, " s"] : [1, ""];
+    const digits = Math.max(0, -Math.floor(Math.log10(step * scale) + 1e-9));
+    const lead = (value < -step / 2 ? "−" : "") + (unit === "usd" ? "$" : "");
+    return lead + (Math.abs(value) * scale).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }) + after;
+  }
+  function ticks(low, high) {
+    const raw = Math.max(high - low, 1e-9) / 5, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw * 0.9999);
+    const first = Math.floor(low / step + 1e-9), end = Math.max(Math.ceil(high / step - 1e-9), first + 1);
+    return [Array.from({ length: end - first + 1 }, (_, i) => (first + i) * step), step];
+  }
+  function extent(series, unit) {
+    let low = Infinity, high = -Infinity;
+    for (const s of series) {
+      const [mean, bottom, top] = [s.mean, s.low, s.high].map((t) => t.filter((v) => v !== null).sort((a, b) => a - b));
+      const cut = Math.floor(top.length / 10);
+      low = Math.min(low, ...mean, ...bottom.slice(cut));
+      high = Math.max(high, ...mean, ...top.slice(0, top.length - cut));
+    }
+    if (low > high) return [0, 1];
+    if (low > 0 && low < 0.6 * high) low = 0;
+    if (high < 0 && high > 0.6 * low) high = 0;
+    return [low, Math.max(high, low + (unit === "share" ? 0.02 : 1e-6))];
+  }
+  function spread(wanted) {
+    const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b] || a - b), placed = [];
+    let edge = T - GAP;
+    for (const i of order) edge = placed[i] = Math.max(wanted[i], edge + GAP);
+    edge = H - B + GAP;
+    for (const i of order.reverse()) edge = placed[i] = Math.min(placed[i], edge - GAP);
+    return placed;
+  }
+  const across = (places) => (place) => L + ((W - L - R) * (place - places[0])) / Math.max(places.at(-1) - places[0], 1e-9);
+  function path(places, track, x, y) {
+    let out = "", pen = "M";
+    track.forEach((v, i) => {
+      if (v === null) { pen = "M"; return; }
+      out += `${pen}${x(places[i]).toFixed(1)} ${y(v).toFixed(1)}`;
+      pen = "L";
+    });
+    return out;
+  }
+  function band(places, low, high, x, y) {
+    const pieces = [[]];
+    places.forEach((_, i) => (low[i] === null || high[i] === null ? pieces.push([]) : pieces.at(-1).push(i)));
+    const at = (track) => (i) => `${x(places[i]).toFixed(1)} ${y(track[i]).toFixed(1)}`;
+    return pieces.filter((p) => p.length)
+      .map((p) => "M" + [...p.map(at(high)), ...[...p].reverse().map(at(low))].join("L") + "Z").join("");
+  }
+  function label(name, value, unit) {
+    const text = number(value, unit), room = CHARS - text.length - 1;
+    return `${name.length <= room ? name : name.slice(0, room - 1) + "…"} ${text}`;
+  }
+  function draw(chart, visible) {
+    const { svg, places, unit, x } = chart, on = chart.series.filter((s) => visible.has(s.name)), all = [...chart.ceilings, ...on];
+    const [marks, step] = ticks(...extent(all, unit));
+    const y = (v) => H - B - ((H - T - B) * (v - marks[0])) / (marks.at(-1) - marks[0]);
+    svg.querySelector(".grid").replaceChildren(...marks.flatMap((m) => {
+      const line = node("line", { x1: L, x2: W - R, y1: y(m).toFixed(1), y2: y(m).toFixed(1) });
+      if (Math.abs(m) < step / 2) line.setAttribute("class", "zero");
+      return [line, node("text", { x: L - 6, y: (y(m) + 3.5).toFixed(1), "text-anchor": "end" }, tick(m, unit, step))];
+    }));
+    for (const group of svg.querySelectorAll(".ceiling[data-name]:not(.label)")) {
+      const { mean } = chart.ceilings.find((c) => c.name === group.dataset.name);
+      group.querySelector(".line").setAttribute("d", path(places, mean, x, y));
+      group.querySelector(".under").setAttribute("d", band(places, mean.map((v) => (v === null ? null : marks[0])), mean, x, y));
+    }
+    for (const group of svg.querySelectorAll(".arm")) {
+      const s = chart.series.find((c) => c.name === group.dataset.name);
+      group.classList.toggle("off", !visible.has(s.name));
+      group.querySelector(".line").setAttribute("d", path(places, s.mean, x, y));
+      group.querySelector(".band").setAttribute("d", band(places, s.low, s.high, x, y));
+    }
+    const ends = all.map((s) => [s, s.mean.findLastIndex((v) => v !== null)]).filter(([, i]) => i >= 0);
+    const placed = spread(ends.map(([s, i]) => y(s.mean[i])));
+    svg.querySelector(".labels").replaceChildren(...ends.map(([s, i], n) => {
+      const group = node("g", { class: `label ${s.css}`, "data-name": s.name }), level = y(s.mean[i]).toFixed(1);
+      group.append(
+        node("path", { class: "lead", d: `M${x(places[i]).toFixed(1)} ${level}L${W - R + 3} ${level}L${W - R + 9} ${placed[n].toFixed(1)}` }),
+        node("text", { x: W - R + 12, y: (placed[n] + 3.5).toFixed(1) }, label(s.name, s.mean[i], unit)),
+      );
+      return group;
+    }));
+  }
+
+  const charts = data.charts.map((c) => ({ ...c, x: across(c.places), svg: document.querySelector(`#${CSS.escape(c.id)} svg`) }));
+  function redraw() {
+    const visible = shown();
+    for (const chart of charts) draw(chart, visible);
+    for (const part of document.querySelectorAll("[data-arm]")) part.classList.toggle("off", !visible.has(part.dataset.arm));
+  }
+  for (const box of boxes) box.addEventListener("change", redraw);
+  for (const button of document.querySelectorAll("button[data-show]")) {
+    button.addEventListener("click", () => {
+      const wanted = new Set(JSON.parse(button.dataset.show));
+      for (const box of boxes) box.checked = wanted.has(box.value);
+      redraw();
+    });
+  }
+  for (const chip of document.querySelectorAll(".chip")) { // pointing at an arm lifts its lines out of the others
+    const name = chip.querySelector("input").value;
+    const lift = (on) => () => {
+      document.body.classList.toggle("lifting", on);
+      for (const g of document.querySelectorAll(".chart [data-name]")) g.classList.toggle("lifted", on && g.dataset.name === name);
+    };
+    chip.addEventListener("pointerenter", lift(true));
+    chip.addEventListener("pointerleave", lift(false));
+  }
+
+  // ------------------------------------------------------------------------------------ reading values off
+  const tip = document.getElementById("tip");
+  let at = 0; // index into the places of the chart that is read
+  function cursors(chart, where) {
+    for (const c of charts) {
+      const x = chart && c.places.length === chart.places.length && c.axis === chart.axis ? where : -9;
+      for (const end of ["x1", "x2"]) c.svg.querySelector(".cursor").setAttribute(end, x);
+    }
+  }
+  function read(chart, index) {
+    at = Math.min(Math.max(index, 0), chart.places.length - 1);
+    const where = chart.x(chart.places[at]), visible = shown();
+    cursors(chart, where.toFixed(1));
+    const rows = [...chart.series.filter((s) => visible.has(s.name)), ...chart.ceilings].filter((s) => s.mean[at] !== null)
+      .sort((a, b) => b.mean[at] - a.mean[at]);
+    const head = document.createElement("caption"), body = document.createElement("tbody");
+    head.textContent = `${chart.title}, ${chart.axis} ${chart.places[at]}`;
+    for (const s of rows) {
+      const row = body.insertRow();
+      row.className = s.css;
+      row.insertCell().className = "swatch";
+      row.insertCell().textContent = s.name;
+      row.insertCell().textContent = number(s.mean[at], chart.unit);
+      row.insertCell().textContent = s.low[at] === null ? "" : `${number(s.low[at], chart.unit)} to ${number(s.high[at], chart.unit)}`;
+    }
+    const table = document.createElement("table");
+    table.append(head, body);
+    tip.replaceChildren(table);
+    tip.hidden = false;
+    const box = chart.svg.getBoundingClientRect(), scale = box.width / W, middle = box.left + where * scale;
+    const right = middle + 14, fits = right + tip.offsetWidth < document.documentElement.clientWidth;
+    tip.style.left = `${(fits ? right : Math.max(middle - 14 - tip.offsetWidth, 4)) + scrollX}px`;
+    tip.style.top = `${box.top + scrollY + T * scale}px`;
+  }
+  function leave() {
+    tip.hidden = true;
+    cursors(null);
+  }
+  for (const chart of charts) {
+    const { svg, places } = chart;
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect(), x = ((event.clientX - box.left) / box.width) * W;
+      if (x < L - 8 || x > W - R + 8) { leave(); return; }
+      const far = places.map((p) => Math.abs(chart.x(p) - x));
+      read(chart, far.indexOf(Math.min(...far)));
+    });
+    svg.addEventListener("pointerleave", leave);
+    svg.addEventListener("focus", () => { if (svg.matches(":focus-visible")) read(chart, places.length - 1); });
+    svg.addEventListener("blur", leave);
+    svg.addEventListener("keydown", (event) => {
+      const move = { ArrowLeft: -1, ArrowRight: 1, Home: -places.length, End: places.length }[event.key];
+      if (event.key === "Escape") leave();
+      if (move === undefined) return;
+      event.preventDefault();
+      read(chart, at + move);
+    });
+  }
+})();
+
+for (const select of document.querySelectorAll("select[data-tables]")) {
+  select.addEventListener("change", () => {
+    for (const table of document.querySelectorAll(`[data-table^="${CSS.escape(select.dataset.tables)}-"]`)) {
+      table.hidden = table.dataset.table !== `${select.dataset.tables}-${select.value}`;
+    }
+  });
+}

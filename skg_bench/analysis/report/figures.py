@@ -1,0 +1,138 @@
+"""Which figures the page has, from the rows of `curves.csv` and the sensitivity table of `summary.json`."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.chart import GEOMETRY, Chart, Series, Track
+from skg_bench.core.errors import UsageError
+
+WEEKLY = (
+    ("utility_difference", "Utility beyond {reference}",
+     "What a request is worth more than with {reference}, same users and requests."),
+    ("hit_rate", "Answered from the skillbook",
+     "Share of requests. Dotted: requests that k earlier answers could serve."),
+    ("err_per_hit", "Wrong answers per hit", "Share of the skillbook's answers that were wrong (truth)."),
+    ("correct", "Answered rightly", "True satisfaction: share of requests answered rightly, rated or not."),
+    ("rated_ok", "Rated ok", "What users say: share of their ratings that are ok."),
+    ("err_per_request", "Wrong answers per request", "Share of all requests answered wrongly, by skill or LLM."),
+    ("skills", "Size of the skillbook", "Active skills of a user at the end of the week."),
+    ("new_skills_per_week", "New skills a week", "Skills added, per user."),
+    ("offers_per_week", "Burden of offers", "How often a user is asked to name a skill, a week."),
+    ("calls_saved", "Calls saved", "Share of requests that needed no LLM."),
+    ("cost_usd", "Cost per request", "Metered, US dollars."),
+    ("latency_ms", "Wait per request", "Simulated time to the answer."),
+)  # fmt: skip
+UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
+CEILINGS = ("ceiling_1", "ceiling_2", "ceiling_3")
+EVENTS = "*"  # the arm under which `curves.csv` holds what belongs to the events
+
+
+@dataclass(frozen=True)
+class Curves:
+    """`curves.csv`: (arm, metric) -> mean, low, high by week."""
+
+    weeks: int
+    tracks: Mapping[tuple[str, str], tuple[Track, Track, Track]]
+
+    @classmethod
+    def read(cls, path: Path) -> "Curves":
+        """Raises UsageError if the file is not there."""
+        if not path.is_file():
+            raise UsageError(f"{path} is missing; finish the run with `skg-bench run`")
+        rows: dict[tuple[str, str], dict[int, list[float | None]]] = {}
+        with path.open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines):
+                values = [float(row[c]) if row[c] else None for c in ("mean", "low", "high")]
+                rows.setdefault((row["arm"], row["metric"]), {})[int(row["period"])] = values
+        weeks = max((max(periods) for periods in rows.values()), default=1)
+        nothing: list[float | None] = [None, None, None]
+        tracks = {}
+        for key, periods in rows.items():
+            of = [periods.get(week, nothing) for week in range(1, weeks + 1)]
+            tracks[key] = ([v[0] for v in of], [v[1] for v in of], [v[2] for v in of])
+        return cls(weeks, tracks)
+
+    def series(self, arm: str, metric: str, css: str, name: str | None = None) -> Series | None:
+        """One line; None where nothing was measured."""
+        found = self.tracks.get((arm, metric))
+        if found is None or all(v is None for v in found[0]):
+            return None
+        return Series(name or arm, css, *found)
+
+    def chart(self, metric: str, title: str, says: str, unit: str, looks: Sequence[Look]) -> Chart:
+        """The arms' curves of a metric."""
+        lines = [s for look in looks if (s := self.series(look.arm, metric, look.classes)) is not None]
+        ceilings = [
+            s
+            for name in CEILINGS
+            if metric == "hit_rate"
+            if (s := self.series(EVENTS, name, f"ceiling-k {name}", f"ceiling k={name[-1]}")) is not None
+        ]
+        places = [float(week) for week in range(1, self.weeks + 1)]
+        return Chart(f"f-{metric}", title, says, unit, "week", places, lines, ceilings)
+
+
+def weekly(curves: Curves, looks: Sequence[Look], metrics: Mapping[str, Any], reference: str | None) -> list[Chart]:
+    """The small multiples, without those that this run did not measure."""
+    charts = []
+    for metric, title, says in WEEKLY:
+        unit = UNITS.get(metric) or metrics.get(metric, {}).get("unit")
+        if unit is None or (reference is None and "{reference}" in title):
+            continue
+        named = {"reference": reference}
+        chart = curves.chart(metric, title.format(**named), says.format(**named), unit, looks)
+        if chart.series:
+            charts.append(chart)
+    return charts
+
+
+def learning(curves: Curves, looks: Sequence[Look]) -> Chart | None:
+    """Live minus frozen, by week."""
+    title, says = "What learning on is worth, by week", "Utility of the live arm beyond its frozen twin."
+    chart = curves.chart("learning_effect", title, says, "utility", looks)
+    return chart if chart.series else None
+
+
+def sensitivity(figures: Mapping[str, Any], looks: Sequence[Look], reference: str | None) -> Chart | None:
+    """Utility beyond the reference at other prices of a wrong answer."""
+    swept = figures.get("sensitivity") or {}
+    prices, against = swept.get("wrong") or [], swept.get("differences") or {}
+    lines = [
+        Series(look.arm, look.classes, *([f[c] for f in against[look.arm]] for c in ("mean", "low_new", "high_new")))
+        for look in looks
+        if against.get(look.arm)
+    ]
+    if reference is None or not lines or len(prices) < 2:
+        return None
+    title = f"Utility beyond {reference}, by the price of a wrong answer"
+    says = f"A right answer is worth 1; the price of a wrong one is set to {figures['utility']['wrong']:g} in this run."
+    return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)
+
+
+def packed(charts: Sequence[Chart]) -> dict[str, Any]:
+    """What `figures.js` needs to draw them again."""
+    return {
+        "geometry": GEOMETRY,
+        "charts": [
+            {
+                "id": c.id,
+                "title": c.title,
+                "unit": c.unit,
+                "axis": c.axis,
+                "places": list(c.places),
+                "series": [_packed(s) for s in c.series],
+                "ceilings": [_packed(s) for s in c.ceilings],
+            }
+            for c in charts
+        ],
+    }
+
+
+def _packed(s: Series) -> dict[str, Any]:
+    tracks = {"mean": s.mean, "low": s.low, "high": s.high}
+    short = {name: [None if v is None else float(f"{v:.5g}") for v in track] for name, track in tracks.items()}
+    return {"name": s.name, "css": s.css, **short}

@@ -1,0 +1,38 @@
+"""What the words on the page mean."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from skg_bench.analysis.report.typeset import typeset
+
+WORDS = {
+    "Request, turn": "Something a user brings; with the answer given, a turn.",
+    "Skill, skillbook": "An entry learned from one user's requests; all skills of that user.",
+    "Hit, fallback": "A turn answered from the skillbook; a turn answered by the LLM.",
+    "Arm": "One complete choice of components. All arms meet the same users, requests and luck.",
+    "Reference": "The arm that the others are compared with, user by user.",
+    "Frozen arm": "Learns as its live twin until a given turn, and nothing after it.",
+    "Truth": "What the simulator knows and no arm ever sees: what a request was about, whether an answer was right.",
+    "Ceiling k": "Share of requests for which a user has k or more earlier answers that still hold.",
+    "Learning effect": "Utility of the live arm minus that of its frozen twin, over the turns since the freezing.",
+    "These requests": "95 % interval over other users who bring the same kinds of requests: clustered by user.",
+    "New requests": "95 % interval over other users who bring other kinds of requests too: two-way, by user and "
+    "intent. Verdicts use this one.",
+    "Band": "Holds the whole curve at once, in 95 % of runs with other users.",
+    "Detectable": "Minimum detectable effect: the smallest difference that such a run finds in 80 % of cases. What is "
+    "smaller is inconclusive.",
+    "p": "Of the paired difference, for new requests, corrected by Holm for the number of arms.",
+    "Similarity, preference, reranker": "The three signals: largest cosine to any example of the skill; share of its "
+    "uses that were rated well; score of a model fitted on the user's own ratings. Their weighted mean is the combined "
+    "score.",
+    "Propensity": "Probability with which the policy makes the choice it made.",
+}
+
+
+def entries(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Words, then metrics, as (term, meaning)."""
+    metrics = [
+        (str(about["label"])[:1].upper() + str(about["label"])[1:], str(about["says"]))
+        for about in found["metrics"].values()
+    ]
+    return [(term, typeset(meaning)) for term, meaning in (*WORDS.items(), *metrics)]

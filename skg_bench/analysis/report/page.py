@@ -1,0 +1,215 @@
+"""Everything the template shows, gathered from a run: words, figures, tables, users, how to repeat it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from skg_bench.analysis import summary, verdict
+from skg_bench.analysis.report import chart, figures, tables
+from skg_bench.analysis.report.arms import Look, looks, stylesheet
+from skg_bench.analysis.report.glossary import entries
+from skg_bench.analysis.report.people import CAP, timelines
+from skg_bench.analysis.report.roster import Row, roster
+from skg_bench.analysis.report.typeset import interval, shown, typeset
+from skg_bench.core.run import Run
+
+TILES = ("hit_rate", "err_per_hit", "correct", "rated_ok", "calls_saved", "cost_saved_usd")
+AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
+ASKED_CAP = 20_000  # turns of a user who was asked for by number
+PACKAGE = "skg_bench.analysis.report"
+FOCUSABLE = ' tabindex="0"'
+
+
+def html(run: Run, users: Sequence[int] | None = None) -> str:
+    """The page as text. `users`: these instead of the twelve.
+
+    Raises UsageError when the run has no summary yet, or not these users.
+    """
+    found = summary.read(run)
+    compositions = run.manifest.get("compositions") or {}
+    all_looks = looks(run.arms, found["reference"], compositions, run.config.get("arms") or {})
+    on = [look.arm for look in all_looks if look.shown]
+    curves = figures.Curves.read(run.path / "curves.csv")
+    small = figures.weekly(curves, all_looks, found["metrics"], found["reference"])
+    effect, price = figures.learning(curves, all_looks), figures.sensitivity(found, all_looks, found["reference"])
+    headings, rows = tables.levels(found, all_looks)
+    arm = found["learner"]
+    people = roster(run, arm, found["reference"], users)
+    cap = CAP if users is None else ASKED_CAP
+    context: dict[str, Any] = {
+        "css": _asset("page.css"),
+        "arms_css": Markup(stylesheet(all_looks)),  # noqa: S704  colours and class names of our own
+        "scripts": [_asset("figures.js"), _asset("users.js")],
+        "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
+        "scope": _scope(run, found),
+        "question": found["question"],
+        **_verdict(found),
+        "learner": arm,
+        "reference": found["reference"],
+        "tiles": _tiles(found, arm),
+        "looks": all_looks,
+        "presets": _presets(all_looks, on),
+        "figures": [(c, _svg(c, on)) for c in small],
+        "effect": (effect, _svg(effect, on)) if effect else None,
+        "price": (price, _svg(price, on)) if price else None,
+        "headings": headings,
+        "levels": rows,
+        "differences": tables.differences(found, all_looks),
+        "effects": tables.effects(found, all_looks),
+        "ceilings": [
+            (k, shown(of["mean"], "share"), interval(of, "share", new=True)) for k, of in found["ceiling"].items()
+        ],
+        "saturation": _saturation(found),
+        "people": people,
+        "asked": users is not None,
+        "packed": _safe(figures.packed([c for c in (*small, effect, price) if c])),
+        "settings": _safe(_settings(compositions.get(arm) or {})),
+        "timelines": _timelines(run, arm, people, cap),
+        "facts": _facts(run, found),
+        "repeat": _repeat(run),
+        "run_path": str(run.path),
+        "manifest": json.dumps(run.manifest, indent=1, ensure_ascii=False),
+        "glossary": entries(found),
+    }
+    environment = Environment(
+        loader=PackageLoader(PACKAGE, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2").render(context)
+
+
+def _asset(name: str) -> Markup:
+    """A stylesheet or script of this package."""
+    return Markup((files(PACKAGE) / name).read_text("utf-8"))  # noqa: S704  our own file
+
+
+def _svg(c: chart.Chart, on: Sequence[str]) -> Markup:
+    return Markup(chart.svg(c, on, FOCUSABLE))  # noqa: S704  chart escapes names
+
+
+def _safe(value: Any) -> Markup:
+    """Json that cannot end the script element it stands in, whatever texts it holds."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704  no markup is left
+
+
+def _timelines(run: Run, arm: str, people: Sequence[Row], cap: int) -> list[tuple[int, Markup]]:
+    return [(user, _safe(of)) for user, of in timelines(run, arm, [row.user for row in people], cap).items()]
+
+
+def _verdict(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The first sentence opened up: its claim large, its numbers below; then the others, then what to beware of."""
+    said = verdict.words(found)
+    spoken = [s for s in said if s.tone != "caution"]
+    claim, _, numbers = spoken[0].text.partition(": ") if spoken else ("No arm to compare with.", "", "")
+    return {
+        "headline": typeset(claim.rstrip(".") + "."),
+        "numbers": typeset(numbers[:1].upper() + numbers[1:]),
+        "tone": spoken[0].tone if spoken else "plain",
+        "findings": [(s.tone, typeset(s.text)) for s in spoken[1:]],
+        "cautions": [typeset(s.text) for s in said if s.tone == "caution"],
+    }
+
+
+def _scope(run: Run, found: Mapping[str, Any]) -> list[str]:
+    users = "simulated users" if "simulator" in run.config else "users"
+    return [
+        f"{found['users']:,} {users}",
+        f"{found['weeks']:,} weeks",
+        f"{found['turns']:,} requests, the same for each of {len(run.arms)} arms",
+        f"seed {found['seed']}",
+    ]
+
+
+def _tiles(found: Mapping[str, Any], arm: str) -> list[dict[str, str]]:
+    own, reference = found["arms"][arm], found["reference"]
+    other = found["arms"].get(reference) if reference != arm else None
+    tiles = []
+    for metric in TILES:
+        if metric not in own or metric not in found["metrics"]:
+            continue
+        unit = found["metrics"][metric]["unit"]
+        of = AGAINST.get(metric, metric)
+        beside = other[of]["mean"] if other and of in other else None
+        compared = "" if beside is None else f"{'of ' if of != metric else ''}{reference} {shown(beside, unit)}"
+        tiles.append(
+            {
+                "label": tables.label(metric, found["metrics"]),
+                "value": shown(own[metric]["mean"], unit),
+                "interval": interval(own[metric], unit, new=True),
+                "against": compared,
+            }
+        )
+    return tiles
+
+
+def _presets(all_looks: Sequence[Look], on: Sequence[str]) -> list[dict[str, Any]]:
+    every = [look.arm for look in all_looks]
+    sets = [("main arms", list(on)), ("all", every), ("none", [])]
+    return [
+        {"label": label, "arms": json.dumps(arms)}
+        for label, arms in sets
+        if label != "main arms" or len(on) < len(every)
+    ]
+
+
+def _saturation(found: Mapping[str, Any]) -> dict[str, Any]:
+    of = found["saturation"]
+    rows = (
+        ("Requests that repeat an earlier one of the same user word for word", of["verbatim"]),
+        ("The same, in the last week", of["verbatim_last_week"]),
+        ("Request types of a user of which all wordings were said", of["types_used_up"]),
+        ("One-off requests that were drawn again", of["one_offs_again"]),
+    )
+    return {
+        "testable": of["testable"],
+        "limit": shown(of["limit"], "share"),
+        "rows": [(what, shown(share, "share")) for what, share in rows],
+    }
+
+
+def _settings(composition: Mapping[str, Any]) -> dict[str, Any]:
+    """What the reasons on a user's timeline need: the policy's threshold and the weights of the signals."""
+    policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
+    weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
+    return {"threshold": policy.get("threshold"), "weights": weights}
+
+
+def _facts(run: Run, found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    manifest = run.manifest
+    commit = str(manifest.get("commit") or "not from a checkout")
+    changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
+    prices = found["utility"]
+    worth = f"right − {prices['wrong']:g} × wrong − {prices['usd']:g} × US dollars − {prices['second']:g} × seconds"
+    late = f"{found['pending_feedback']:,} in all arms: given, but known only after the end, and used in nothing"
+    versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
+    return [
+        ("Identity", str(manifest.get("identity", ""))),
+        ("Folder", str(run.path)),
+        ("Seed", str(found["seed"])),
+        ("Utility of a request", worth),
+        ("Reference arm", str(found["reference"] or "none")),
+        ("Serving", str(run.config.get("serving", ""))),
+        ("Commit", commit + changed),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("Data", ", ".join(f"{name} {str(digest)[:16]}" for name, digest in data.items()) or "–"),
+        ("Ratings known too late", late),
+    ]
+
+
+def _repeat(run: Run) -> str:
+    """The command that makes this run again."""
+    given = run.manifest.get("overrides")
+    if isinstance(given, list):
+        return " ".join(["skg-bench run", *map(str, given)])
+    keys = ("experiment", "profile", "seed", "users", "weeks")
+    return " ".join(["skg-bench run", *(f"{k}={run.config[k]}" for k in keys if run.config.get(k) is not None)])

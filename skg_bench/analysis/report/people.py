@@ -1,0 +1,231 @@
+"""The users that a reader can look into: who they are, and their turns packed for the page.
+
+A turn is a handful of small integers, columns instead of records, texts once: a user of 1,500 turns takes about
+150 kB of the page and is unpacked only when opened.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.core import draws
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.run import Run
+from skg_bench.core.types import OFFERS, RATINGS
+
+CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
+PLACES = 5  # of the shortlist, by combined score
+THOUSANDTHS = 1000
+DECISION = [
+    "time", "message", "max_sim", "skill_score", "user_satisfaction", "skill_learned", "skill", "source_turn",
+    "propensity", "explored", "serving", "offer", "book_size", "shortlist", "similarity", "preference", "score",
+    "combined", "answer_correct", "intent", "request_type", "answerable",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A user on the page, and why this one."""
+
+    user: int
+    why: str
+
+
+def pick(users: I64, utility: F64, seed: int) -> list[Pick]:
+    """Twelve users: two best, two worst, two in the middle by `utility` `[n]`, six drawn by key from the rest.
+
+    The drawn ones are the fair sample; the others are extremes by choice. Fewer users than twelve: all of them.
+    """
+    by_utility = [int(users[i]) for i in np.lexsort((users, -utility))]
+    middle = len(by_utility) // 2
+    chosen: dict[int, str] = {}
+    for why, some in (
+        ("best", by_utility[:2]),
+        ("worst", by_utility[:-3:-1]),
+        ("median", by_utility[max(middle - 1, 0) : middle + 1]),
+        ("drawn", _drawn(users, seed)),
+    ):
+        room = 6 if why == "drawn" else 2
+        for user in [u for u in some if u not in chosen][:room]:
+            chosen[user] = why
+    return [Pick(user, why) for user, why in chosen.items()]
+
+
+def _drawn(users: I64, seed: int) -> list[int]:
+    luck = draws.draw(draws.key(seed, users), 0, draws.Purpose.SAMPLE)
+    return [int(u) for u in users[np.argsort(luck, kind="stable")]]
+
+
+class Words:
+    """Texts by index, each once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._index: dict[str, int] = {}
+
+    def __call__(self, text: str | None) -> int:
+        """Index of `text`, -1 for None."""
+        if text is None:
+            return -1
+        if text not in self._index:
+            self._index[text] = len(self.texts)
+            self.texts.append(text)
+        return self._index[text]
+
+
+def kept(n: int, cap: int) -> list[int]:
+    """Which of n turns fit the page: all, or the first and the last `cap / 2`."""
+    return list(range(n)) if n <= cap else [*range(cap // 2), *range(n - (cap - cap // 2), n)]
+
+
+def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
+    """What the page needs to show these users' turns in `arm`, by user id; plain lists, ready for json."""
+    turns = _by_user(run.turns(arm, DECISION, users))
+    updates = _by_user(run.updates(arm, None, users))
+    feedback = _by_user(run.feedback(arm, None, users))
+    outcome = {
+        other: _by_user(run.turns(other, ["fallback_to_llm", "answer_correct"], users))
+        for other in run.arms
+        if other != arm
+    }
+    nothing: dict[str, list[Any]] = {}
+    return {
+        user: _timeline(
+            turns[user],
+            updates.get(user, nothing),
+            feedback.get(user, nothing),
+            {other: of[user] for other, of in outcome.items() if user in of},
+            cap,
+        )
+        for user in users
+        if user in turns
+    }
+
+
+def _by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
+    users = table["user"].to_numpy()
+    starts = np.flatnonzero(np.r_[True, users[1:] != users[:-1]]) if len(users) else np.zeros(0, np.int64)
+    ends = [*starts[1:].tolist(), len(users)]
+    return {
+        int(users[start]): {name: table[name].slice(start, end - start).to_pylist() for name in table.column_names}
+        for start, end in zip(starts.tolist(), ends, strict=True)
+    }
+
+
+def _timeline(
+    turns: Mapping[str, list[Any]],
+    updates: Mapping[str, list[Any]],
+    feedback: Mapping[str, list[Any]],
+    others: Mapping[str, Mapping[str, list[Any]]],
+    cap: int,
+) -> dict[str, Any]:
+    n = len(turns["turn"])
+    keep = kept(n, cap)
+    words = Words()
+    position = {turn: i for i, turn in enumerate(turns["turn"])}
+    named: dict[int, str] = {}
+    for op, skill, name in zip(updates.get("op", ()), updates.get("skill", ()), updates.get("name", ()), strict=True):
+        if op == "ADD":
+            named[skill] = name or f"skill {skill}"
+    said, late = _ratings(turns, feedback, position)
+
+    def title(skill: int) -> int:
+        return words(named.get(skill, f"skill {skill}"))
+
+    def source(i: int) -> int:
+        where = position.get(turns["source_turn"][i])
+        return -1 if where is None else words(turns["message"][where])
+
+    start = turns["time"][0]
+    return {
+        "n": n,
+        "start": start.isoformat(),
+        "turn": [turns["turn"][i] for i in keep],
+        "time": [int((turns["time"][i] - start).total_seconds()) for i in keep],
+        "message": [words(turns["message"][i]) for i in keep],
+        "hit": [int(turns["skill"][i] >= 0) for i in keep],
+        "skill": [title(turns["skill"][i]) if turns["skill"][i] >= 0 else -1 for i in keep],
+        "source_turn": [turns["source_turn"][i] for i in keep],
+        "source": [source(i) for i in keep],
+        "prompted": [int(turns["serving"][i] == "prompted") for i in keep],
+        "max_sim": _thousandths(turns["max_sim"][i] for i in keep),
+        "score": _thousandths(turns["skill_score"][i] for i in keep),
+        "propensity": _thousandths(turns["propensity"][i] for i in keep),
+        "explored": [int(turns["explored"][i]) for i in keep],
+        "rating": [said[i] for i in keep],
+        "late": [late[i] for i in keep],
+        "offer": [-1 if turns["offer"][i] is None else OFFERS.index(turns["offer"][i]) for i in keep],
+        "learned": [int(turns["skill_learned"][i]) for i in keep],
+        "book": [turns["book_size"][i] for i in keep],
+        "shortlist": [_shortlist(turns, i, title) for i in keep],
+        "correct": [int(turns["answer_correct"][i]) for i in keep],
+        "intent": [words(turns["intent"][i]) for i in keep],
+        "type": [words(turns["request_type"][i]) for i in keep],
+        "answerable": [turns["answerable"][i] for i in keep],
+        "others": {arm: "".join(_glyph(of, i) for i in keep) for arm, of in others.items()},
+        "updates": _updates(updates, words, title, {turns["turn"][i] for i in keep}),
+        "words": words.texts,
+    }
+
+
+def _thousandths(values: Any) -> list[int | None]:
+    return [None if v is None or math.isnan(v) else round(v * THOUSANDTHS) for v in values]
+
+
+def _ratings(
+    turns: Mapping[str, list[Any]], feedback: Mapping[str, list[Any]], position: Mapping[int, int]
+) -> tuple[list[int], list[int]]:
+    """Codes of the ratings, -1 for none, and after how many seconds each became known."""
+    said = [-1 if r is None else RATINGS.index(r) for r in turns["user_satisfaction"]]
+    late = [0] * len(said)
+    columns = (feedback.get(c, ()) for c in ("turn", "time", "known_at", "rating"))
+    for turn, time, known_at, rating in zip(*columns, strict=True):
+        if turn in position:
+            said[position[turn]] = RATINGS.index(rating)
+            late[position[turn]] = int((known_at - time).total_seconds())
+    return said, late
+
+
+def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[Any]]:
+    """Best places by combined score, as [name, similarity, preference, score, combined, chosen]."""
+    skills = turns["shortlist"][i]
+    places = [k for k, skill in enumerate(skills) if skill >= 0]
+    combined = turns["combined"][i]
+    places.sort(key=lambda k: (-combined[k], k))
+    best = places[:PLACES]
+    best += [k for k in places[PLACES:] if skills[k] == turns["skill"][i]]
+    tracks = [turns[c][i] for c in ("similarity", "preference", "score", "combined")]
+    return [
+        [title(skills[k]), *_thousandths(track[k] for track in tracks), int(skills[k] == turns["skill"][i])]
+        for k in best
+    ]
+
+
+def _glyph(turns: Mapping[str, list[Any]], i: int) -> str:
+    """H a right hit, h a wrong one, L a right answer of the LLM, l a wrong one; `.` nothing."""
+    if i >= len(turns["turn"]):
+        return "."
+    letter = "l" if turns["fallback_to_llm"][i] else "h"
+    return letter.upper() if turns["answer_correct"][i] else letter
+
+
+def _updates(updates: Mapping[str, list[Any]], words: Words, title: Any, keep: set[int]) -> list[list[Any]]:
+    """Operations at the turns shown: [turn, op, skill, example, rating, uses, reason]."""
+    columns = (updates.get(c, ()) for c in ("turn", "op", "skill", "message", "rating", "uses", "reason"))
+    return [
+        [
+            turn,
+            op,
+            title(skill),
+            words(message),
+            -1 if rating is None else RATINGS.index(rating),
+            uses,
+            words(reason),
+        ]
+        for turn, op, skill, message, rating, uses, reason in zip(*columns, strict=True)
+        if turn in keep
+    ]

@@ -1,0 +1,85 @@
+"""One SVG file with a run's main curves, for a README: `python -m skg_bench.analysis.report.picture RUN OUT.svg`.
+
+It follows the reader's light or dark scheme by itself and needs no font but the system's.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from skg_bench.analysis import summary
+from skg_bench.analysis.report import chart, figures
+from skg_bench.analysis.report.arms import looks, stylesheet
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+PANELS = ("hit_rate", "err_per_request")
+GAP, HEAD, PAD = 16, 46, 14  # pixels between panels, above them, around everything
+STYLE = """
+svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2: #c9d0d8; --ceiling: #eef0f3;
+  --ceiling-line: #7d8792; font: 11.5px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+@media (prefers-color-scheme: dark) { svg { --paper: #101317; --ink: #e7eaee; --soft: #a2acb7; --rule: #272d34;
+  --rule-2: #3b434c; --ceiling: #1a1f25; --ceiling-line: #8a949e; } }
+.paper { fill: var(--paper); } text { fill: var(--soft); }
+.title { fill: var(--ink); font-size: 14px; font-weight: 600; }
+.grid line { stroke: var(--rule); } .grid .zero { stroke: var(--rule-2); } .cursor { display: none; }
+.arm .line { fill: none; stroke: var(--c); stroke-width: var(--w); stroke-dasharray: var(--d); stroke-linejoin: round; }
+.band { fill: var(--c); opacity: .09; } .learning .band { opacity: .17; }
+.ceiling .under { fill: var(--ceiling); }
+.ceiling .line { fill: none; stroke: var(--ceiling-line); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
+.label text { fill: var(--c); font-weight: 500; } .lead { fill: none; stroke: var(--c); stroke-width: .8; opacity: .6; }
+.label.ceiling-k text { fill: var(--soft); font-style: italic; } .label.ceiling-k .lead { stroke: var(--ceiling-line); }
+"""
+
+
+def svg(run: Run, arms: Sequence[str] | None = None) -> str:
+    """The picture as text. `arms`: which ones; None: those that are on when the page opens.
+
+    Raises UsageError for an arm that the run does not have, or a run without `summary.json`.
+    """
+    found = summary.read(run)
+    all_looks = looks(
+        run.arms, found["reference"], run.manifest.get("compositions") or {}, run.config.get("arms") or {}
+    )
+    if unknown := [arm for arm in arms or () if arm not in run.arms]:
+        raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
+    on = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
+    curves = figures.Curves.read(run.path / "curves.csv")
+    weekly = {c.id: c for c in figures.weekly(curves, all_looks, found["metrics"], found["reference"])}
+    panels = [weekly[f"f-{metric}"] for metric in PANELS if f"f-{metric}" in weekly]
+    width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
+    height = 2 * PAD + HEAD + chart.HEIGHT
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f"<style>{STYLE}{stylesheet(all_looks).replace('@media screen and', '@media')}</style>",
+        f'<rect class="paper" width="{width}" height="{height}" rx="6"/>',
+    ]
+    for n, panel in enumerate(panels):
+        x = PAD + n * (chart.WIDTH + GAP)
+        place = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{chart.HEIGHT}"'
+        out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(panel.title)}</text>')
+        out.append(f'<text x="{x}" y="{PAD + 32}">{escape(panel.says)}</text>')
+        out.append(chart.svg(replace(panel, series=[s for s in panel.series if s.name in on]), on, place))
+    return "".join([*out, "</svg>\n"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m skg_bench.analysis.report.picture", description=svg.__doc__)
+    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("out", type=Path, help="file to write, .svg")
+    parser.add_argument("--arm", action="append", help="an arm to draw; may be given again")
+    given = parser.parse_args(arguments)
+    try:
+        given.out.write_text(svg(Run(given.run), given.arm), "utf-8")
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201  a command's answer
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""The list of users on the page: their figures over all of their turns, and a sparkline of weeks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from skg_bench.analysis.metrics import Utility
+from skg_bench.analysis.report.people import Pick, pick
+from skg_bench.analysis.report.typeset import shown
+from skg_bench.analysis.tally import Events, Tally, events, tallies
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.run import Run
+
+SPARK_WIDTH, SPARK_HEIGHT = 96, 22
+WHY = {
+    "best": "among the best by utility",
+    "worst": "among the worst by utility",
+    "median": "in the middle by utility",
+    "drawn": "drawn by key, not chosen",
+    "asked": "asked for",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One user in the list."""
+
+    user: int
+    why: str
+    words: str  # said above the user's timeline
+    turns: str
+    hit_rate: str
+    err_per_hit: str
+    skills: str
+    utility: str
+    beyond: str  # utility beyond the reference, same requests
+    spark: Markup
+    command: str  # writes a page with all turns of this user
+
+
+def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | None) -> list[Row]:
+    """Twelve users picked by their utility in `arm`, or the ones asked for.
+
+    Raises UsageError for a user that the run does not have.
+    """
+    on = events(run)
+    own = tallies(run, arm, on)[0]
+    other = tallies(run, reference, on)[0] if reference not in (None, arm) and reference else None
+    prices = Utility.of(run.config)
+    utility = utility_of(own, prices)
+    if users is None:
+        picks = pick(on.users, utility, on.seed)
+    else:
+        unknown = [u for u in users if u not in set(on.users.tolist())]
+        if unknown:
+            raise UsageError(f"user {unknown[0]} is not in {run.path}; it has users {on.users[0]} to {on.users[-1]}")
+        picks = [Pick(user, "asked") for user in dict.fromkeys(users)]
+    beyond = None if other is None else utility - utility_of(other, prices)
+    return [_row(run, arm, p, on, own, utility, beyond) for p in picks]
+
+
+def utility_of(tally: Tally, prices: Utility) -> F64:
+    """Mean utility of a turn, by user `[n]`."""
+    total = sum(weight * tally.by_week[name].sum(axis=1) for name, weight in prices.count().items())
+    return np.asarray(total / np.maximum(tally.by_week["turn"].sum(axis=1), 1.0), np.float64)
+
+
+def _row(run: Run, arm: str, p: Pick, on: Events, own: Tally, utility: F64, beyond: F64 | None) -> Row:
+    i = int(np.flatnonzero(on.users == p.user)[0])
+    turn, hit, wrong_hit = (own.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
+    rank = 1 + int((utility > utility[i]).sum())
+    return Row(
+        user=p.user,
+        why=p.why,
+        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}",
+        turns=f"{int(turn):,}",
+        hit_rate=shown(hit / turn, "share"),
+        err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
+        skills=f"{int(own.book_end[i]):,}",
+        utility=shown(float(utility[i]), "utility"),
+        beyond="" if beyond is None else shown(float(beyond[i]), "utility", signed=True),
+        spark=_spark(own, i),
+        command=f"skg-bench report {run.path} --user {p.user}",
+    )
+
+
+def _spark(own: Tally, i: int) -> Markup:
+    """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM."""
+    turn, hit, wrong, wrong_hit = (own.by_week[name][i] for name in ("turn", "hit", "wrong", "wrong_hit"))
+    stack: list[tuple[str, F64 | I64]] = [
+        ("hit right", hit - wrong_hit),
+        ("hit wrong", wrong_hit),
+        ("llm right", turn - hit - wrong + wrong_hit),
+        ("llm wrong", wrong - wrong_hit),
+    ]
+    wide, most = SPARK_WIDTH / len(turn), max(float(turn.max()), 1.0)
+    floor = np.full(len(turn), float(SPARK_HEIGHT))
+    parts = []
+    for css, counts in stack:
+        tall = counts * (SPARK_HEIGHT / most)
+        floor = floor - tall
+        bars = "".join(
+            f"M{w * wide:.1f} {floor[w]:.1f}h{wide * 0.86:.1f}v{tall[w]:.1f}h-{wide * 0.86:.1f}z"
+            for w in np.flatnonzero(counts > 0)
+        )
+        parts.append(f'<path class="{css}" d="{bars}"/>')
+    view = f"0 0 {SPARK_WIDTH} {SPARK_HEIGHT}"
+    return Markup(f'<svg class="sparks" viewBox="{view}" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704  numbers only

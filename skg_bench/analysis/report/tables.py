@@ -1,0 +1,194 @@
+"""The page's tables: levels of the arms, differences to the reference, what learning on is worth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.typeset import interval, shown
+
+LEVELS = (
+    "utility", "hit_rate", "err_per_hit", "err_per_request", "rated_ok", "skills", "offers_per_week", "calls_saved",
+    "cost_saved_usd",
+)  # fmt: skip
+LONG_LABEL = {"utility": "Utility per request"}
+TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
+FOREST_WIDTH, FOREST_HEIGHT = 200, 20
+
+Figure = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mean and its interval, as text."""
+
+    mean: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One arm's row of levels."""
+
+    look: Look
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One arm's row against the reference, or a live arm's against its frozen twin."""
+
+    look: Look
+    note: str
+    difference: str
+    forest: Markup
+    these: str
+    new: str
+    detectable: str
+    p: str
+    verdict: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTable:
+    """Differences in one metric."""
+
+    metric: str
+    label: str
+    says: str
+    rows: Sequence[Difference]
+
+
+def label(metric: str, metrics: Mapping[str, Any]) -> str:
+    """A metric's name as a heading."""
+    text = str(LONG_LABEL.get(metric) or metrics[metric]["label"])
+    return text[:1].upper() + text[1:]
+
+
+def levels(figures: Mapping[str, Any], looks: Sequence[Look]) -> tuple[list[str], list[Level]]:
+    """Headings and rows, best utility first."""
+    metrics, arms = figures["metrics"], figures["arms"]
+    listed = [m for m in LEVELS if any(m in arms[look.arm] for look in looks) and m in metrics]
+    order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))
+    rows = []
+    for look in order:
+        of = arms[look.arm]
+        rows.append(
+            Level(
+                look,
+                [
+                    Cell(
+                        shown(of.get(m, {}).get("mean"), metrics[m]["unit"]),
+                        interval(of.get(m, {}), metrics[m]["unit"], new=True),
+                    )
+                    for m in listed
+                ],
+            )
+        )
+    return [label(m, metrics) for m in listed], rows
+
+
+def differences(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[DifferenceTable]:
+    """One table per metric, arms by utility as in the table of levels."""
+    against = figures.get("differences") or {}
+    order = sorted(looks, key=lambda look: -_mean(figures["arms"][look.arm].get("utility")))
+    found = [(look, "", against[look.arm]) for look in order if look.arm in against]
+    return _tables(found, figures["metrics"])
+
+
+def effects(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[DifferenceTable]:
+    """What learning after a turn is worth: live minus frozen, one table per metric."""
+    frozen = figures.get("effects") or {}
+    found = []
+    for look in (look for look in looks if look.arm in frozen):
+        effect = frozen[look.arm]
+        found.append((look, f"{effect['live']} against {look.arm}, from turn {effect['since']:,}", effect["metrics"]))
+    return _tables(found, figures["metrics"])
+
+
+def _tables(
+    found: Sequence[tuple[Look, str, Mapping[str, Figure]]], metrics: Mapping[str, Any]
+) -> list[DifferenceTable]:
+    tables = []
+    for metric, about in metrics.items():
+        some = [(look, note, of[metric]) for look, note, of in found if metric in of]
+        if not some:
+            continue
+        scale = Scale.of([d for _, _, d in some], [look.shown for look, _, _ in some])
+        rows = [_row(look, note, d, about["unit"], scale) for look, note, d in some]
+        tables.append(DifferenceTable(metric, label(metric, metrics), about["says"], rows))
+    return tables
+
+
+def _row(look: Look, note: str, d: Figure, unit: str, scale: "Scale") -> Difference:
+    p = d.get("p_holm")
+    verdict = str(d.get("verdict", ""))
+    return Difference(
+        look=look,
+        note=note,
+        difference=shown(d.get("mean"), unit, signed=True),
+        forest=forest(d, scale),
+        these=interval(d, unit, new=False, signed=True),
+        new=interval(d, unit, new=True, signed=True),
+        detectable=shown(d.get("mde_new"), unit, signed=True).lstrip("+"),
+        p="–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}",
+        verdict=verdict,
+        tone=TONES.get(verdict, "open"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Horizontal scale of a table's interval bars."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rows: Sequence[Figure], shown: Sequence[bool]) -> "Scale":
+        """Zero and every arm; one beyond thrice what the arms on display need is cut, and marked by an arrow."""
+        reach = [max([abs(v) for v in _ends(d)], default=0.0) for d in rows]
+        need = max([r for r, s in zip(reach, shown, strict=True) if s], default=0.0) or max(reach, default=0.0) or 1.0
+        inside = [v for d, r in zip(rows, reach, strict=True) if r <= 3 * need for v in _ends(d)]
+        low, high = min([0.0, *inside]), max([0.0, *inside])
+        pad = 0.06 * (high - low or 1.0)
+        return cls(low - pad, high + pad)
+
+    def x(self, value: float) -> float:
+        """Pixels from the left, cut at the edges."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(FOREST_WIDTH * min(max(share, 0.0), 1.0), 1)
+
+
+def forest(d: Figure, scale: Scale) -> Markup:
+    """Interval bar: thick for these requests, thin for new requests, a dot at the mean, a line at zero."""
+    middle = FOREST_HEIGHT / 2
+    parts = [f'<line class="zero" x1="{scale.x(0)}" x2="{scale.x(0)}" y1="0" y2="{FOREST_HEIGHT}"/>']
+    mean = d.get("mean")
+    for css, low, high in (("new", "low_new", "high_new"), ("these", "low", "high")):
+        if d.get(low) is not None and d.get(high) is not None:
+            parts.append(
+                f'<line class="{css}" x1="{scale.x(d[low])}" x2="{scale.x(d[high])}" y1="{middle}" y2="{middle}"/>'
+            )
+    if mean is not None:
+        x = scale.x(mean)
+        if mean < scale.low:
+            parts.append(f'<path class="beyond" d="M8 {middle - 4}L1 {middle}L8 {middle + 4}Z"/>')
+        elif mean > scale.high:
+            parts.append(f'<path class="beyond" d="M{x - 8} {middle - 4}L{x - 1} {middle}L{x - 8} {middle + 4}Z"/>')
+        else:
+            parts.append(f'<circle cx="{x}" cy="{middle}" r="3.6"/>')
+    view = f"0 0 {FOREST_WIDTH} {FOREST_HEIGHT}"
+    return Markup(f'<svg class="forest" viewBox="{view}" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704  numbers only
+
+
+def _ends(d: Figure) -> list[float]:
+    return [d[c] for c in ("mean", "low", "high", "low_new", "high_new") if d.get(c) is not None]
+
+
+def _mean(figure: Figure | None) -> float:
+    value = (figure or {}).get("mean")
+    return float("-inf") if value is None else float(value)

@@ -1,0 +1,33 @@
+"""Texts and numbers as print sets them: a real minus, a thin space before units."""
+
+import re
+from typing import Any
+
+from skg_bench.analysis import wording
+
+_MINUS = re.compile(r"(?<![\w-])-(?=[$\d])")
+_UNIT = re.compile(r"(?<=\d) (?=(%|pp|s)(\W|$))")
+NOTHING = "–"
+
+
+def typeset(text: str) -> str:
+    """Minus signs before numbers, narrow no-break spaces before units."""
+    return _UNIT.sub("\u202f", _MINUS.sub("−", text))
+
+
+def shown(value: float | None, unit: str, *, signed: bool = False) -> str:
+    """A value of a metric, in the words that the command line uses too."""
+    text = wording.number(value, unit, signed=signed)
+    return NOTHING if text == "-" else typeset(text)
+
+
+def interval(figure: Any, unit: str, *, new: bool, signed: bool = False) -> str:
+    """`low to high` of a FIGURE of `summary.json`; the unit is said once."""
+    low, high = (figure.get(f"{end}_new" if new else end) for end in ("low", "high"))
+    if low is None or high is None:
+        return NOTHING
+    first, last = shown(low, unit, signed=signed), shown(high, unit, signed=signed)
+    for after in ("\u202f%", "\u202fpp", "\u202fs"):
+        if last.endswith(after):
+            first = first.removesuffix(after)
+    return f"{first} to {last}"
