@@ -51,7 +51,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _FIELD = np.uint64(0xD6E8FEB86659FD93)
-_TWO53 = 2.0**-53
+_TWO52 = 2.0**-52
 
 Ints = npt.NDArray[np.integer[Any]] | int
 
@@ -83,8 +83,8 @@ def key(seed: int, user: Ints) -> U64:
 
 
 def uniform(h: U64) -> F64:
-    """A folded key as a uniform on the open interval (0, 1), 53 bits."""
-    return ((h >> np.uint64(11)).astype(np.float64) + 0.5) * _TWO53
+    """A folded key as a uniform on the open interval (0, 1), 52 bits: with one more, the largest would round to 1."""
+    return ((h >> np.uint64(12)).astype(np.float64) + 0.5) * _TWO52
 
 
 def draw(h: U64, event: Ints, purpose: Purpose, item: Ints = 0, n: Ints = 0) -> F64:
