@@ -134,5 +134,5 @@ def packed(charts: Sequence[Chart]) -> dict[str, Any]:
 
 def _packed(s: Series) -> dict[str, Any]:
     tracks = {"mean": s.mean, "low": s.low, "high": s.high}
-    short = {name: [None if v is None else float(f"{v:.5g}") for v in track] for name, track in tracks.items()}
+    short = {name: [None if v is None else float(f"{v:.7g}") for v in track] for name, track in tracks.items()}
     return {"name": s.name, "css": s.css, **short}

@@ -7,6 +7,7 @@ A turn is a handful of small integers, columns instead of records, texts once: a
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,11 +109,10 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
 
 def _by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
     users = table["user"].to_numpy()
-    starts = np.flatnonzero(np.r_[True, users[1:] != users[:-1]]) if len(users) else np.zeros(0, np.int64)
-    ends = [*starts[1:].tolist(), len(users)]
+    edges = [0, *(np.flatnonzero(np.diff(users)) + 1).tolist(), len(users)] if len(users) else []
     return {
         int(users[start]): {name: table[name].slice(start, end - start).to_pylist() for name in table.column_names}
-        for start, end in zip(starts.tolist(), ends, strict=True)
+        for start, end in pairwise(edges)
     }
 
 

@@ -1,0 +1,108 @@
+"""A run with hostile texts, its pages, and a browser that may reach nothing but files."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from skg_bench.analysis import report, summary
+from skg_bench.core.run import Run
+from tests.analysis.synthetic import World, make_run
+
+HOSTILE = """</script><img src=x onerror="window.pwned=1"><!--<script>&amp;'"{{ 7*7 }}\u2028"""
+ARMS = {
+    "skg": World(hit=0.85, hit_right=0.8),
+    "frozen_30": World(hit=0.85, hit_right=0.8, learns_until=30, overrides=("curator=frozen", "curator.at_turn=30")),
+    "never": World(hit=0.0, overrides=("policy=never",)),
+}
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+def spoil(run: Run) -> None:
+    """Put markup into messages, skill names and reasons, as a recorded history may hold it."""
+    for log, columns in (("turns", ("message", "matched_skill")), ("updates", ("message", "name", "reason"))):
+        for file in (run.path / log).glob("*.parquet"):
+            table = pq.read_table(file, partitioning=None)
+            for column in columns:
+                at = table.schema.get_field_index(column)
+                texts = [None if text is None else f"{text} {HOSTILE}" for text in table[column].to_pylist()]
+                spoiled = pa.array(texts, pa.string()).cast(table.schema.field(at).type)
+                table = table.set_column(at, table.schema.field(at), spoiled)
+            pq.write_table(table, file)
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Sixteen users, five weeks, three arms; every text hostile."""
+    made = make_run(tmp_path_factory.mktemp("report") / "run", users=16, weeks=5, per_week=30.0, arms=ARMS)
+    spoil(made)
+    summary.write(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def page_path(run: Run) -> Path:
+    return report.write(run)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium of the system. Absent: the test is skipped, and in CI it fails."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        missing = "no chromium on PATH; install it: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield started
+        started.close()
+
+
+@dataclass
+class Visit:
+    """An open page, and what it did that it must not do."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens pages from disk; afterwards fails on any console message, error, or request for anything but a file."""
+    visits: list[Visit] = []
+
+    def opened(path: Path, fragment: str = "", **context: Any) -> Page:
+        visited = Visit(browser.new_context(**{"viewport": {"width": 1366, "height": 768}, **context}).new_page())
+        visits.append(visited)
+
+        def said(message: ConsoleMessage) -> None:
+            visited.complaints.append(f"console: {message.text}")
+
+        def asked(request: Request) -> None:
+            if not request.url.startswith((path.as_uri(), "data:")):
+                visited.complaints.append(f"request: {request.url}")
+
+        visited.page.on("console", said)
+        visited.page.on("pageerror", lambda error: visited.complaints.append(f"error: {error}"))
+        visited.page.on("request", asked)
+        visited.page.goto(path.as_uri() + fragment)
+        return visited.page
+
+    yield opened
+    for visited in visits:
+        visited.page.wait_for_timeout(50)
+        assert visited.page.evaluate("window.pwned") is None
+        visited.page.context.close()
+        assert visited.complaints == []
