@@ -6,6 +6,7 @@ replication. The effect measured is that of the reports: live - frozen over the 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,10 @@ from skg_bench.core.run import Run
 SINCE = 40  # the user's turn at which the frozen arm stops learning
 NOISE = tuple(f"simulator.rating_if_{it}=[0.5,0,0.5]" for it in ("right", "near", "wrong"))
 LEARNERS = f"arms={{live: [], frozen: [curator=frozen, curator.at_turn={SINCE}]}}"
+# Users who say more and teach more than usual: an effect of a handful of turns would test nothing.
+EAGER = ("simulator.rated_share=0.9", "simulator.accept=1", "simulator.fatigue=0", "simulator.one_off_share=0.1")
 # What is found is of the right type, and its prompt goes to the LLM: a hit is right with `llm.right_with_skill`.
-PROMPTED = ("serving=prompted", "router=oracle", "reranker=identity", "curator.offer_after=answer")
+PROMPTED = (*EAGER, "serving=prompted", "router=oracle", "reranker=identity", "curator.offer_after=answer")
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,10 @@ class Loop:
     gain: float = float("nan")  # what each hit more adds to right answers; NaN: unknown
     constant: float = 0.0  # what every request gains
 
-    @property
-    def known(self) -> bool:
-        """Whether the truth is known, rather than only that learning cannot help."""
-        return not np.isnan(self.gain)
-
 
 CANNOT_HELP = (
-    Loop("answers are stale at once", ("simulator.answers_stale_hours=0.001", LEARNERS)),
-    Loop("feedback is pure noise", (*NOISE, LEARNERS)),
+    Loop("answers are stale at once", (*EAGER, "simulator.answers_stale_hours=0.001", LEARNERS)),
+    Loop("feedback is pure noise", (*EAGER, *NOISE, LEARNERS)),
 )
 NULL = Loop(
     "feedback is noise, a skill no better than the LLM",
@@ -62,11 +60,10 @@ INJECTED = (
 )
 
 
-def play(loop: Loop, out: Path, users: int, weeks: int, seed: int) -> Run:
+def play(loop: Loop, out: Path, users: int, weeks: int, seed: int, workers: int = 1) -> Run:
     """Run a world into folder `out`."""
-    first, _ = loop.arms
-    settings = [f"users={users}", f"weeks={weeks}", f"seed={seed}", f"out={out}", f"reference={first}", "cohort=1024"]
-    return skg_bench.run(["experiment=assistant_growth", *loop.overrides, *settings])
+    size = [f"users={users}", f"weeks={weeks}", f"seed={seed}", "cohort=1024", f"workers={workers}"]
+    return skg_bench.run([*loop.overrides, *size, f"out={out}", f"reference={loop.arms[0]}"])
 
 
 def replications(loop: Loop, run: Run, size: int) -> Iterator[tuple[Estimate, float, float]]:
@@ -92,7 +89,7 @@ def _right(tally: Tally) -> F64:
 def _groups(cells: Cells, over: F64, count: F64, size: int) -> Iterator[Estimate]:
     """The estimate in every full group; cells are in order of users."""
     edges: Sequence[int] = np.searchsorted(cells.user, np.arange(0, cells.n_users + 1, size)).tolist()
-    for group, (start, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for group, (start, end) in enumerate(pairwise(edges)):
         part = slice(start, end)
         own = Cells(cells.user[part] - group * size, cells.intent[part], size, cells.n_intents)
         (found,) = estimates(own, [over[part]], [[count[part]]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.known_truth.analysis import bands_hold
+from experiments.known_truth.worlds import bands_hold
 from skg_bench.analysis.curves import DRAWS, bands, signs
 from skg_bench.analysis.intervals import t_quantile
 from skg_bench.core.grid import F64

@@ -1,0 +1,81 @@
+"""The harness where the truth is known, reduced; the whole table: `python -m experiments.known_truth.analysis`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.known_truth.analysis import SLACK, Line, Rates, counted, rates
+from experiments.known_truth.closed_loop import INJECTED, NULL, Loop, play, replications
+from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, generator, injected, sample
+from skg_bench.analysis.intervals import ALPHA, LEVEL
+
+RUNS = 200
+
+
+@pytest.mark.parametrize("world", [w for w in WORLDS if w.users <= 100], ids=lambda w: w.name)
+def test_intervals_cover_their_own_question_at_the_nominal_rate(world: World) -> None:
+    found = rates(world, figure, RUNS)
+    far = SLACK + 3 * found.error
+    assert abs(found.these - LEVEL) <= far
+    assert abs(found.new - LEVEL) <= far
+
+
+def test_clustering_by_user_alone_misses_the_value_for_new_intents() -> None:
+    few = next(world for world in WORLDS if world.name == "few intents")
+    assert rates(few, figure, RUNS).these_for_new < 0.6
+
+
+def test_an_injected_effect_is_covered_and_found() -> None:
+    found = rates(injected(WORLDS[0]), difference, RUNS)
+    far = SLACK + 3 * found.error
+    assert abs(found.these - LEVEL) <= far
+    assert abs(found.new - LEVEL) <= far
+    assert found.better > 0.4
+    assert found.worse == 0
+
+
+@pytest.mark.parametrize("world", NULLS, ids=lambda w: w.name)
+def test_no_effect_is_found_at_most_at_the_nominal_rate(world: World) -> None:
+    found = rates(world, difference, RUNS)
+    assert found.better + found.worse <= ALPHA + SLACK + 3 * found.error
+
+
+def test_the_truths_of_a_world_are_its_means() -> None:
+    world = injected(WORLDS[0])
+    means = [difference(sample(world, generator(7, r))) for r in range(RUNS)]
+    error = np.std([found.mean for found, _, _ in means]) / RUNS**0.5
+    assert np.mean([found.mean for found, _, _ in means]) == pytest.approx(EFFECT, abs=4 * error)
+    residual = [found.mean - these for found, these, _ in means]
+    assert np.mean(residual) == pytest.approx(0, abs=4 * np.std(residual) / RUNS**0.5)
+
+
+def test_a_replication_can_be_repeated_alone() -> None:
+    first, again = (sample(WORLDS[0], generator(3, 11)) for _ in range(2))
+    np.testing.assert_array_equal(first.right[0], again.right[0])
+    assert (sample(WORLDS[0], generator(3, 12)).these) != first.these
+
+
+def test_a_line_says_when_a_rate_is_not_as_it_should_be() -> None:
+    unknown = float("nan")
+    good = Rates(2000, 0.95, 0.97, 0.6, 0.02, 0.03)
+    assert Line("w", "m", good, null=True).holds
+    assert not Line("w", "m", Rates(2000, 0.88, 0.95, 0.6, 0.02, 0.03)).holds
+    assert not Line("w", "m", Rates(2000, 0.95, 0.88, 0.6, 0.02, 0.03)).holds
+    assert not Line("w", "m", Rates(2000, unknown, unknown, unknown, 0.08, 0.0), null=True).holds
+
+
+@pytest.mark.parametrize("loop", [NULL, INJECTED[0]], ids=lambda loop: loop.name)
+def test_in_the_closed_loop_the_learning_effect_is_what_was_put_in(tmp_path: Path, loop: Loop) -> None:
+    run = play(loop, tmp_path / "run", users=120, weeks=2, seed=0)
+    experiments = list(replications(loop, run, size=6))
+    found = counted(experiments)
+    assert found.replications == 20
+    truth = experiments[0][1]
+    assert (truth == 0) == (loop is NULL)
+    assert found.these >= 0.8  # of 20: at 95 % each, fewer than 16 hold once in 400 tests
+    if loop is NULL:
+        assert found.better + found.worse <= 0.2
+    else:
+        assert np.mean([e.mean for e, _, _ in experiments]) == pytest.approx(truth, rel=0.5)
+        assert found.better > found.worse == 0
