@@ -87,8 +87,8 @@ def estimates(cells: Cells, overs: Sequence[F64], counts: Iterable[Sequence[F64]
     totals = [sums(cells.user, cells.n_users, over) for over in overs]
     kept = np.logical_and.reduce([total > 0 for total in totals])
     n = int(kept.sum())
-    each = [np.where(kept, 1.0 / np.where(total > 0, total, 1.0), 0.0)[cells.user] for total in totals]
-    weights = [one * over / max(n, 1) for one, over in zip(each, overs, strict=True)]
+    each = [np.where(kept, 1.0 / np.where(total > 0, total, 1.0), 0.0) for total in totals]
+    weights = [one[cells.user] * over / max(n, 1) for one, over in zip(each, overs, strict=True)]
     mix = _mix(cells, weights[0] if len(weights) == 1 else (weights[0] + weights[1]) / 2) if n > 1 else None
     return [_estimate(cells, kept, each, weights, mix, count) for count in counts]
 
@@ -102,10 +102,9 @@ def _estimate(
         return Estimate(np.nan, np.nan, np.nan, np.nan, np.nan, 0, excluded)
     value, score, sign = np.zeros(cells.n_users), np.zeros(cells.user.size), 1.0
     for one, weight, count in zip(each, weights, counts, strict=True):
-        part = one * count
-        own = sums(cells.user, cells.n_users, part)
+        own = sums(cells.user, cells.n_users, count) * one  # first whole counts, then the ratio: equal users stay equal
         value += sign * own
-        score += sign * (part / n - own.sum() / n * weight)
+        score += sign * ((one / n)[cells.user] * count - own.sum() / n * weight)
         sign = -1.0
     mean = float(value[kept].sum() / n)
     if mix is None:

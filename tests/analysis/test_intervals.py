@@ -110,6 +110,13 @@ def test_users_who_are_all_the_same_are_no_evidence_of_a_difference() -> None:
     assert (found.p(new=True), found.detectable(new=True), found.interval(new=True)) == (1.0, 0.0, (0.0, 0.0))
 
 
+def test_differences_that_cancel_within_every_user_are_exactly_none() -> None:
+    """A third of a request more here, less there: rounding must not turn that into a tiny, certain difference."""
+    cells = Cells(np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6), 6, 3)
+    (found,) = estimates(cells, [np.full(18, 1.0)], [[np.tile([3.0, -1.0, -2.0], 6)]])
+    assert (found.mean, found.se, found.p(new=False)) == (0.0, 0.0, 1.0)
+
+
 def test_what_is_detectable_is_found_in_four_of_five_experiments() -> None:
     rng, n = np.random.default_rng(5), 40
     truth = Estimate(0.0, 1 / n**0.5, n - 1.0, 1 / n**0.5, n - 1.0, n, 0).detectable(new=False)
