@@ -35,9 +35,11 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         try:
-            read: dict[str, Any] = json.loads((self.path / "manifest.json").read_text("utf-8"))
+            read = json.loads((self.path / "manifest.json").read_text("utf-8"))
         except ValueError as error:
             raise UsageError(f"{self.path / 'manifest.json'} is not valid json: {error}") from error
+        if not isinstance(read, dict):
+            raise UsageError(f"{self.path / 'manifest.json'} holds no mapping; it is no manifest of a run")
         return read
 
     @property
