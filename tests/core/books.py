@@ -1,0 +1,125 @@
+"""Random skillbooks, messages and luck at production shapes, for tests of any component."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skg_bench.core.grid import I16, I32, quantise
+from skg_bench.core.types import Book, Luck, Query, Similarity, TurnTruth
+from skg_bench.engine.vectors import Table
+
+Which = list[int] | npt.NDArray[Any]
+NOW = 40 * 86_400 + 7 * 3600
+
+
+def vectors(rng: np.random.Generator, n: int, width: int) -> I16:
+    """Vectors on the grid, in clusters, so that similarities differ."""
+    centres = rng.standard_normal((max(n // 8, 1), width))
+    return quantise(centres[rng.integers(0, len(centres), n)] + 0.7 * rng.standard_normal((n, width)))
+
+
+def table(rng: np.random.Generator, n: int, width: int = 384) -> Table:
+    """Similarities of such vectors."""
+    whole = vectors(rng, n, width).astype(np.float32)
+    return Table(whole @ whole.T)
+
+
+def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100, *, skills: int | None = None) -> Book:
+    """Books of up to `examples` examples; examples lie in any order, and beyond the end lies anything."""
+    n_examples = rng.integers(0, examples + 1, users).astype(np.int32)
+    n_skills = np.minimum(n_examples, rng.integers(1, (skills or examples or 1) + 1, users)).astype(np.int32)
+    s, e = int(n_skills.max(initial=0)) + 3, int(n_examples.max(initial=0)) + 2
+    there = np.arange(s)[None] < n_skills[:, None]
+    example_skill = rng.integers(0, s, (users, e)).astype(np.int32)
+    for u in range(users):  # each skill has an example
+        more = rng.integers(0, max(n_skills[u], 1), n_examples[u] - n_skills[u])
+        example_skill[u, : n_examples[u]] = rng.permutation(np.concatenate([np.arange(n_skills[u]), more]))
+    examples_of = np.zeros((users, s), np.int32)
+    known = np.arange(e)[None] < n_examples[:, None]
+    row, place = np.nonzero(known)
+    np.add.at(examples_of, (row, example_skill[row, place]), 1)
+
+    def count(high: int) -> I32:
+        return np.where(there, rng.integers(0, high, there.shape), 0).astype(np.int32)
+
+    uses = count(30)
+    ok, partial = rng.binomial(uses, 0.3), rng.binomial(uses, 0.1)
+    born = np.where(there, rng.integers(0, NOW - 86_400, there.shape), 0)
+    last_used = np.where(there, rng.integers(born, NOW), 0)
+    moments = uses + examples_of  # uses and captures
+    hours = np.zeros((users, s, 8), np.int16)
+    for row_, skill in zip(*np.nonzero(there), strict=True):
+        hours[row_, skill] = rng.multinomial(moments[row_, skill], [1 / 8] * 8)
+    return Book(
+        n_skills=n_skills,
+        n_examples=n_examples,
+        active=there & (rng.random(there.shape) < 0.8),
+        name=np.where(there, rng.permuted(np.broadcast_to(np.arange(s), there.shape), axis=1), -1).astype(np.int32),
+        source=np.where(there, rng.integers(0, 90, there.shape), -1).astype(np.int32),
+        uses=uses,
+        ok=ok.astype(np.int32),
+        partial=np.minimum(partial, uses - ok).astype(np.int32),
+        miss=np.maximum(uses - ok - partial, 0).astype(np.int32) // 2,
+        born=born,
+        last_used=last_used,
+        last_ok=np.where(there, rng.integers(born, NOW), 0),
+        examples_of=examples_of,
+        hours=hours,
+        weekend=rng.binomial(moments, 0.3).astype(np.int32),
+        after=np.where(there, rng.integers(-1, s, there.shape), -1).astype(np.int32),
+        example=rng.integers(0, texts, (users, e)).astype(np.int32),
+        example_skill=example_skill,
+        grouped=False,
+    )
+
+
+def some(book: Book, rows: Which) -> Book:
+    """The books of these users, in this order."""
+    own: dict[str, Any] = {f.name: getattr(book, f.name)[rows] for f in fields(Book) if f.name != "grouped"}
+    return Book(**own, grouped=book.grouped)
+
+
+def one(book: Book, row: int) -> Book:
+    """One user's book as it is served online: no padding, examples in order of their skills."""
+    own, n = some(book, [row]), int(book.n_examples[row])
+    order = np.argsort(own.example_skill[0, :n], kind="stable")
+    return replace(
+        own, example=own.example[:, :n][:, order], example_skill=own.example_skill[:, :n][:, order], grouped=True
+    )
+
+
+def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> Query:
+    """Messages of a Saturday morning."""
+    b = len(text)
+    return Query(
+        user=np.arange(b, dtype=np.int32),
+        turn=9,
+        time=np.full(b, NOW) + np.arange(b),
+        text=text,
+        words=(text % 30 + 1).astype(np.int32),
+        gap=np.where(text % 2 == 0, 60, 7200).astype(np.int64),
+        last_skill=(text % 4 - 1).astype(np.int32),
+        similarity=similarity,
+        truth=truth,
+    )
+
+
+def some_queries(asked: Query, rows: Which) -> Query:
+    """The messages of these users, in this order."""
+    names = ("user", "time", "text", "words", "gap", "last_skill")
+    kept: dict[str, Any] = {name: getattr(asked, name)[rows] for name in names}
+    truth = asked.truth and TurnTruth(asked.truth.quality[rows], asked.truth.type[rows], asked.truth.llm_right[rows])
+    return replace(asked, **kept, truth=truth)
+
+
+def luck(rng: np.random.Generator, b: int) -> Luck:
+    """Uniforms and keys of `b` turns."""
+    lots: dict[str, Any] = {f.name: rng.uniform(1e-12, 1 - 1e-12, b) for f in fields(Luck)}
+    return Luck(**lots | {"event": rng.integers(0, 2**64, b, np.uint64)})
+
+
+def some_luck(lots: Luck, rows: Which) -> Luck:
+    """The luck of these users."""
+    return Luck(*(getattr(lots, f.name)[rows] for f in fields(Luck)))
