@@ -63,9 +63,9 @@ class SKG:
         again = known.any(axis=1)
         old = np.where(again, known.argmax(axis=1), -1)
         gone_row, gone_skill, gone_reason = self._fading(seen, book, hit, captured, old)
-        ends = np.cumsum([len(hit), len(late.row), len(captured), len(gone_row)])
-        batch = Batch(*np.full((9, ends[-1]), -1, np.int32))
-        used, later, new, gone = (slice(end - n, end) for end, n in zip(ends, np.diff(ends, prepend=0), strict=True))
+        first, second, third = len(hit), len(hit) + len(late.row), len(hit) + len(late.row) + len(captured)
+        batch = Batch(*np.full((9, third + len(gone_row)), -1, np.int32))
+        used, later, new, gone = slice(first), slice(first, second), slice(second, third), slice(third, None)
         batch.row[used], batch.row[later], batch.row[new], batch.row[gone] = hit, late.row, captured, gone_row
         batch.op[used], batch.op[later], batch.op[new], batch.op[gone] = TAG, TAG, np.where(again, UPDATE, ADD), REMOVE
         batch.skill[used], batch.skill[later], batch.skill[new] = seen.skill[hit], late.skill, old

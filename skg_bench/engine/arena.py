@@ -86,38 +86,37 @@ class Arena:
             wrong = np.flatnonzero(~exists & (batch.op != ADD))[0]
             raise ValueError(f"operation on skill {batch.skill[wrong]}, which the skillbook does not have")
         skill = batch.skill.copy()
-        add = np.flatnonzero(batch.op == ADD)
+        add = (batch.op == ADD).nonzero()[0]
         rows = batch.row[add]
-        # several ADDs of one user take consecutive ids in their order
-        earlier = np.arange(len(rows)) - np.searchsorted(rows, rows) if len(rows) else rows
-        skill[add] = self.n_skills[rows] + earlier
-        with_text = np.flatnonzero((batch.op == ADD) | ((batch.op == UPDATE) & (batch.text >= 0)))
-        per_user = np.bincount(batch.row[with_text], minlength=len(self.n_skills)) if len(with_text) else 0
-        self._grow(int(skill.max(initial=-1)) + 1, int((self.n_examples + per_user).max()))
+        skill[add] = self.n_skills[rows] + _nth(rows)
+        with_text = ((batch.op == ADD) | ((batch.op == UPDATE) & (batch.text >= 0))).nonzero()[0]
+        most = self.n_examples.max() + (np.bincount(batch.row[with_text]).max() if len(with_text) else 0)
+        self._grow(int(skill.max(initial=-1)) + 1, int(most))
 
-        self._tag(batch, skill, time, last_skill)
-        np.add.at(self.n_skills, rows, 1)
-        self.name[rows, skill[add]] = batch.name[add]
-        self._answer(batch, skill, np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE)), time, last_skill,
-                     source_type, source_right)  # fmt: skip
-        self._examples(batch, skill, with_text)
-        gone = np.flatnonzero(batch.op == REMOVE)
-        self.active[batch.row[gone], skill[gone]] = False
-        touched = np.unique(batch.row)
-        self.n_active[touched] = self.active[touched].sum(axis=1)
-        self.version[touched] += 1
+        tag = (batch.op == TAG).nonzero()[0]
+        if len(tag):
+            self._tag(batch.row[tag], skill[tag], batch.rating[tag], batch.uses[tag] > 0, time, last_skill)
+        touched = np.zeros(len(self.version), np.bool_)
+        touched[batch.row] = True
+        self.version += touched
+        if len(tag) < len(skill):
+            np.add.at(self.n_skills, rows, 1)
+            self.name[rows, skill[add]] = batch.name[add]
+            answered = ((batch.op == ADD) | (batch.op == UPDATE)).nonzero()[0]
+            self._answer(batch, skill, answered, time, last_skill, source_type, source_right)
+            self._examples(batch.row[with_text], skill[with_text], batch.text[with_text])
+            gone = (batch.op == REMOVE).nonzero()[0]
+            self.active[batch.row[gone], skill[gone]] = False
+            self.n_active[touched] = self.active[touched].sum(axis=1)
         self._rehash(batch.row, skill)
         return skill
 
-    def _tag(self, batch: Batch, skill: I32, time: I64, last_skill: I32) -> None:
-        tag = np.flatnonzero(batch.op == TAG)
-        row, s, rating = batch.row[tag], skill[tag], batch.rating[tag]
+    def _tag(self, row: I32, s: I32, rating: I32, used: Bool, time: I64, last_skill: I32) -> None:
         for code, counter in enumerate((self.ok, self.partial, self.miss)):
             said = rating == code
             np.add.at(counter, (row[said], s[said]), 1)
         good = rating == 0
         np.maximum.at(self.last_ok, (row[good], s[good]), time[row[good]])
-        used = batch.uses[tag] > 0
         np.add.at(self.uses, (row[used], s[used]), 1)
         self._remember(row[used], s[used], time, last_skill)
 
@@ -142,11 +141,8 @@ class Arena:
         np.add.at(self.hours, (row, skill, time[row] // 10_800 % 8), 1)
         np.add.at(self.weekend, (row, skill), (time[row] // _DAY % 7 >= 5).astype(np.int32))
 
-    def _examples(self, batch: Batch, skill: I32, at: I64) -> None:
-        row, s, text = batch.row[at], skill[at], batch.text[at]
-        order = np.argsort(row, kind="stable")
-        row, s, text = row[order], s[order], text[order]
-        place = self.n_examples[row] + (np.arange(len(row)) - np.searchsorted(row, row) if len(row) else 0)
+    def _examples(self, row: I32, s: I32, text: I32) -> None:
+        place = self.n_examples[row] + _nth(row)
         self.example[row, place] = text
         self.example_skill[row, place] = s
         np.add.at(self.n_examples, row, 1)
@@ -169,6 +165,14 @@ class Arena:
         with np.errstate(over="ignore"):
             np.add.at(self.hash, r, new - self.skill_hash[r, s])
         self.skill_hash[r, s] = new
+
+
+def _nth(rows: I32) -> I64:
+    """How many earlier entries each entry of `rows` has that are equal to it."""
+    order = np.argsort(rows, kind="stable")
+    nth = np.empty(len(rows), np.int64)
+    nth[order] = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
+    return nth
 
 
 def _widen(array: np.ndarray, width: int, empty: int) -> np.ndarray:

@@ -97,7 +97,7 @@ class Assistant:
 
     # ------------------------------------------------------------------------------------------------- data
 
-    @property
+    @cached_property
     def _corpus(self) -> corpora.Corpus:
         return corpora.load(self.corpus)
 
