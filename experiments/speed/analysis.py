@@ -1,0 +1,191 @@
+"""The benchmark table: closed loop, growth with the population, one online decision, start-up."""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import prepare
+from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.grid import F32, SCALE, quantise
+from skg_bench.core.types import Book, Luck, Query
+from skg_bench.engine import execute as engine
+from skg_bench.engine.cohort import World, run_cohort, write_cohort
+from skg_bench.engine.plan import Plan
+from skg_bench.engine.step import decide
+from skg_bench.engine.vectors import Pinned, Rows
+
+Row = tuple[str, str, str, str]
+EVEN = ["arms={skg: []}", "reference=skg", "simulator.messages_per_day=14", "simulator.volume_spread=0"]
+
+
+def plan(users: int, weeks: int) -> Plan:
+    """One learning arm; users of equal volume, about 1,830 turns each in 26 weeks."""
+    return prepare(compose([*EVEN, f"users={users}", f"weeks={weeks}"])).plan
+
+
+def closed_loop(users: int, weeks: int, workers: int, finite: bool) -> tuple[float, float]:
+    """Turns a second of a whole run at the default cohort, and its largest memory in GiB (parent and workers)."""
+    with TemporaryDirectory() as folder, _table(finite):
+        begun, count = time.perf_counter(), 0
+
+        def progress(done: int, total: int) -> None:
+            nonlocal count
+            count = total
+
+        engine.execute(plan(users, weeks), Path(folder), cohort=256, workers=workers, progress=progress)
+        seconds = time.perf_counter() - begun
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kilobytes += workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (workers > 1)
+    return count / seconds, kilobytes / 2**20
+
+
+@contextmanager
+def _table(finite: bool) -> Iterator[None]:
+    """Without the table of all pairs every vector is treated as one never seen before."""
+    limit = engine.TABLE_LIMIT
+    engine.TABLE_LIMIT = limit if finite else 0
+    try:
+        yield
+    finally:
+        engine.TABLE_LIMIT = limit
+
+
+def loop_cost(users: int, weeks: int) -> float:
+    """Microseconds a turn in one process, events and vectors given: stepping, learning and writing the logs."""
+    one = plan(users, weeks)
+    events = one.simulator.population(one.seed, np.arange(users, dtype=np.int32), weeks)
+    vectors = one.embedder.embed(one.simulator.messages)
+    world = World(one.seed, one.simulator, lambda: Rows(vectors))
+    world.labels(one.arms[0])
+    order = np.argsort(-events.n, kind="stable")
+    with TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        for i in range(0, users, 256):
+            rows = events.rows(np.sort(order[i : i + 256]))
+            write_cohort(run_cohort(world, one.arms[0], rows, 5, lambda _: None), rows, Path(folder))
+        return (time.perf_counter() - begun) / int(events.n.sum()) * 1e6
+
+
+def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[float, float]:
+    """Median microseconds of a decision at B = 1 and of numpy's float32 MaxSim, in turn over the same messages."""
+    n, dimensions = skills * each, 384
+    raw = draw(key(0, 0), np.arange(n + messages)[:, None], Purpose.SAMPLE, np.arange(dimensions)[None]) - 0.5
+    vectors = quantise(raw)
+    example = np.arange(n, dtype=np.int32)[None]
+    blank = np.zeros((1, skills), np.int32)
+    then = np.zeros((1, skills), np.int64)
+    book = Book(
+        n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
+        name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
+        last_ok=then, examples_of=blank + each, hours=np.zeros((1, skills, 8), np.int16), weekend=blank, after=blank - 1,
+        example=example, example_skill=np.repeat(np.arange(skills, dtype=np.int32), each)[None], grouped=True,
+    )  # fmt: skip
+    arm = plan(1, 1).arms[0]
+    scorer = arm.reranker.start(1, arm.signals.names)
+    pinned = Pinned(vectors, example[0])
+    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})  # type: ignore[arg-type]
+    matrix: F32 = vectors[:n].astype(np.float32)
+    asked: F32 = vectors.astype(np.float32)
+    starts = np.arange(0, n, each)
+    one, zero = np.ones(1, np.int32), np.zeros(1, np.int32)
+    now = np.ones(1, np.int64)
+
+    def ours(i: int) -> None:
+        text = np.array([i], np.int32)
+        query = Query(zero, 1, now, text, one, now, zero, pinned, None)
+        decide(arm, query, book, scorer, zero, luck)
+
+    def numpys(i: int) -> None:
+        best = np.maximum.reduceat(matrix @ asked[i], starts) / SCALE**2
+        int(best.argmax())
+
+    times: dict[Callable[[int], None], list[float]] = {ours: [], numpys: []}
+    for i in range(n, n + messages):
+        for call, taken in times.items():
+            begun = time.perf_counter()
+            call(i)
+            taken.append(time.perf_counter() - begun)
+    return median(times[ours]) * 1e6, median(times[numpys]) * 1e6
+
+
+def start_up(*arguments: str, first_line: bool = False, runs: int = 5) -> float:
+    """Median seconds of `skg-bench ARGUMENTS`, to its end or to its first line."""
+    taken = []
+    for _ in range(runs):
+        begun = time.perf_counter()
+        command = [sys.executable, "-m", "skg_bench", *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:  # noqa: S603
+            if process.stdout is not None and first_line:
+                process.stdout.readline()
+                taken.append(time.perf_counter() - begun)
+                process.kill()
+            else:
+                process.communicate()
+                taken.append(time.perf_counter() - begun)
+    return median(taken)
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """Figure, measured, mark, ratio to the mark."""
+    users = 250 if quick else 1000
+    for finite, mark in ((True, 50_000), (False, 20_000)):
+        rate, memory = closed_loop(users, 26, 2, finite)
+        what = "finite pool" if finite else "arbitrary vectors"
+        name = f"closed loop, {what}, {users} users x 26 weeks, 2 processes"
+        yield name, f"{rate:,.0f} turns/s", f"{mark:,}", f"{rate / mark:.2f}x"
+        yield "  largest memory, all processes", f"{memory:.2f} GiB", "4.00", f"{memory / 4:.2f}x"
+    costs = {n: loop_cost(n, 4) for n in ((100, 1000) if quick else (100, 1000, 10_000))}
+    for n, cost in costs.items():
+        yield (
+            f"loop, {n:,} users x 4 weeks, 1 process",
+            f"{cost:.1f} us/turn",
+            "",
+            f"{cost / costs[100]:.2f}x of 100 users",
+        )
+    spread = max(costs.values()) / min(costs.values())
+    yield "  dearest over cheapest", f"{spread:.2f}", "1.2", f"{spread / 1.2:.2f}x"
+    ours, numpys = online()
+    yield (
+        "message to decision, B = 1, 15,000 examples",
+        f"{ours:,.0f} us",
+        f"{numpys:,.0f} us (numpy)",
+        f"{ours / numpys:.2f}x",
+    )
+    seconds = start_up("--help")
+    yield "skg-bench --help", f"{seconds:.2f} s", "0.30", f"{seconds / 0.3:.2f}x"
+    with TemporaryDirectory() as folder:
+        seconds = start_up("run", "profile=smoke", f"out={folder}/run", first_line=True, runs=3)
+    yield "first line of a run", f"{seconds:.2f} s", "2.00", f"{seconds / 2:.2f}x"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="250 users, no population of 10,000")
+    quick = parser.parse_args().quick
+    table = Table("figure", "measured", "mark", "ratio", title="skg_bench: speed and size")
+    for row in rows(quick):
+        table.add_row(*row)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    # one BLAS thread, as in the workers: set before numpy's first product
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+        os.execv(sys.executable, [sys.executable, "-m", "experiments.speed.analysis", *sys.argv[1:]])  # noqa: S606
+    main()
