@@ -81,7 +81,8 @@ class Signals:
     def describe(self, query: Query, book: Book, places: "Places", similarity: F64, preference: F64) -> F64:
         """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
         bin_, weekend = query.time // 10_800 % 8, query.time // DAY % 7 >= 5
-        uses = places.at(book.uses) + 1.0  # the capture counts as one
+        uses, examples = places.at(book.uses), np.maximum(places.at(book.examples_of), 1)
+        moments = uses + examples  # uses and captures: each capture adds an example
         here = book.hours.reshape(-1)[places.flat * 8 + bin_[:, None]]
         at_weekends = places.at(book.weekend)
         best = similarity[:, :1]
@@ -92,17 +93,17 @@ class Signals:
             "preference": preference,
             "margin": np.maximum(similarity - np.where(similarity == best, second, best), 0.0),
             "lead": similarity == best,
-            "hour_fit": (here + 1.0) / (uses + 8.0),
-            "weekday_fit": (np.where(weekend[:, None], at_weekends, uses - at_weekends) + 1.0) / (uses + 2.0),
+            "hour_fit": (here + 1.0) / (moments + 8.0),
+            "weekday_fit": (np.where(weekend[:, None], at_weekends, moments - at_weekends) + 1.0) / (moments + 2.0),
             "freshness": 1.0 / (1.0 + (query.time[:, None] - places.at(book.last_used)) / DAY),
             "answer_age": 1.0 / (1.0 + (query.time[:, None] - places.at(book.born)) / DAY),
             "in_conversation": (query.gap < 1800)[:, None],
             "same_as_last": places.skill == last,
             "length": (query.words / (query.words + 8.0))[:, None],
             "follows_last": (places.at(book.after) == last) & (last >= 0),
-            "uses": uses / (uses + 4.0),
+            "uses": (uses + 1.0) / (uses + 5.0),
             "ratings": 1.0 - 2.0 / (2.0 + places.at(book.ok) + places.at(book.partial) + places.at(book.miss)),
-            "examples": 1.0 - 1.0 / np.maximum(places.at(book.examples_of), 1),
+            "examples": 1.0 - 1.0 / examples,
             "constant": 1.0,
         }
         names = self.names
