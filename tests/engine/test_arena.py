@@ -1,0 +1,159 @@
+"""Law 8: skillbooks in arrays and as values go through the same states, whatever batches come."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from skg_bench.core.grid import I64
+from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
+from skg_bench.core.statehash import text_hash
+from skg_bench.core.types import ADD, OPERATIONS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book
+from skg_bench.engine.arena import Arena
+
+USERS = 5
+TEXTS = [f"message {i}" for i in range(30)]
+NAMES = [f"name-{i}" for i in range(12)]
+
+
+def new_arena(n_users: int = USERS) -> Arena:
+    """Empty books over TEXTS and NAMES."""
+    hashes = ([text_hash(x) for x in words] for words in (NAMES, TEXTS))
+    return Arena(n_users, *(np.array(h, np.uint64) for h in hashes))
+
+
+def batch_of(rows: list[dict[str, int]]) -> Batch:
+    """A batch from rows; fields that are not given are -1."""
+    fields = Batch.__dataclass_fields__
+    return Batch(*(np.array([r.get(f, 0 if f == "uses" else -1) for r in rows], np.int32) for f in fields))
+
+
+def skills_of(book: Book, row: int) -> tuple[Skill, ...]:
+    """The view's skills as values."""
+    known = np.arange(book.example.shape[1]) < book.n_examples[row]
+    made = []
+    for s in range(book.n_skills[row]):
+        texts = book.example[row, known & (book.example_skill[row] == s)]
+        assert len(texts) == book.examples_of[row, s]
+        plain: dict[str, Any] = {
+            k: int(getattr(book, k)[row, s])
+            for k in ("uses", "ok", "partial", "miss", "born", "last_used", "last_ok", "weekend", "after")
+        }
+        made.append(
+            Skill(
+                id=s, name=NAMES[book.name[row, s]], source_turn=int(book.source[row, s]), active=bool(book.active[row, s]),
+                examples=tuple(TEXTS[t] for t in texts), hours=tuple(int(h) for h in book.hours[row, s]), **plain,
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+class Twins(RuleBasedStateMachine):
+    """An arena of five users beside five books as values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arena, self.books, self.turn = new_arena(), [Skillbook()] * USERS, 0
+        self.time: I64 = np.arange(USERS) * 40_000
+
+    def _rows(self, data: st.DataObject, n: int) -> list[dict[str, int]]:
+        rows = []
+        for _ in range(n):
+            u = data.draw(st.integers(0, USERS - 1))
+            have = len(self.books[u].skills)
+            op = data.draw(st.sampled_from([ADD, UPDATE, TAG, TAG, TAG, REMOVE] if have else [ADD]))
+            one = {"row": u, "op": op}
+            if op != ADD:
+                one["skill"] = data.draw(st.integers(0, have - 1))
+            if op == ADD:
+                one["name"] = data.draw(st.integers(0, len(NAMES) - 1))
+            if op in (ADD, UPDATE):
+                one |= {"text": data.draw(st.integers(0 if op == ADD else -1, len(TEXTS) - 1)), "source": self.turn}
+            if op == TAG:
+                one |= {"rating": data.draw(st.integers(-1, 2)), "uses": data.draw(st.integers(0, 1))}
+            rows.append(one)
+        return rows
+
+    @rule(data=st.data(), n=st.integers(0, 12), last=st.lists(st.integers(-1, 3), min_size=USERS, max_size=USERS))
+    def a_turn(self, data: st.DataObject, n: int, last: list[int]) -> None:
+        """Some operations, of any users, in any order."""
+        rows, before = self._rows(data, n), np.array(last, np.int32)
+        types, right = np.arange(USERS, dtype=np.int32), np.array([True, False, True, False, True])
+        operated = self.arena.apply(batch_of(rows), self.time, before, types, right)
+        for u in range(USERS):
+            mine = [
+                Operation(
+                    OPERATIONS[r["op"]],
+                    int(s),
+                    int(self.time[u]),
+                    NAMES[r["name"]] if "name" in r else None,
+                    TEXTS[r["text"]] if r.get("text", -1) >= 0 else None,
+                    r.get("source", -1),
+                    RATINGS[r["rating"]] if r.get("rating", -1) >= 0 else None,
+                    r.get("uses", 0),
+                    last[u],
+                )
+                for r, s in zip(rows, operated, strict=True)
+                if r["row"] == u
+            ]
+            if mine:
+                self.books[u] = apply(self.books[u], mine)
+        for r, s in zip(rows, operated, strict=True):
+            if r["op"] in (ADD, UPDATE):
+                assert self.arena.source_type[r["row"], s] == types[r["row"]]
+                assert self.arena.source_right[r["row"], s] == right[r["row"]]
+        self.turn += 1
+        self.time = self.time + 3000 * (1 + np.arange(USERS) * (self.turn % 9))
+
+    @precondition(lambda self: self.turn > 0)
+    @rule(data=st.data(), op=st.sampled_from([TAG, UPDATE, REMOVE]), beyond=st.sampled_from([-1, 0, 7, 10_000]))
+    def a_batch_with_an_unknown_skill(self, data: st.DataObject, op: int, beyond: int) -> None:
+        """Is refused, and nothing of it happens."""
+        u = data.draw(st.integers(0, USERS - 1))
+        skill = beyond if beyond < 0 else len(self.books[u].skills) + beyond
+        rows = [*self._rows(data, 3), {"row": u, "op": op, "skill": skill, "text": 1, "source": 1, "rating": 0}]
+        rows = rows if beyond else rows[::-1]
+        hashes, versions = self.arena.hash.copy(), self.arena.version.copy()
+        zero = np.zeros(USERS, np.int32)
+        with pytest.raises(ValueError, match=f"operation on skill {skill}, which the skillbook does not have"):
+            self.arena.apply(batch_of(rows), self.time, zero, zero, zero.astype(np.bool_))
+        assert np.array_equal(hashes, self.arena.hash)
+        assert np.array_equal(versions, self.arena.version)
+
+    @invariant()
+    def both_are_in_the_same_state(self) -> None:
+        view = self.arena.view(USERS)
+        for u, book in enumerate(self.books):
+            assert skills_of(view, u) == book.skills
+            assert self.arena.version[u] == book.version
+            assert self.arena.hash[u].astype("<u8").tobytes() == book.hash
+            assert self.arena.n_active[u] == sum(s.active for s in book.skills)
+
+
+TestTwins = pytest.mark.req("K18", "U01", "U08")(Twins.TestCase)
+TestTwins.settings = settings(deadline=None, max_examples=30, stateful_step_count=20)
+
+
+def test_a_view_holds_the_first_books_and_no_truth() -> None:
+    arena = new_arena()
+    view = arena.view(2)
+    assert {len(getattr(view, f)) for f in Book.__dataclass_fields__ if f != "grouped"} == {2}
+    assert not {f for f in Book.__dataclass_fields__ if f.startswith("source_")}
+
+
+def test_a_book_grows_past_any_width() -> None:
+    arena = new_arena(2)
+    zero = np.zeros(2, np.int32)
+    for turn in range(60):
+        rows = [{"row": 1, "op": ADD, "name": 1, "text": turn % 30, "source": turn}] * 3
+        assert arena.apply(batch_of(rows), zero.astype(np.int64), zero, zero, zero > 0).tolist() == [
+            3 * turn,
+            3 * turn + 1,
+            3 * turn + 2,
+        ]
+    assert arena.n_skills.tolist() == [0, 180]
+    assert arena.n_active.tolist() == [0, 180]
+    assert [s.examples for s in skills_of(arena.view(2), 1)] == [(TEXTS[i // 3 % 30],) for i in range(180)]

@@ -1,0 +1,70 @@
+"""Similarities are the same exact integers however they are come by."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import SCALE
+from skg_bench.engine.vectors import Pinned, Rows, Table, check, open_table, write_table
+from tests.core import books
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), st.integers(1, 300), st.integers(0, 60), st.sampled_from([3, 32, 384, 1024]))
+@pytest.mark.req("K08")
+def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: int, width: int) -> None:
+    """Users leave from the end, books grow, and a row's examples may be others than before."""
+    rng = np.random.default_rng(seed)
+    vectors = books.vectors(rng, 90, width)
+    whole = vectors.astype(np.int64)
+    table, kept = Table(vectors.astype(np.float32) @ vectors.astype(np.float32).T), Rows(vectors)
+    example = rng.integers(0, 90, (b, 60)).astype(np.int32)
+    for step in range(3):
+        here, known = max(1, b - step * b // 3), min(60, e + step * 7)
+        if step == 2:
+            example = rng.permutation(example)
+        query, shown = rng.integers(0, 90, here).astype(np.int32), example[:here, :known]
+        exact = np.einsum("bd,bed->be", whole[query], whole[shown])
+        for found in (table.dots(query, shown), kept.dots(query, shown)):
+            assert found.dtype == np.float32
+            assert np.array_equal(found, exact)
+        for u in (0, here - 1):
+            found = Pinned(vectors, shown[u]).dots(query[u : u + 1], shown[u : u + 1])
+            assert found.dtype == np.float32
+            assert np.array_equal(found, exact[u : u + 1])
+
+
+def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:
+    vectors = books.vectors(np.random.default_rng(0), 2100, 384)  # more than two blocks
+    write_table(vectors, tmp_path / "table.npy")
+    table = open_table(tmp_path / "table.npy").table
+    whole = vectors.astype(np.float64)
+    assert np.array_equal(table.astype(np.float64), whole @ whole.T)
+    assert not table.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("vectors", "says"),
+    [
+        (np.ones((3, 4), np.float32), r"float32 \(3, 4\) for 3 texts"),
+        (np.ones((2, 4), np.int16), r"int16 \(2, 4\) for 3 texts"),
+        (np.ones(3, np.int16), r"int16 \(3,\)"),
+    ],
+)
+def test_vectors_of_another_kind_are_refused(vectors: np.ndarray, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        check(vectors, 3)
+
+
+def test_vectors_off_the_grid_are_refused_as_their_sums_would_not_be_exact() -> None:
+    vectors = books.vectors(np.random.default_rng(0), 3, 384)
+    check(vectors, 3)
+    for row in (np.zeros(384, np.int16), np.full(384, 3000, np.int16), vectors[1] * np.int16(2), vectors[1] // 8):
+        wrong = vectors.copy()
+        wrong[1] = row
+        with pytest.raises(UsageError, match=rf"row 1 has length .*{SCALE:.0f}"):
+            check(wrong, 3)
