@@ -6,7 +6,7 @@ right", H "answered from the skillbook", and utility is ``g = C - wrong (1 - C) 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from skg_bench.core.errors import UsageError
@@ -50,6 +50,10 @@ class Utility:
         if not isinstance(given, Mapping) or not {"wrong", "usd", "second"} <= set(given):
             raise UsageError(f"utility={given!r} in the run's configuration; it needs the keys wrong, usd, second")
         return cls(float(given["wrong"]), float(given["usd"]), float(given["second"]))
+
+    def at(self, wrong: float) -> Metric:
+        """Utility with another price of a wrong answer, under a name of its own."""
+        return replace(metrics(replace(self, wrong=wrong))["utility"], name=f"utility at {wrong:g}")
 
     def count(self) -> dict[str, float]:
         """Weights of the counts whose sum is a user's total utility."""

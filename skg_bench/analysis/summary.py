@@ -35,28 +35,22 @@ utility), and `ceiling_1, 2, 3`, which belong to the events, under arm `*`.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-
-from skg_bench.analysis.curves import Band, bands, signs
-from skg_bench.analysis.figures import NO_BOUNDS, Figures, difference, digits, figure, rounded
-from skg_bench.analysis.intervals import Estimate, estimates, sums
-from skg_bench.analysis.measure import contrast, denominator, differences, measure, weekly
+from skg_bench.analysis.collect import ALL_ARMS, Curve, Found, collect
+from skg_bench.analysis.figures import Figures, difference, digits, rounded
+from skg_bench.analysis.intervals import Estimate
+from skg_bench.analysis.measure import differences
 from skg_bench.analysis.metrics import Metric, Utility, against_never, metrics
 from skg_bench.analysis.roles import Roles, roles
 from skg_bench.analysis.saturation import LIMIT, saturation
-from skg_bench.analysis.tally import CEILINGS, Events, Tally, events, tallies
+from skg_bench.analysis.tally import events
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
 SCHEMA = 1
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
-ALL_ARMS = "*"
-
-Curve = tuple[str, str, Band]  # arm, metric
 
 
 def write(run: Run) -> Figures:
@@ -84,38 +78,13 @@ def read(run: Run) -> Figures:
     return figures
 
 
-@dataclass(frozen=True)
-class _Table:
-    """What is found arm by arm; estimates that are corrected together are tested at the end."""
-
-    arms: dict[str, dict[str, Figures]]
-    against: dict[str, dict[str, tuple[Estimate, int]]]  # arm -> metric -> arm - reference
-    effects: dict[str, dict[str, tuple[Estimate, int]]]  # frozen arm -> metric -> live - frozen
-    swept: dict[str, list[Figures]]  # arm -> utility at each lambda
-    swept_against: dict[str, list[Figures]]
-    totals: dict[str, dict[str, float]]
-    curves: list[Curve]
-
-
 def describe(run: Run) -> tuple[Figures, list[Curve]]:
-    """The content of `summary.json`, and all curves. Reads one arm at a time; only twins are held together."""
+    """The content of `summary.json`, and all curves."""
     on, role = events(run), roles(run)
     utility = Utility.of(run.config)
-    shown, beyond = metrics(utility), against_never()
+    shown, beyond = metrics(utility), against_never() if role.never else {}
     lambdas = sorted({*LAMBDAS, utility.wrong})
-    table = _Table({}, {}, {}, {}, {}, {}, [])
-    multipliers = signs(on.seed, on.users)
-    compared = [arm for arm in (role.reference, role.never) if arm is not None]
-    held = {arm: tallies(run, arm, on, role.since(arm)) for arm in dict.fromkeys(compared)}
-    for arm in _order(run.arms, role):
-        if arm not in held:
-            held[arm] = tallies(run, arm, on, role.since(arm))
-        _add(table, arm, held, role, on, shown, beyond)
-        _sweep(table, arm, held, role, on, utility, lambdas)
-        _add_curves(table, arm, held, role, shown, multipliers)
-        twin = role.frozen[arm][0] if arm in role.frozen else arm  # still needed by the frozen arms that follow
-        held = {name: of for name, of in held.items() if name in (*compared, twin)}
-    ceiling = _ceilings(table, on, multipliers)
+    found = collect(run, on, role, shown, beyond, [utility.at(price) for price in lambdas])
     worn = saturation(on)
     figures: Figures = {
         "schema": SCHEMA, "question": run.manifest.get("question", ""), "seed": on.seed, "users": len(on.users),
@@ -123,84 +92,34 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
         "incomplete": bool(run.manifest.get("incomplete", False)), "utility": asdict(utility),
         "metrics": {
             m.name: {"label": m.label, "unit": m.unit, "better": m.better, "says": m.says}
-            for m in [*shown.values(), *(beyond.values() if role.never else ())]
+            for m in [*shown.values(), *beyond.values()]
         },
-        "arms": {arm: table.arms[arm] for arm in run.arms},
-        "differences": _tested(table.against, [a for a in run.arms if a in table.against], shown),
-        "effects": {
-            arm: {"live": role.frozen[arm][0], "since": role.frozen[arm][1], "metrics": found}
-            for arm, found in _tested(table.effects, [a for a in run.arms if a in table.effects], shown).items()
-        },
+        "arms": {arm: found.arms[arm] for arm in run.arms},
+        "differences": _tested(found.against, run.arms, shown),
+        "effects": _effects(found, run.arms, role, shown),
         "sensitivity": {
             "wrong": lambdas,
-            "arms": {arm: table.swept[arm] for arm in run.arms},
-            "differences": {arm: table.swept_against[arm] for arm in run.arms if arm in table.swept_against},
+            "arms": {arm: found.swept[arm] for arm in run.arms},
+            "differences": {arm: found.swept_against[arm] for arm in run.arms if arm in found.swept_against},
             "break_even": {
-                arm: _break_even(table.swept_against[arm], lambdas) for arm in run.arms if arm in table.swept_against
+                arm: _break_even(found.swept_against[arm], lambdas) for arm in run.arms if arm in found.swept_against
             },
         },
-        "ceiling": ceiling,
+        "ceiling": found.ceiling,
         "saturation": {**asdict(worn), "limit": LIMIT, "testable": not worn.reasons, "reasons": worn.reasons},
-        "totals": {arm: table.totals[arm] for arm in run.arms},
-        "pending_feedback": int(sum(total["pending"] for total in table.totals.values())),
+        "totals": {arm: found.totals[arm] for arm in run.arms},
+        "pending_feedback": int(sum(total["pending"] for total in found.totals.values())),
     }  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
-    rounded_figures: Figures = rounded(figures)
-    return rounded_figures, sorted(table.curves, key=lambda curve: position[curve[0]])
+    exact: Figures = rounded(figures)
+    return exact, sorted(found.curves, key=lambda curve: position[curve[0]])
 
 
-def _order(arms: Sequence[str], role: Roles) -> list[str]:
-    """Frozen arms right after their live arm."""
-    order: list[str] = []
-    for arm in arms:
-        if arm not in role.frozen:
-            order += [arm, *(frozen for frozen in arms if role.frozen.get(frozen, ("", 0))[0] == arm)]
-    return order
-
-
-def _add(
-    table: _Table,
-    arm: str,
-    held: Mapping[str, Mapping[int, Tally]],
-    role: Roles,
-    on: Events,
-    shown: Mapping[str, Metric],
-    beyond: Mapping[str, Metric],
-) -> None:
-    own = held[arm][0]
-    found = measure(shown.values(), own, on)
-    table.arms[arm] = {name: figure(found[name], denominator(m, own), m.bounds) for name, m in shown.items()}
-    if role.never is not None:
-        excess = contrast(beyond.values(), own, held[role.never][0], on)
-        table.arms[arm] |= {name: figure(excess[name], len(on)) for name in beyond}
-    if role.reference not in (None, arm):
-        found = contrast(shown.values(), own, held[role.reference][0], on)
-        table.against[arm] = {name: (found[name], denominator(m, own)) for name, m in shown.items()}
-    if arm in role.frozen:
-        live, since = role.frozen[arm]
-        ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
-        found = contrast(ratios.values(), held[live][since], held[arm][since], on)
-        table.effects[arm] = {name: (found[name], denominator(m, held[arm][since])) for name, m in ratios.items()}
-    total = {name: float(own.by_week[name].sum()) for name in own.by_week if name != "latency"}
-    table.totals[arm] = {**total, "pending": own.pending}
-
-
-def _sweep(
-    table: _Table,
-    arm: str,
-    held: Mapping[str, Mapping[int, Tally]],
-    role: Roles,
-    on: Events,
-    utility: Utility,
-    lambdas: Sequence[float],
-) -> None:
-    """Utility at other prices of a wrong answer."""
-    prices = (replace(metrics(replace(utility, wrong=price))["utility"], name=repr(price)) for price in lambdas)
-    at, own = list(prices), held[arm][0]
-    table.swept[arm] = [figure(e, len(on)) for e in measure(at, own, on).values()]
-    if role.reference not in (None, arm):
-        found = contrast(at, own, held[role.reference][0], on)
-        table.swept_against[arm] = [figure(e, len(on)) for e in found.values()]
+def _effects(found: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> Figures:
+    tested = _tested(found.effects, arms, shown)
+    return {
+        arm: {"live": role.frozen[arm][0], "since": role.frozen[arm][1], "metrics": of} for arm, of in tested.items()
+    }
 
 
 def _break_even(against: Sequence[Figures], lambdas: Sequence[float]) -> float | None:
@@ -211,44 +130,11 @@ def _break_even(against: Sequence[Figures], lambdas: Sequence[float]) -> float |
     return price if price >= 0 else None
 
 
-def _add_curves(
-    table: _Table,
-    arm: str,
-    held: Mapping[str, Mapping[int, Tally]],
-    role: Roles,
-    shown: Mapping[str, Metric],
-    multipliers: F64,
-) -> None:
-    own = held[arm][0]
-    values = {m.name: weekly(m, own) for m in shown.values()}
-    if role.reference not in (None, arm):
-        values["utility_difference"] = values["utility"] - weekly(shown["utility"], held[role.reference][0])
-    if arm in role.frozen:
-        values["learning_effect"] = weekly(shown["utility"], held[role.frozen[arm][0]][0]) - values["utility"]
-    bounds = [shown[name].bounds if name in shown else NO_BOUNDS for name in values]
-    found = bands(list(values.values()), multipliers, bounds)
-    table.curves.extend((arm, name, band) for name, band in zip(values, found, strict=True))
-
-
-def _ceilings(table: _Table, on: Events, multipliers: F64) -> Figures:
-    turn = sums(on.cell, len(on.cells.user))
-    there = sums(on.slot, len(on.users) * on.weeks).reshape(-1, on.weeks)
-    figures, values = {}, []
-    for k in CEILINGS:
-        possible = on.answerable >= k
-        (found,) = estimates(on.cells, [turn], [[sums(on.cell[possible], len(turn))]])
-        figures[str(k)] = figure(found, len(on), (0.0, 1.0))
-        count = sums(on.slot[possible], there.size).reshape(there.shape)
-        values.append(np.where(there > 0, count / np.maximum(there, 1.0), np.nan))
-    drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
-    table.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))
-    return figures
-
-
 def _tested(
-    found: Mapping[str, Mapping[str, tuple[Estimate, int]]], arms: Sequence[str], shown: Mapping[str, Metric]
+    found: Mapping[str, Mapping[str, tuple[Estimate, int]]], order: Sequence[str], shown: Mapping[str, Metric]
 ) -> dict[str, Figures]:
     """Estimates of one table with their tests, Holm over the arms for each metric."""
+    arms = [arm for arm in order if arm in found]
     table: dict[str, Figures] = {arm: {} for arm in arms}
     for metric in shown.values():
         if all(metric.name in found[arm] for arm in arms):
