@@ -26,8 +26,8 @@ def same_drawing(one: list[str], other: list[str]) -> bool:
     return shapes[0] == shapes[1] and bool(np.allclose(here, there, rtol=0, atol=0.11))
 
 
-def first_user(page: Page) -> int:
-    return int(page.locator("#users tbody tr").first.get_attribute("data-user") or -1)
+def open_user(page: Page) -> int:
+    return int(page.locator("#users tbody tr.open").get_attribute("data-user") or -1)
 
 
 def turns_shown(page: Page) -> int:
@@ -110,6 +110,7 @@ def test_the_table_of_differences_shows_the_metric_that_is_chosen(visit: Visit, 
 
 def test_a_user_opens_by_click_and_by_keyboard(visit: Visit, page_path: Path) -> None:
     page = visit(page_path)
+    assert page.locator("#users tbody tr.open").get_attribute("data-pick") == "drawn"  # a fair one is open at first
     third = page.locator("#users tbody tr").nth(2)
     third.click()
     assert page.locator("#person h3").inner_text() == f"User {third.get_attribute('data-user')}"
@@ -122,10 +123,10 @@ def test_a_user_opens_by_click_and_by_keyboard(visit: Visit, page_path: Path) ->
 
 def test_filters_count_what_the_log_holds_and_combine(visit: Visit, page_path: Path, run: Run) -> None:
     page = visit(page_path)
-    turns = run.turns("skg", ["fallback_to_llm", "answer_correct"], [first_user(page)])
+    turns = run.turns("skg", ["fallback_to_llm", "answer_correct"], [open_user(page)])
     hit = ~np.array(turns["fallback_to_llm"].to_pylist())
     wrong = ~np.array(turns["answer_correct"].to_pylist())
-    updates = run.updates("skg", ["op"], [first_user(page)])
+    updates = run.updates("skg", ["op"], [open_user(page)])
     assert turns_shown(page) == len(hit)
     page.locator("[data-filter=hit]").click()
     assert turns_shown(page) == hit.sum()
@@ -163,7 +164,7 @@ def test_a_hit_says_why_with_signals_rating_truth_and_what_was_learned(visit: Vi
     assert "Truth, never shown to an arm" in why
     assert "never LLM" in why
     at = int((turn.get_attribute("id") or "").split("-t")[1])
-    logged = run.turns("skg", ["combined", "shortlist"], [first_user(page)])
+    logged = run.turns("skg", ["combined", "shortlist"], [open_user(page)])
     combined = logged["combined"].to_pylist()[at]
     rows = turn.locator(".shortlist tbody tr")
     assert rows.count() == sum(s >= 0 for s in logged["shortlist"].to_pylist()[at])
@@ -176,7 +177,7 @@ def test_a_hit_says_why_with_signals_rating_truth_and_what_was_learned(visit: Vi
 
 def test_the_id_of_a_message_in_the_logs_is_an_address_on_the_page(visit: Visit, page_path: Path) -> None:
     page = visit(page_path)
-    user = first_user(page)
+    user = open_user(page)
     again = visit(page_path, f"#u{user}-t40")
     assert again.locator(f"#u{user}-t40").get_attribute("open") is not None
     assert again.locator(f"#u{user}-t40 .why").count() == 1

@@ -11,9 +11,9 @@ from html import escape
 from skg_bench.analysis.report.typeset import shown as number
 
 WIDTH, HEIGHT = 420, 236
-LEFT, RIGHT, TOP, BOTTOM = 46, 122, 12, 26  # margins; the right one holds the labels of the lines
+LEFT, RIGHT, TOP, BOTTOM = 46, 126, 12, 26  # margins; the right one holds the labels of the lines
 LABEL_GAP = 13.0  # least distance between two labels
-LABEL_CHARS = 19
+LABEL_CHARS = 18
 GEOMETRY = {
     "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM, "gap": LABEL_GAP,
     "chars": LABEL_CHARS,

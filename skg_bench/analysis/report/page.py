@@ -71,6 +71,7 @@ def html(run: Run, users: Sequence[int] | None = None) -> str:
         "timelines": _timelines(run, arm, people, cap),
         "facts": _facts(run, found),
         "repeat": _repeat(run),
+        "exact": isinstance(run.manifest.get("overrides"), list),
         "run_path": str(run.path),
         "manifest": json.dumps(run.manifest, indent=1, ensure_ascii=False),
         "glossary": entries(found),

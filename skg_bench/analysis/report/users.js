@@ -236,5 +236,5 @@
   }
   addEventListener("hashchange", follow);
   if (location.hash) follow();
-  if (!person) open(rows[0].dataset.user);
+  if (!person) open((rows.find((row) => row.dataset.pick === "drawn") || rows[0]).dataset.user);
 })();
