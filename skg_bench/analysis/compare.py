@@ -101,6 +101,8 @@ def said(d: Difference) -> str:
     """The verdict in words; what is not shown is inconclusive, never equal."""
     if d.verdict != "inconclusive":
         return d.verdict
+    if d.estimate.mean == 0 and d.mde_new == 0:
+        return "equal for every user"
     return "inconclusive: below what is detectable" if d.significant else "no difference shown (inconclusive)"
 
 

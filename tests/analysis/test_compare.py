@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.compare import HEADINGS, cells, compare
+from skg_bench.analysis.compare import HEADINGS, cells, compare, said
 from skg_bench.core.errors import UsageError
 from tests.analysis.synthetic import ARMS, World, make_run
 
@@ -34,6 +34,7 @@ def test_arms_of_two_runs_are_paired_user_by_user(tmp_path: Path) -> None:
     again = rows["second:skg", "utility"].difference
     assert (again.estimate.mean, again.estimate.se_new) == (0.0, 0.0)
     assert again.verdict == "inconclusive"
+    assert said(again) == "equal for every user"
     assert rows["second:better", "correct"].difference.verdict == "better"
     assert rows["second:better", "correct"].reference_mean == rows["second:skg", "correct"].mean
 

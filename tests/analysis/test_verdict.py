@@ -108,6 +108,7 @@ def test_one_user_makes_no_claim(tmp_path_factory: pytest.TempPathFactory) -> No
         (-0.000712, "usd", True, "-$0.00071"),
         (2153.9, "ms", False, "2.15 s"),
         (0.0314, "utility", True, "+0.031"),
+        (-0.0001, "utility", True, "0.000"),
         (12.34, "skills", False, "12.3"),
         (None, "share", False, "-"),
         (float("nan"), "share", False, "-"),
@@ -119,3 +120,4 @@ def test_numbers_read_as_people_write_them(value: float | None, unit: str, signe
 
 def test_an_interval_has_two_ends() -> None:
     assert interval(-0.01, 0.02, "share", signed=True) == "-1.0 pp to +2.0 pp"
+    assert interval(None, None, "share") == "-"
