@@ -32,6 +32,7 @@ _POSITIVE = (
     "messages_per_day", "max_per_day", "conversation_length", "concentration", "lag_scale", "lag_power",
     "follow_boost", "partial_odds", "miss_odds", "late_hours", "fatigue_half_life_days",
 )  # fmt: skip
+_MAX_PER_DAY = 1024  # a day's messages are numbered up to four times this in the keys of draws
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,27 @@ class Assistant:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
         for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise UsageError(f"simulator.{name}={getattr(self, name)} must be above 0")
+            if not 0 < getattr(self, name) < np.inf:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must be above 0, and finite")
         for name in ("volume_spread", "day_spread", "taste_spread", "fatigue"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"simulator.{name}={getattr(self, name)} must not be negative")
+            if not 0 <= getattr(self, name) < np.inf:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must not be negative, and finite")
+        if self.max_per_day > _MAX_PER_DAY:
+            raise UsageError(f"simulator.max_per_day={self.max_per_day} is above {_MAX_PER_DAY}, the most there can be")
         if self.active_low > self.active_high:
             raise UsageError(f"simulator.active_low={self.active_low} is above active_high={self.active_high}")
         if self.answers_stale_hours is not None and not self.answers_stale_hours >= 0:
             raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must not be negative, or null")
+        self._check_ratings()
+
+    def _check_ratings(self) -> None:
+        for name in ("rating_if_right", "rating_if_near", "rating_if_wrong"):
+            row = getattr(self, name)
+            if len(row) != 3 or not all(p >= 0 for p in row) or not abs(sum(row) - 1) < 1e-9:
+                raise UsageError(
+                    f"simulator.{name}={list(row)} must be three probabilities (ok, partial, miss) that sum to 1"
+                )
         rows = self._confusion
-        if (rows < 0).any() or np.abs(rows.sum(1) - 1).max() > 1e-9:
-            raise UsageError(
-                "simulator.rating_if_*: each row must be three probabilities (ok, partial, miss) summing to 1"
-            )
         at_most_partial = rows[:, 1] + rows[:, 2]
         if (np.diff(rows[:, 2]) > 0).any() or (np.diff(at_most_partial) > 0).any():
             raise UsageError(
@@ -286,6 +294,8 @@ class Assistant:
         used_up[row, col] = m >= len(corpus.one_offs)
 
         row, col = np.nonzero(type_ >= 0)
+        if not len(row):
+            return Events(users, n, time, text, Truth(type_, intent, answerable, used_up))
         ty = type_[row, col]
         pair = row * np.int64(len(corpus.types)) + ty
         order = np.lexsort((col, pair))
@@ -309,7 +319,7 @@ class Assistant:
         ttl = self._ttl_of[ty_s]
         span = np.int64(2**40)  # more than any run's seconds: makes (group, time) one sortable number
         since = np.searchsorted(group * span + when, group * span + np.maximum(when - ttl, -1), side="right")
-        answerable[row_s, col_s] = np.arange(len(order)) - np.maximum(since, start[group])
+        answerable[row_s, col_s] = np.maximum(np.arange(len(order)) - np.maximum(since, start[group]), 0)
         return Events(users, n, time, text, Truth(type_, intent, answerable, used_up))
 
     # -------------------------------------------------------------------------------------------- reactions
