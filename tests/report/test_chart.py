@@ -71,6 +71,11 @@ def test_the_first_and_the_last_week_are_marked_and_marks_do_not_crowd(weeks: in
     assert len(marks) <= 9
 
 
+def test_marks_keep_apart_where_places_are_uneven() -> None:
+    assert place_ticks([0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]) == [0.0, 2.0, 3.0, 5.0, 10.0]
+    assert place_ticks([float(w) for w in range(1, 27)]) == [1.0, 8.0, 12.0, 16.0, 20.0, 26.0]
+
+
 def test_lines_and_bands_break_where_nothing_is_known() -> None:
     frame = Frame(1, 5, 0.0, 1.0)
     assert path(frame, [1, 2, 3, 4, 5], [0.1, 0.2, None, 0.4, 0.5]).count("M") == 2

@@ -105,11 +105,15 @@ def last(track: Track) -> int | None:
 
 
 def place_ticks(places: Sequence[float]) -> list[float]:
-    """The first place, then about every sixth of the way, then the last."""
-    n = len(places)
+    """The first place, then about every sixth of the way, then the last; apart by what their labels need."""
+    n, first, final = len(places), places[0], places[-1]
     step = next(k for k in (1, 2, 4, 8, 13, 26, 52, n) if n / k <= 8 or k == n)
-    inner = [p for p in places if p % step == 0 and (places[-1] - p) * 2 > step and p - places[0] >= step]
-    return list(dict.fromkeys([places[0], *inner, places[-1]]))
+    marks, span = [first], max(final - first, 1e-9)
+    for place in places:
+        room = (0.16 if len(marks) == 1 else 0.08) * span  # the first label names the axis
+        if place % step == 0 and place - marks[-1] >= room and final - place >= 0.1 * span:
+            marks.append(place)
+    return list(dict.fromkeys([*marks, final]))
 
 
 @dataclass(frozen=True, slots=True)
