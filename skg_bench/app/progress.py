@@ -45,15 +45,15 @@ def shown(what: str, console: Console) -> Iterator[Report]:
 def plain(what: str, write: Callable[[str], object], clock: Callable[[], float] = monotonic) -> Report:
     """A callback that writes `what 40 % 1,200 of 3,000 turns, 600 turns/s, 0:03 left` at most every 5 seconds."""
     first: tuple[float, int] | None = None
-    last = float("-inf")
+    last, told = float("-inf"), -1
 
     def report(done: int, total: int) -> None:
-        nonlocal first, last
+        nonlocal first, last, told
         now = clock()
         first = first or (now, done)
-        if now - last < _EVERY and done < total:
+        if done == told or (now - last < _EVERY and done < total):
             return
-        last = now
+        last, told = now, done
         seconds, turns = now - first[0], done - first[1]
         line = f"{what} {done / max(total, 1):4.0%}  {done:,} of {total:,} turns"
         if turns > 0 and seconds > 0:

@@ -1,5 +1,7 @@
 """The skillbooks of a cohort under one arm, as arrays that only grow. Curators change them through `apply` alone."""
 
+from dataclasses import fields
+
 import numpy as np
 
 from skg_bench.core.grid import I32, I64, U64, Bool
@@ -13,6 +15,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "after": (np.int32, -1), "examples_hash": (np.uint64, 0),
     "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
 }  # fmt: skip
+_BOOK = tuple(f.name for f in fields(Book) if f.name != "grouped")
 _DAY = 86_400
 
 
@@ -52,13 +55,10 @@ class Arena:
 
     def view(self, n_users: int) -> Book:
         """Read-only view of the first `n_users` books."""
-        a = n_users
-        return Book(
-            self.n_skills[:a], self.n_examples[:a], self.active[:a], self.name[:a], self.source[:a], self.uses[:a],
-            self.ok[:a], self.partial[:a], self.miss[:a], self.born[:a], self.last_used[:a], self.last_ok[:a],
-            self.examples_of[:a], self.hours[:a], self.weekend[:a], self.after[:a], self.example[:a],
-            self.example_skill[:a], False,
-        )  # fmt: skip
+        views = {column: getattr(self, column)[:n_users] for column in _BOOK}
+        for view in views.values():
+            view.flags.writeable = False
+        return Book(**views, grouped=False)
 
     def _grow(self, skills: int, examples: int) -> None:
         width = self.active.shape[1]
