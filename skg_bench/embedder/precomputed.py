@@ -31,8 +31,27 @@ class Precomputed:
         file = self._file(".json")
         if not file.is_file() or not self._file(".npy").is_file():
             raise UsageError(f"embedder.path: {file} and {self._file('.npy').name} must both exist")
-        read: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return read
+        try:
+            read = json.loads(file.read_text("utf-8"))
+            hashes = [int(h, 16) for h in read["texts"]]
+            return {"hashes": np.array(hashes, np.uint64), "width": read["dimensions"], "digest": str(read["blake2b"])}
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{file} does not describe vectors ({error!r}); rebuild them") from error
+
+    def _vectors(self) -> I16:
+        file, said = self._file(".npy"), self._description
+        try:
+            vectors: I16 = np.load(file, allow_pickle=False)
+        except (EOFError, OSError, ValueError) as error:
+            raise UsageError(f"{file} is not a whole array ({error}); rebuild it") from error
+        shape = (len(said["hashes"]), said["width"])
+        if vectors.dtype != np.int16 or vectors.shape != shape:
+            raise UsageError(
+                f"{file} holds {vectors.dtype} {vectors.shape}, its description says int16 {shape}; rebuild it"
+            )
+        if _digest(vectors) != said["digest"]:
+            raise UsageError(f"{file} has other contents than its description says; rebuild both")
+        return vectors
 
     def _file(self, suffix: str) -> Path:
         stem = Path(self.path) if self.path else DATA / "corpus" / "minilm"
@@ -41,17 +60,12 @@ class Precomputed:
     @property
     def digest(self) -> str:
         """Hash of the vectors, as recorded beside them."""
-        return str(self._description["blake2b"])
+        recorded: str = self._description["digest"]
+        return recorded
 
     def embed(self, texts: Sequence[str]) -> I16:
         """int16 `[N, D]`. Raises UsageError for texts that have no vector, and for a file of other contents."""
-        vectors: I16 = np.load(self._file(".npy"), mmap_mode="r", allow_pickle=False)
-        hashes = np.array([int(h, 16) for h in self._description["texts"]], np.uint64)
-        if vectors.dtype != np.int16 or vectors.shape != (len(hashes), self._description["dimensions"]):
-            raise UsageError(
-                f"{self._file('.npy')} holds {vectors.dtype} {vectors.shape}, its description says int16 "
-                f"({len(hashes)}, {self._description['dimensions']}); rebuild it"
-            )
+        vectors, hashes = self._vectors(), self._description["hashes"]
         order = np.argsort(hashes)
         wanted = np.array([text_hash(t) for t in texts], np.uint64)
         at = np.minimum(np.searchsorted(hashes[order], wanted), len(order) - 1)
@@ -67,8 +81,11 @@ class Precomputed:
 def save(path: Path, texts: Sequence[str], vectors: I16, model: str) -> None:
     """Write `<path>.npy` and `<path>.json`."""
     np.save(path.with_name(path.name + ".npy"), vectors)
-    digest = blake2b(np.ascontiguousarray(vectors).tobytes(), digest_size=16).hexdigest()
     hashes: U64 = np.array([text_hash(t) for t in texts], np.uint64)
-    description = {"model": model, "dimensions": vectors.shape[1], "scale": 4000, "blake2b": digest,
+    description = {"model": model, "dimensions": vectors.shape[1], "scale": 4000, "blake2b": _digest(vectors),
                    "rebuild": "python data/rebuild_vectors.py", "texts": [f"{h:016x}" for h in hashes]}  # fmt: skip
     path.with_name(path.name + ".json").write_text(json.dumps(description) + "\n", "utf-8")
+
+
+def _digest(vectors: I16) -> str:
+    return blake2b(np.ascontiguousarray(vectors).tobytes(), digest_size=16).hexdigest()

@@ -1,11 +1,114 @@
-"""Vectors from disk are found by text."""
+"""Vectors that lie on disk are found by text; files that do not fit together are refused."""
 
+import json
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.embedder.precomputed import Precomputed
+from skg_bench.core.grid import I16, SCALE, quantise
+from skg_bench.core.paths import DATA
+from skg_bench.embedder.precomputed import Precomputed, save
+from skg_bench.simulator import corpus as corpora
+
+TEXTS = ("turn on the light", "light off", "wetter in köln")
 
 
-def test_a_text_without_a_vector_is_named() -> None:
-    with pytest.raises(UsageError, match="'never said before'"):
-        Precomputed(None).embed(["never said before"])
+def vectors(rows: int = 3, width: int = 1024) -> I16:
+    return quantise(np.random.default_rng(0).standard_normal((rows, width)))
+
+
+@pytest.fixture
+def stem(tmp_path: Path) -> Path:
+    """Path without suffix of three texts and their vectors."""
+    save(tmp_path / "own.v2", TEXTS, vectors(), "a model")
+    return tmp_path / "own.v2"
+
+
+def describe(stem: Path, **changes: object) -> None:
+    file = stem.with_name(stem.name + ".json")
+    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | changes), "utf-8")
+
+
+@pytest.mark.req("K05")
+def test_a_text_gets_its_own_vector_of_1024_dimensions_in_any_order(stem: Path) -> None:
+    embedder = Precomputed(str(stem))
+    asked = [TEXTS[2], TEXTS[0], TEXTS[0]]
+    found = embedder.embed(asked)
+    assert found.dtype == np.int16
+    assert np.array_equal(found, vectors()[[2, 0, 0]])
+    assert embedder.embed([]).shape == (0, 1024)
+
+
+def test_a_text_without_a_vector_is_named(stem: Path) -> None:
+    with pytest.raises(UsageError, match=r"2 of 3 texts have no vector .*first: 'Light off'"):
+        Precomputed(str(stem)).embed([TEXTS[0], "Light off", "never said"])
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".json"])
+def test_a_missing_file_is_named(stem: Path, suffix: str) -> None:
+    stem.with_name(stem.name + suffix).unlink()
+    with pytest.raises(UsageError, match=r"embedder\.path: .*own\.v2.*must both exist"):
+        Precomputed(str(stem)).embed(TEXTS)
+
+
+@pytest.mark.parametrize(("array", "holds"), [
+    (vectors(2), r"int16 \(2, 1024\)"),
+    (vectors(3, 8), r"int16 \(3, 8\)"),
+    (vectors().ravel(), r"int16 \(3072,\)"),
+    (vectors().astype(np.float32), r"float32 \(3, 1024\)"),
+    (np.full((3, 1024), np.nan), r"float64 \(3, 1024\)"),
+])  # fmt: skip
+def test_vectors_of_another_shape_or_type_are_refused(stem: Path, array: npt.NDArray[np.generic], holds: str) -> None:
+    np.save(stem.with_name(stem.name + ".npy"), array)
+    with pytest.raises(UsageError, match=rf"holds {holds}, its description says int16 \(3, 1024\)"):
+        Precomputed(str(stem)).embed(TEXTS)
+
+
+def test_vectors_of_other_contents_are_refused(stem: Path) -> None:
+    np.save(stem.with_name(stem.name + ".npy"), np.roll(vectors(), 1, axis=0))
+    with pytest.raises(UsageError, match="other contents"):
+        Precomputed(str(stem)).embed(TEXTS)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 100, 4_000])
+def test_a_torn_array_is_refused(stem: Path, keep: int) -> None:
+    file = stem.with_name(stem.name + ".npy")
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(UsageError, match=r"own\.v2\.npy is not a whole array"):
+        Precomputed(str(stem)).embed(TEXTS)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"texts": ["zz"], "dimensions": 1, "blake2b": "0"}', '{"texts": 1}']
+)
+def test_a_description_that_describes_nothing_is_refused(stem: Path, text: str) -> None:
+    stem.with_name(stem.name + ".json").write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=r"own\.v2\.json does not describe vectors"):
+        Precomputed(str(stem)).embed(TEXTS)
+
+
+def test_the_digest_is_that_of_the_vectors(stem: Path) -> None:
+    before = Precomputed(str(stem)).digest
+    save(stem, TEXTS, np.roll(vectors(), 1, axis=0), "a model")
+    assert Precomputed(str(stem)).digest != before
+    save(stem, TEXTS, vectors(), "a model")
+    assert Precomputed(str(stem)).digest == before
+    describe(stem, blake2b="0" * 32)
+    with pytest.raises(UsageError, match="other contents"):
+        Precomputed(str(stem)).embed(TEXTS)
+
+
+def test_the_built_in_vectors_are_small_on_the_grid_and_those_of_every_message() -> None:
+    assert (DATA / "corpus" / "minilm.npy").stat().st_size <= 12_000_000
+    messages = corpora.load().messages
+    found = Precomputed(None).embed(messages)
+    assert found.shape == (len(messages), 384)
+    norm = np.sqrt((found.astype(np.float64) ** 2).sum(1))
+    assert np.abs(norm - SCALE).max() < 10
+    description = json.loads((DATA / "corpus" / "minilm.json").read_text("utf-8"))
+    assert description["model"] == "all-MiniLM-L6-v2"
+    assert description["rebuild"] == "python data/rebuild_vectors.py"
+    assert (DATA.parent / description["rebuild"].split()[1]).is_file()
