@@ -4,6 +4,7 @@ Format: `intents/*.yaml` (intent, kind, ttl_hours, hours, weekdays, follows, slo
 (one message a line). The built-in corpus lies in `data/corpus`; any folder of the same format can take its place.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -61,14 +62,23 @@ def _load(path: str) -> Corpus:
     rows: list[dict[str, Any]] = []
     for file in files:
         rows += _read(file)
-    one_offs = [line.strip() for line in (folder / "one_offs.txt").read_text("utf-8").splitlines() if line.strip()]
+    one_offs = [line.strip() for line in _text(folder / "one_offs.txt").splitlines() if line.strip()]
+    if not one_offs:
+        raise UsageError(f"{folder / 'one_offs.txt'} holds no messages; give at least one, better a thousand")
     return _compile(rows, one_offs)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8: {error}") from error
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        document = yaml.load(file.read_text("utf-8"), Loader=loader)  # noqa: S506  (CSafeLoader is a safe loader)
+        document = yaml.load(_text(file), Loader=loader)  # noqa: S506  (CSafeLoader is a safe loader)
     except yaml.YAMLError as error:
         raise UsageError(f"{file} is not valid yaml: {error}") from error
     rows = document.get("intents") if isinstance(document, dict) else None
@@ -79,37 +89,63 @@ def _read(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _check(row: dict[str, Any], file: Path) -> None:
-    name = row.get("intent", "an intent without a name")
+def _check(row: Any, file: Path) -> None:
+    name = row.get("intent", "an intent without a name") if isinstance(row, dict) else repr(row)
 
     def fail(what: str) -> None:
         raise UsageError(f"{file}: {name}: {what}")
 
+    if not isinstance(row, dict):
+        fail(f"each intent is a mapping with the fields {', '.join(_REQUIRED)}")
     for field in _REQUIRED:
         if field not in row:
             fail(f"field `{field}` is missing")
-    if unknown := sorted(set(row) - _KNOWN):
+    if unknown := sorted(set(row) - _KNOWN, key=str):
         fail(f"unknown fields {unknown}; known are {sorted(_KNOWN)}")
     if row["kind"] not in KINDS:
         fail(f"kind={row['kind']!r}, valid are {', '.join(KINDS)}")
     if (row["kind"] == "stale") != ("ttl_hours" in row):
         fail("`ttl_hours` belongs to kind stale, and to no other")
-    if row["kind"] == "stale" and not float(row["ttl_hours"]) > 0:
-        fail(f"ttl_hours={row['ttl_hours']}, must be above 0")
-    if row["weekdays"] not in _WEEKDAYS:
+    if row["kind"] == "stale" and not _above_zero(row["ttl_hours"]):
+        fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0")
+    if row["weekdays"] not in tuple(_WEEKDAYS):
         fail(f"weekdays={row['weekdays']!r}, valid are {', '.join(_WEEKDAYS)}")
-    if not row["wordings"]:
-        fail("it has no wordings; give at least one, better 12 or more")
+    if not _texts(row["wordings"]):
+        fail("it has no wordings; give a list of at least one text, better 12 or more (quote numbers)")
+    if not isinstance(row["answer"], str) or not isinstance(row["intent"], str):
+        fail("`intent` and `answer` must be texts; quote them")
+    if not isinstance(row["follows"], list):
+        fail(f"follows={row['follows']!r} must be a list of intents, [] if there are none")
+    _check_hours(row["hours"], fail)
+    _check_slot(row, fail)
+
+
+def _check_hours(hours: Any, fail: Callable[[str], None]) -> None:
+    for span, weight in hours.items() if isinstance(hours, dict) else [(hours, None)]:
+        first, _, last = str(span).partition("-")
+        if not (first.isdecimal() and last.isdecimal() and int(first) < int(last) <= 24 and _above_zero(weight)):
+            fail(f"hours: {span}: {weight!r}; valid is FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0; or {{}}")
+
+
+def _check_slot(row: dict[str, Any], fail: Callable[[str], None]) -> None:
     slot = row.get("slot")
     if row["kind"] == "slot" and not slot:
         fail("kind slot needs a `slot` with its values")
-    if slot:
-        (slot_name, values), *more = slot.items()
-        if more or not values:
-            fail("`slot` takes one name with a non-empty list of values")
-        for wording in row["wordings"]:
-            if "{" + slot_name + "}" not in wording:
-                fail(f"wording {wording!r} lacks the slot {{{slot_name}}}")
+    if not slot:
+        return
+    if not isinstance(slot, dict) or len(slot) != 1 or not _texts(next(iter(slot.values()))):
+        fail("`slot` takes one name with a non-empty list of texts (quote numbers)")
+    for wording in row["wordings"]:
+        if "{" + next(iter(slot)) + "}" not in wording:
+            fail(f"wording {wording!r} lacks the slot {{{next(iter(slot))}}}")
+
+
+def _above_zero(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 < value < float("inf")
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
 
 
 def fill(wording: str, slot: str, value: str) -> str:
