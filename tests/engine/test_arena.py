@@ -42,12 +42,14 @@ def skills_of(book: Book, row: int) -> tuple[Skill, ...]:
             k: int(getattr(book, k)[row, s])
             for k in ("uses", "ok", "partial", "miss", "born", "last_used", "last_ok", "weekend", "after")
         }
-        made.append(
-            Skill(
-                id=s, name=NAMES[book.name[row, s]], source_turn=int(book.source[row, s]), active=bool(book.active[row, s]),
-                examples=tuple(TEXTS[t] for t in texts), hours=tuple(int(h) for h in book.hours[row, s]), **plain,
-            )
-        )  # fmt: skip
+        words: dict[str, Any] = {
+            "name": NAMES[book.name[row, s]],
+            "source_turn": int(book.source[row, s]),
+            "active": bool(book.active[row, s]),
+            "examples": tuple(TEXTS[t] for t in texts),
+            "hours": tuple(int(h) for h in book.hours[row, s]),
+        }
+        made.append(Skill(id=s, **words, **plain))
     return tuple(made)
 
 

@@ -20,7 +20,7 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(seed: int, b: int,
     waiting: list[tuple[int, int, int, int, int]] = []  # known at, user, turn, skill, rating
     learned: list[tuple[int, float, tuple[float, ...]]] = []
     came: list[tuple[int, float, tuple[float, ...]]] = []
-    feature_of = {}
+    feature_of: dict[tuple[int, int], tuple[float, ...]] = {}
     now = np.zeros(b, np.int64)
     for t in range(turns):
         here = max(1, b - t * b // 30)

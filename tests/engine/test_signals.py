@@ -129,7 +129,7 @@ def test_features_stay_in_the_unit_interval_for_a_skill_that_is_captured_again_a
     hours[0, 0, books.NOW // 10_800 % 8] = captures
     several = {"weekend": captures, "examples_of": captures, "uses": 0, "ok": 0, "partial": 0, "miss": 0}
     filled = {name: np.full_like(getattr(book, name), value) for name, value in several.items()}
-    book = replace(book, hours=hours, **filled)  # type: ignore[arg-type]
+    book = replace(book, hours=hours, **filled)
     at, shortlist = places(rng, book)
     for day in (0, 3):
         asked = replace(

@@ -1,0 +1,219 @@
+"""What users do after an answer: whether it was right, what they say of it, and how they take an offer."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Luck
+from tests.core import books
+from tests.simulator.users import DAY, HOUR, assistant, small_corpus
+
+ACCEPTED, BADLY_NAMED, DECLINED = range(3)
+N = 200_000
+
+
+@pytest.fixture(scope="module")
+def lots() -> Luck:
+    return books.luck(np.random.default_rng(0), N)
+
+
+# ---------------------------------------------------------------------------------------------------- judge
+
+EGG, PARIS_ZONE, OSAKA_ZONE, PARIS_RAIN, OSAKA_RAIN, NEWS, ONE_OFF = 0, 1, 2, 3, 4, 5, -1
+TABLE = [  # the event's type, the stored answer's type, whether that was right, its age, quality
+    (EGG, EGG, True, 0, RIGHT),
+    (EGG, EGG, True, 500 * DAY, RIGHT),  # stable: for ever
+    (EGG, EGG, False, 0, WRONG),  # a captured wrong answer stays wrong
+    (EGG, PARIS_ZONE, True, 0, WRONG),
+    (PARIS_ZONE, PARIS_ZONE, True, 500 * DAY, RIGHT),
+    (PARIS_ZONE, OSAKA_ZONE, True, 0, NEAR),  # other slot values
+    (PARIS_ZONE, OSAKA_ZONE, False, 0, WRONG),
+    (PARIS_RAIN, PARIS_RAIN, True, 3 * HOUR - 1, RIGHT),  # younger than its time to live
+    (PARIS_RAIN, PARIS_RAIN, True, 3 * HOUR, NEAR),
+    (PARIS_RAIN, OSAKA_RAIN, True, 60, NEAR),
+    (PARIS_RAIN, PARIS_RAIN, False, 60, WRONG),
+    (NEWS, NEWS, True, HOUR // 2 - 1, RIGHT),
+    (NEWS, NEWS, True, HOUR // 2, NEAR),
+    (NEWS, EGG, True, 0, WRONG),
+    (ONE_OFF, ONE_OFF, True, 0, WRONG),  # nobody asks it twice: two one-offs have nothing in common
+    (ONE_OFF, EGG, True, 0, WRONG),
+    (EGG, ONE_OFF, True, 0, WRONG),
+]
+
+
+def test_a_stored_answer_is_judged_by_intent_slots_age_and_rightness(tmp_path: Path) -> None:
+    judge = assistant(corpus=small_corpus(tmp_path)).judge
+    columns = [np.array(c) for c in zip(*TABLE, strict=True)]
+    event, source, right, age, quality = columns
+    found = judge(event.astype(np.int32), source.astype(np.int32), right, age)
+    assert found.tolist() == quality.tolist()
+    square = judge(event.astype(np.int32)[:, None], source.astype(np.int32), right, age)
+    assert square.shape == (len(TABLE), len(TABLE))
+    assert square.diagonal().tolist() == quality.tolist()
+
+
+def test_every_answer_can_be_made_to_expire(tmp_path: Path) -> None:
+    world = assistant(corpus=small_corpus(tmp_path), answers_stale_hours=1.0)
+    egg = np.zeros(3, np.int32)
+    assert world.judge(egg, egg, egg == 0, np.array([0, HOUR - 1, HOUR])).tolist() == [RIGHT, RIGHT, NEAR]
+    never = replace(world, answers_stale_hours=0.0)
+    assert never.judge(egg, egg, egg == 0, np.array([0, 1, 2])).tolist() == [NEAR] * 3
+
+
+# ---------------------------------------------------------------------------------------------------- react
+
+
+@pytest.mark.req("K15")
+@pytest.mark.parametrize(("quality", "row"), [(RIGHT, "right"), (NEAR, "near"), (WRONG, "wrong")])
+def test_ratings_go_through_the_confusion_matrix(lots: Luck, quality: int, row: str) -> None:
+    world = assistant(rated_share=1.0)
+    said = world.react(np.full(N, quality, np.int32), lots).rating
+    expected = np.array(getattr(world, f"rating_if_{row}")) * N
+    assert stats.chisquare(np.bincount(said, minlength=3), expected).pvalue > 1e-4
+
+
+@pytest.mark.req("K15", "K25")
+def test_who_is_not_content_says_so_with_the_declared_odds(lots: Luck) -> None:
+    """Missing not at random: the odds of rating at all depend on what would be said."""
+    world, everyone = assistant(), assistant(rated_share=1.0)
+    for quality in (WRONG, NEAR, RIGHT):
+        q = np.full(N, quality, np.int32)
+        meant, said = everyone.react(q, lots).rating, world.react(q, lots).rating
+        assert ((said == -1) | (said == meant)).all()
+        for code, odds in enumerate((1.0, world.partial_odds, world.miss_odds)):
+            base = world.rated_share * odds
+            share, n = base / (1 - world.rated_share + base), int((meant == code).sum())
+            z = ((said[meant == code] >= 0).sum() - share * n) / np.sqrt(share * (1 - share) * n)
+            assert abs(z) < 4.5, (quality, RATINGS[code])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**32), st.floats(0, 1), st.floats(0.1, 10), st.floats(0.1, 10))
+def test_a_better_answer_is_never_rated_worse_by_luck(seed: int, share: float, partial: float, miss: float) -> None:
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.dirichlet([1, 1, 1], 3)[:, 2])[::-1]  # misses fall with quality, and so does miss + partial
+    at_most = np.sort(rng.uniform(rows[0], 1, 3))[::-1]
+    table = [[1 - a, a - m, m] for m, a in zip(rows, at_most, strict=True)]
+    world = assistant(
+        rating_if_wrong=table[0], rating_if_near=table[1], rating_if_right=table[2], rated_share=share,
+        partial_odds=partial, miss_odds=miss,
+    )  # fmt: skip
+    lots = books.luck(rng, 2000)
+    codes = [world.react(np.full(2000, q, np.int32), lots) for q in (WRONG, NEAR, RIGHT)]
+    for worse, better in ((0, 1), (1, 2), (0, 2)):
+        both = (codes[worse].rating >= 0) & (codes[better].rating >= 0)
+        assert (codes[better].rating[both] <= codes[worse].rating[both]).all()
+        assert np.array_equal(codes[worse].delay, codes[better].delay)
+
+
+@pytest.mark.req("P27")
+def test_some_ratings_come_later(lots: Luck) -> None:
+    world = assistant()
+    delay = world.react(np.zeros(N, np.int32), lots).delay
+    late = delay > 0
+    assert abs(late.mean() - world.late_share) < 4.5 * np.sqrt(0.16 / N)
+    assert abs(delay[late].mean() / HOUR - world.late_hours) < 0.5
+    assert stats.kstest(delay[late] / HOUR, "expon", (0, world.late_hours)).pvalue > 1e-4
+    assert (assistant(late_share=0.0).react(np.zeros(N, np.int32), lots).delay == 0).all()
+    assert (assistant(late_share=1.0, late_hours=1e-9).react(np.zeros(N, np.int32), lots).delay > 0).all()
+
+
+def test_a_share_of_zero_or_one_is_taken_at_its_word(lots: Luck) -> None:
+    quality = np.arange(N, dtype=np.int32) % 3
+    assert (assistant(rated_share=0.0).react(quality, lots).rating == -1).all()
+    assert (assistant(rated_share=1.0).react(quality, lots).rating >= 0).all()
+
+
+# ---------------------------------------------------------------------------------------------------- offers
+
+
+def offered(world: Any, lots: Luck, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0) -> tuple[Any, ...]:
+    """The same offer to N users."""
+    full = (np.full(N, x, k) for x, k in ((type_, np.int32), (text, np.int32), (fatigue, np.float64), (idle, np.int64)))
+    return tuple(world.offer(*full, lots))
+
+
+@pytest.mark.req("K17")
+def test_offers_are_accepted_declined_or_badly_named_at_the_declared_rates(lots: Luck) -> None:
+    world = assistant()
+    first = int(world._corpus.one_offs[0])
+    for type_, text, willing in ((7, 0, world.accept), (-1, first + 3, world.accept_one_off)):
+        code, name, _ = offered(world, lots, type_, text=text)
+        bad = willing * world.bad_name_share
+        expected = np.array([willing - bad, bad, 1 - willing]) * N
+        assert stats.chisquare(np.bincount(code, minlength=3), expected).pvalue > 1e-4
+        assert (name[code == DECLINED] == -1).all()
+        proper = 7 if type_ >= 0 else len(world.types) + 3
+        assert (name[code == ACCEPTED] == proper).all()
+        vague = [world.names[i] for i in np.unique(name[code == BADLY_NAMED])]
+        assert vague == ["stuff", "the-usual", "question", "that-thing", "misc"]
+    assert OFFERS == ("accepted", "badly_named", "declined")
+    assert world.names[len(world.types) + 3] == " ".join(world.messages[first + 3].split()[:5])
+
+
+@pytest.mark.req("K17")
+def test_every_recent_offer_makes_the_next_less_welcome(lots: Luck) -> None:
+    world, willing = assistant(), np.ones(N, np.bool_)
+    for earlier in range(6):
+        code, _, tired = offered(world, lots, 7, fatigue=float(earlier))
+        yes = code != DECLINED
+        assert not (yes & ~willing).any()  # who declined does not accept when asked more often
+        share = world.accept / (1 + world.fatigue * earlier)
+        assert abs(yes.mean() - share) < 4.5 * np.sqrt(share * (1 - share) / N)
+        assert (tired == earlier + 1).all()
+        willing = yes
+
+
+@pytest.mark.req("K17")
+def test_offers_are_forgotten_with_their_half_life(lots: Luck) -> None:
+    world = assistant(fatigue_half_life_days=3.0)
+    for days, left in ((0, 8.0), (3, 4.0), (6, 2.0), (30, 8 / 1024)):
+        assert abs(offered(world, lots, 7, fatigue=8.0, idle=days * DAY)[2][0] - (left + 1)) < 1e-4
+    fresh = offered(world, lots, 7)[0]
+    assert np.array_equal(offered(world, lots, 7, fatigue=8.0, idle=400 * DAY)[0], fresh)
+    tireless = assistant(fatigue=0.0)
+    assert np.array_equal(offered(tireless, lots, 7, fatigue=50.0)[0], fresh)
+
+
+# ------------------------------------------------------------------------------------------------ parameters
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"messages_per_day": 0.0}, "simulator.messages_per_day=0.0 must be above 0"),
+    ({"messages_per_day": -3}, "simulator.messages_per_day=-3"),
+    ({"messages_per_day": float("nan")}, "simulator.messages_per_day=nan"),
+    ({"max_per_day": float("inf")}, "simulator.max_per_day=inf must be above 0, and finite"),
+    ({"max_per_day": 5000.0}, "simulator.max_per_day=5000.0 is above 1024"),
+    ({"volume_spread": -0.1}, "simulator.volume_spread=-0.1 must not be negative"),
+    ({"day_spread": float("inf")}, "simulator.day_spread=inf"),
+    ({"active_low": 0.9, "active_high": 0.5}, "simulator.active_low=0.9 is above active_high=0.5"),
+    ({"one_off_share": 1.2}, r"simulator.one_off_share=1.2 must lie in \[0, 1\]"),
+    ({"rated_share": -0.1}, "simulator.rated_share=-0.1"),
+    ({"late_share": 2}, "simulator.late_share=2"),
+    ({"accept": float("nan")}, "simulator.accept=nan"),
+    ({"discount": 1.5}, "simulator.discount=1.5"),
+    ({"concentration": 0}, "simulator.concentration=0"),
+    ({"lag_power": -1.0}, "simulator.lag_power=-1.0"),
+    ({"fatigue": -1}, "simulator.fatigue=-1"),
+    ({"fatigue_half_life_days": 0}, "simulator.fatigue_half_life_days=0"),
+    ({"answers_stale_hours": -1.0}, "simulator.answers_stale_hours=-1.0"),
+    ({"rating_if_right": [0.9, 0.1]}, "simulator.rating_if_right=.0.9, 0.1. must be three probabilities"),
+    ({"rating_if_near": [0.5, 0.2, 0.2]}, "rating_if_near=.* that sum to 1"),
+    ({"rating_if_wrong": [1.2, -0.2, 0.0]}, "rating_if_wrong="),
+    ({"rating_if_right": [float("nan"), 0.5, 0.5]}, "rating_if_right="),
+    ({"rating_if_right": [0.1, 0.1, 0.8]}, "a better answer must not be rated worse"),
+    ({"rating_if_wrong": [0.5, 0.1, 0.4]}, "a better answer must not be rated worse"),
+    ({"rating_if_near": [0.0, 0.7, 0.3]}, "a better answer must not be rated worse"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), BAD, ids=[str(change) for change, _ in BAD])
+def test_bad_parameters_are_named_with_what_is_valid(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        assistant(**change)
