@@ -76,7 +76,7 @@ def loop_cost(users: int, weeks: int) -> float:
         begun = time.perf_counter()
         for i in range(0, users, 256):
             rows = events.rows(np.sort(order[i : i + 256]))
-            write_cohort(run_cohort(world, one.arms[0], rows, 5, lambda _: None), rows, Path(folder))
+            write_cohort(run_cohort(world, one.arms, rows, 5, lambda _: None), rows, Path(folder))
         return (time.perf_counter() - begun) / int(events.n.sum()) * 1e6
 
 

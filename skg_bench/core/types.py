@@ -6,7 +6,7 @@ Times are int64 seconds since Monday 00:00 local time of the first week.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -212,7 +212,10 @@ class Shortlist:
 class Router(Protocol):
     """Message + skillbook -> shortlist."""
 
-    sees_truth: ClassVar[bool]
+    @property
+    def sees_truth(self) -> bool:
+        """Is it an oracle? Others are given no truth."""
+        ...
 
     def route(self, query: Query, book: Book) -> Shortlist:
         """Shortlist of the user's own active skills; equal similarities are ordered by skill id."""
@@ -338,7 +341,10 @@ class Observation:
 class Curator(Protocol):
     """Observations + read-only view of the skillbook -> update batch."""
 
-    sees_truth: ClassVar[bool]
+    @property
+    def sees_truth(self) -> bool:
+        """Is it an oracle? Others are given no truth."""
+        ...
 
     @property
     def reasons(self) -> Sequence[str]:
@@ -353,8 +359,8 @@ class Curator(Protocol):
         """Operations of this turn. `offer` and `name` `[B]`: the users' reactions to offers, -1 none."""
         ...
 
-    def learns(self, turn: int) -> bool:
-        """May the scorer be refitted at the users' turn number `turn`?"""
+    def learns(self, turn: int) -> bool | Bool:
+        """May the scorer be refitted at the users' turn number `turn`? (A stack of arms answers for each of them.)"""
         ...
 
 

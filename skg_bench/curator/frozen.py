@@ -53,6 +53,6 @@ class Frozen:
         kept = batch.op == TAG
         return replace(batch, **{f.name: getattr(batch, f.name)[kept] for f in fields(batch)})
 
-    def learns(self, turn: int) -> bool:
+    def learns(self, turn: int) -> bool | Bool:
         """Whether the scorer is still refitted."""
-        return self.curator.learns(turn) and (turn < self.at_turn or self.freeze == "book")
+        return self.curator.learns(turn) if turn < self.at_turn or self.freeze == "book" else False

@@ -1,6 +1,6 @@
-"""One cohort of users under one arm, from the first turn to the shards."""
+"""One cohort of users under the arms of a stack, from the first turn to the shards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import Events, Similarity, Simulator
 from skg_bench.engine.logbook import Labels, Logbook
 from skg_bench.engine.plan import Arm
+from skg_bench.engine.stack import repeated, stacked
 from skg_bench.engine.step import State, lucky, step, trim
 
 _BLOCK = 64  # turns whose draws are made at once
@@ -53,16 +54,20 @@ class World:
         return Labels(messages, names, intents, types, pa.array(list(arm.curator.reasons), pa.string()))
 
 
-def run_cohort(world: World, arm: Arm, events: Events, top_k: int, progress: Callable[[int], None]) -> Logbook:
-    """All turns of these users, in lock-step: each is at its own next turn, and leaves when done.
+def run_cohort(
+    world: World, arms: Sequence[Arm], events: Events, top_k: int, progress: Callable[[int], None]
+) -> list[Logbook]:
+    """All turns of these users under each arm of a stack, in lock-step.
 
-    `progress` is called with the number of turns made so far.
+    Each user is at their own next turn, and leaves when done. `progress` is called with the number of turns made so
+    far, those of all arms counted.
     """
+    arm = stacked(arms)
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
-    events = events.rows(order)
+    events = repeated(events.rows(order), len(arms))
     keys = key(world.seed, events.user)
-    state = State(arm, len(order), world.name_hash, world.text_hash)
-    log = Logbook(arm.name, world.seed, events, top_k, world.labels(arm))
+    state = State(arm, len(events.user), world.name_hash, world.text_hash)
+    log = Logbook.empty(arm.name, world.seed, events, top_k, world.labels(arm))
     similarity, words = world.similarity(), world.words
     t_max = events.time.shape[1]
     here = np.searchsorted(-events.n, -np.arange(t_max), side="left")
@@ -75,9 +80,10 @@ def run_cohort(world: World, arm: Arm, events: Events, top_k: int, progress: Cal
             step(arm, world.simulator, similarity, events, words, state, t, b, luck if b == a else trim(luck, b), log)
             made += b
         progress(made)
-    return log
+    return log.split([one.name for one in arms])
 
 
-def write_cohort(log: Logbook, events: Events, out: Path) -> None:
-    """Shards named by the first user and the number of users, so that equal cohorts overwrite each other."""
-    log.write(out, f"{int(events.user.min()):07d}-{len(events.user)}")
+def write_cohort(logs: Sequence[Logbook], events: Events, out: Path) -> None:
+    """Shards named by their first user, who is in no other shard of the arm, and the number of users."""
+    for log in logs:
+        log.write(out, f"{int(events.user.min()):07d}-{len(events.user)}")

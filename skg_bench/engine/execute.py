@@ -21,6 +21,7 @@ from skg_bench.core.grid import I16, I32, I64
 from skg_bench.core.types import Events, Similarity, Truth
 from skg_bench.engine.cohort import World, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import TABLE_LIMIT, Rows, check, open_table, write_table
 
 Progress = Callable[[int, int], None]
@@ -31,10 +32,15 @@ _CHUNK = 64  # users whose events are made at once
 
 @dataclass(frozen=True)
 class Task:
-    """Users, with their events, under one arm (index)."""
+    """Users, with their events, under the arms of a stack (indices)."""
 
-    arm: int
+    arms: tuple[int, ...]
     events: Events
+
+    @property
+    def turns(self) -> int:
+        """Turns of all arms."""
+        return int(self.events.n.sum(dtype=np.int64)) * len(self.arms)
 
 
 def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress) -> Events:
@@ -105,17 +111,22 @@ def _stack(parts: list[Events]) -> Events:
 
 def _tasks(plan: Plan, events: Events, out: Path, cohort: int) -> tuple[list[Task], int, int]:
     """What is left to do, turns done, and turns in all. Users of like volume go together, the busiest first."""
-    tasks: list[Task] = []
-    done = 0
-    by_volume = np.argsort(-events.n, kind="stable")
-    for a, arm in enumerate(plan.arms):
-        finished = np.zeros(plan.users, np.bool_)
+    finished = np.zeros((len(plan.arms), plan.users), np.bool_)
+    for done, arm in zip(finished, plan.arms, strict=True):
         for shard in sorted((out / "turns").glob(f"{arm.name}.*.parquet")):
-            finished[_users_of(shard)] = True
-        done += int(events.n[finished].sum(dtype=np.int64))
-        left = by_volume[~finished[by_volume]]
-        tasks += [Task(a, events.rows(np.sort(left[i : i + cohort]))) for i in range(0, len(left), cohort)]
-    return tasks, done, int(events.n.sum(dtype=np.int64)) * len(plan.arms)
+            done[_users_of(shard)] = True
+    tasks: list[Task] = []
+    by_volume = np.argsort(-events.n, kind="stable")
+    for stack in stacks(plan.arms):
+        missing = ~finished[stack].T[by_volume]  # [users, arms of the stack]
+        for pattern in np.unique(missing[missing.any(axis=1)], axis=0):
+            arms = tuple(np.array(stack)[pattern].tolist())
+            left = by_volume[(missing == pattern).all(axis=1)]
+            size = max(1, cohort // len(arms))
+            tasks += [Task(arms, events.rows(np.sort(left[i : i + size]))) for i in range(0, len(left), size)]
+    tasks.sort(key=lambda task: -task.events.time.shape[1])  # the longest first, so that workers end together
+    turns = events.n.astype(np.int64)
+    return tasks, int((finished * turns).sum()), int(turns.sum()) * len(plan.arms)
 
 
 def _users_of(shard: Path) -> I64:
@@ -141,8 +152,8 @@ class Job:
 
     def run(self, task: Task, world: World, tick: Callable[[int], None]) -> None:
         """Run one task and write its shards; `tick` is given the number of turns made so far."""
-        log = run_cohort(world, self.plan.arms[task.arm], task.events, self.top_k, tick)
-        write_cohort(log, task.events, self.out)
+        logs = run_cohort(world, [self.plan.arms[i] for i in task.arms], task.events, self.top_k, tick)
+        write_cohort(logs, task.events, self.out)
 
 
 def _maker(source: "I16 | Path") -> Callable[[], Similarity]:
@@ -201,7 +212,7 @@ def _alone(job: Job, tasks: list[Task], _workers: int, progress: Callable[[int],
     world, before = job.world(), 0
     for task in tasks:
         job.run(task, world, lambda turns, before=before: progress(before + turns))  # type: ignore[misc]
-        before += int(task.events.n.sum(dtype=np.int64))
+        before += task.turns
 
 
 class _Enlisted:

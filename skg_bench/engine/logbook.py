@@ -1,6 +1,7 @@
 """The logs of one cohort under one arm: filled step by step, then written as three shards."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,17 +28,28 @@ class Labels:
     reasons: pa.Array
 
 
+@dataclass
 class Logbook:
     """Columns `[T, B]` of turns, lists of updates and of feedback."""
 
-    def __init__(self, arm: str, seed: int, events: Events, top_k: int, labels: Labels) -> None:
-        self._arm, self._seed, self._events, self._top_k, self._labels = arm, seed, events, top_k, labels
+    arm: str
+    seed: int
+    events: Events
+    top_k: int
+    labels: Labels
+    columns: dict[str, np.ndarray]
+    updates: list[dict[str, np.ndarray]]
+    feedbacks: list[dict[str, np.ndarray]]
+
+    @classmethod
+    def empty(cls, arm: str, seed: int, events: Events, top_k: int, labels: Labels) -> "Logbook":
+        """A logbook with room for these events."""
         shape = (events.time.shape[1], len(events.user))
 
         def table(kind: type[np.generic], *more: int) -> np.ndarray:
             return np.zeros((*shape, *more), kind)
 
-        self.columns: dict[str, np.ndarray] = {
+        columns = {
             "max_sim": table(np.float32), "matched": table(np.int32), "skill_score": table(np.float32),
             "satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
             "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
@@ -48,8 +60,21 @@ class Logbook:
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "correct": table(np.bool_),
         }  # fmt: skip
-        self._updates: list[dict[str, np.ndarray]] = []
-        self._feedback: list[dict[str, np.ndarray]] = []
+        return cls(arm, seed, events, top_k, labels, columns, [], [])
+
+    def split(self, arms: Sequence[str]) -> list["Logbook"]:
+        """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`."""
+        n, updates, feedbacks = len(arms), _joined(self.updates), _joined(self.feedbacks)
+        parts = []
+        for j, arm in enumerate(arms):
+            events = self.events.rows(np.arange(j, len(self.events.user), n))
+            columns = {name: column[:, j::n] for name, column in self.columns.items()}
+            parts.append(
+                Logbook(
+                    arm, self.seed, events, self.top_k, self.labels, columns, _own(updates, j, n), _own(feedbacks, j, n)
+                )
+            )
+        return parts
 
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Values of turn `t` of the first users, one array a column."""
@@ -59,7 +84,7 @@ class Logbook:
     def update(self, t: int, batch: Batch, skill: I32, time: I64, last: I32, version: I32, state: U64) -> None:
         """A batch as it was applied: `skill` of each operation, `version` and `state` `[B]` after it."""
         r = batch.row
-        self._updates.append(
+        self.updates.append(
             {"row": r, "turn": np.full(len(r), t, np.int32), "time": time[r], "op": batch.op, "skill": skill,
              "name": batch.name, "text": batch.text, "source": batch.source, "rating": batch.rating,
              "uses": batch.uses, "after": last[r], "reason": batch.reason, "version": version[r], "hash": state[r]}
@@ -67,19 +92,19 @@ class Logbook:
 
     def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
         """Ratings of turn `t` by users `row`; all arrays `[n]`."""
-        self._feedback.append(
+        self.feedbacks.append(
             {"row": row, "turn": np.full(len(row), t, np.int32), "time": time, "known_at": known_at,
              "skill": skill, "rating": rating}
         )  # fmt: skip
 
     def write(self, out: Path, shard: str) -> None:
         """The three shards; that of the turns comes last, and its being there means that all are."""
-        _save(self._update_table(), out / "updates" / f"{self._arm}.{shard}.parquet")
-        _save(self._feedback_table(), out / "feedback" / f"{self._arm}.{shard}.parquet")
-        _save(self._turn_table(), out / "turns" / f"{self._arm}.{shard}.parquet")
+        _save(self._update_table(), out / "updates" / f"{self.arm}.{shard}.parquet")
+        _save(self._feedback_table(), out / "feedback" / f"{self.arm}.{shard}.parquet")
+        _save(self._turn_table(), out / "turns" / f"{self.arm}.{shard}.parquet")
 
     def _turn_table(self) -> pa.Table:
-        events, labels, truth = self._events, self._labels, self._events.truth
+        events, labels, truth = self.events, self.labels, self.events.truth
         real = np.arange(events.time.shape[1])[None, :] < events.n[:, None]
         row, turn = np.nonzero(real)
         user = events.user[row]
@@ -90,7 +115,7 @@ class Logbook:
         hit = flat("skill") >= 0
         names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
         places = {
-            k: _lists(flat(k), self._top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
+            k: _lists(flat(k), self.top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
         }
         values = {
             "user_msg_id": pa.array(names, pa.string()),
@@ -98,8 +123,8 @@ class Logbook:
             "matched_skill": _word(flat("matched"), labels.names),
             "fallback_to_llm": ~hit,
             "user_satisfaction": _word(flat("satisfaction"), pa.array(RATINGS)),
-            "arm": _word(np.zeros(len(row), np.int32), pa.array([self._arm])),
-            "seed": np.full(len(row), self._seed, np.int64),
+            "arm": _word(np.zeros(len(row), np.int32), pa.array([self.arm])),
+            "seed": np.full(len(row), self.seed, np.int64),
             "user": user,
             "turn": turn.astype(np.int32),
             "time": _time(events.time[real]),
@@ -114,15 +139,15 @@ class Logbook:
             "answerable": truth.answerable[real],
             "used_up": truth.used_up[real],
         }
-        wanted = schema.turns(self._top_k)
+        wanted = schema.turns(self.top_k)
         return pa.table([_array(values.get(f.name, self.columns.get(f.name)), f, real) for f in wanted], schema=wanted)
 
     def _update_table(self) -> pa.Table:
-        flat = _gather(self._updates, self._events)
-        n, labels = len(flat["row"]), self._labels
+        flat = _gather(self.updates, self.events)
+        n, labels = len(flat["row"]), self.labels
         values = {
-            "arm": _word(np.zeros(n, np.int32), pa.array([self._arm])),
-            "user": self._events.user[flat["row"]],
+            "arm": _word(np.zeros(n, np.int32), pa.array([self.arm])),
+            "user": self.events.user[flat["row"]],
             "turn": flat["turn"],
             "time": _time(flat["time"]),
             "op": _word(flat["op"], pa.array(OPERATIONS)),
@@ -140,10 +165,10 @@ class Logbook:
         return pa.table([pa.array(values[f.name], f.type) for f in schema.UPDATES], schema=schema.UPDATES)
 
     def _feedback_table(self) -> pa.Table:
-        flat = _gather(self._feedback, self._events)
+        flat = _gather(self.feedbacks, self.events)
         values = {
-            "arm": _word(np.zeros(len(flat["row"]), np.int32), pa.array([self._arm])),
-            "user": self._events.user[flat["row"]],
+            "arm": _word(np.zeros(len(flat["row"]), np.int32), pa.array([self.arm])),
+            "user": self.events.user[flat["row"]],
             "turn": flat["turn"],
             "time": _time(flat["time"]),
             "known_at": _time(flat["known_at"]),
@@ -157,12 +182,25 @@ _UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", 
                 "version", "hash", "known_at")  # fmt: skip
 
 
+def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """All parts one after the other; empty if there are none."""
+    return {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {}
+
+
+def _own(flat: dict[str, np.ndarray], arm: int, n_arms: int) -> list[dict[str, np.ndarray]]:
+    """What belongs to one arm of a stack."""
+    if not flat:
+        return []
+    own = flat["row"] % n_arms == arm
+    return [{k: v[own] // n_arms if k == "row" else v[own] for k, v in flat.items()}]
+
+
 def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.ndarray]:
-    """All parts one after the other, then by user, keeping the order within a user."""
-    if not parts:
+    """All parts by user, keeping the order within a user."""
+    flat = _joined(parts)
+    if not flat:
         empty = {k: np.zeros(0, np.int64) for k in _UPDATE_KEYS}
         return empty | {"hash": np.zeros((0, 2), np.uint64)}
-    flat = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
     order = np.argsort(events.user[flat["row"]], kind="stable")
     return {k: v[order] for k, v in flat.items()}
 

@@ -154,9 +154,10 @@ def step(
     state.last_skill[batch.row[answering]] = operated[answering]
     state.llm_turns[:a] += ~hit
 
-    if state.scorer is not None and arm.curator.learns(t):
-        due = learned if arm.refit_on_capture else np.zeros(a, np.bool_)
-        state.scorer = _refit(arm, state.scorer, state.ratings, np.ones(a, np.bool_) if _nth(arm, t) else due)
+    learns = np.atleast_1d(arm.curator.learns(t))
+    if state.scorer is not None and learns.any():
+        due = np.tile(learns, a // len(learns)) & (_nth(arm, t) | (learned & arm.refit_on_capture))
+        state.scorer = _refit(arm, state.scorer, state.ratings, due)
 
     said = rating
     if arm.decline_is_miss:
