@@ -85,8 +85,8 @@ class Assistant:
             raise UsageError(f"simulator.max_per_day={self.max_per_day} is above {_MAX_PER_DAY}, the most there can be")
         if self.active_low > self.active_high:
             raise UsageError(f"simulator.active_low={self.active_low} is above active_high={self.active_high}")
-        if self.answers_stale_hours is not None and not self.answers_stale_hours >= 0:
-            raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must not be negative, or null")
+        if self.answers_stale_hours is not None and not 0 <= self.answers_stale_hours < np.inf:
+            raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must be 0 or more, or null")
         self._check_ratings()
 
     def _check_ratings(self) -> None:
@@ -161,7 +161,7 @@ class Assistant:
         """Seconds that an answer to each request type holds; 0 for index -1, a one-off."""
         ttl = np.minimum(self._corpus.ttl, 2**39)
         if self.answers_stale_hours is not None:
-            ttl = np.full(len(ttl), int(self.answers_stale_hours * 3600), np.int64)
+            ttl = np.full(len(ttl), int(min(self.answers_stale_hours * 3600, 2**39)), np.int64)
         return np.append(ttl[self._corpus.intent], 0)
 
     # ----------------------------------------------------------------------------------------------- events
@@ -186,9 +186,9 @@ class Assistant:
             weekend, self.weekend_activity, 1.0
         )
         spread = np.exp(self.day_spread * _normal(keys[:, None], day, Purpose.DAY_COUNT))
-        count = np.where(active, np.maximum(1, np.rint(volume[:, None] * spread)), 0).astype(np.int64)
+        most = 4 * np.ceil(self.max_per_day)
+        count = np.where(active, np.maximum(1, np.rint(np.minimum(volume[:, None] * spread, most))), 0).astype(np.int64)
         count[:, 0] = np.maximum(count[:, 0], 1)  # everyone says something on the first day
-        count = np.minimum(count, 4 * int(np.ceil(self.max_per_day)))
 
         row, col = np.nonzero(count)
         per = count[row, col]
@@ -339,7 +339,9 @@ class Assistant:
         code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
         given = luck.rated < self._said[code]
         late = luck.late < self.late_share
-        delay = np.where(late, 1 + np.rint(-np.log(luck.delay) * self.late_hours * 3600), 0).astype(np.int64)
+        delay = np.where(
+            late, 1 + np.rint(np.minimum(-np.log(luck.delay) * self.late_hours * 3600, 2.0**39)), 0
+        ).astype(np.int64)
         return Reaction(np.where(given, code, -1), delay)
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
