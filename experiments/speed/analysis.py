@@ -46,7 +46,7 @@ def closed_loop(users: int, weeks: int, workers: int, finite: bool) -> tuple[flo
             nonlocal count
             count = total
 
-        engine.execute(plan(users, weeks), Path(folder), cohort=256, workers=workers, progress=progress)
+        engine.execute(plan(users, weeks), Path(folder), cohort=512, workers=workers, progress=progress)
         seconds = time.perf_counter() - begun
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     kilobytes += workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (workers > 1)
@@ -74,8 +74,8 @@ def loop_cost(users: int, weeks: int) -> float:
     order = np.argsort(-events.n, kind="stable")
     with TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        for i in range(0, users, 256):
-            rows = events.rows(np.sort(order[i : i + 256]))
+        for i in range(0, users, 512):
+            rows = events.rows(np.sort(order[i : i + 512]))
             write_cohort(run_cohort(world, one.arms, rows, 5, lambda _: None), rows, Path(folder))
         return (time.perf_counter() - begun) / int(events.n.sum()) * 1e6
 

@@ -30,24 +30,29 @@ class Labels:
 
 @dataclass
 class Logbook:
-    """Columns `[T, B]` of turns, lists of updates and of feedback."""
+    """Columns of turns, lists of updates and of feedback.
+
+    Columns are flat: turn `t` of row `r` stands at `start[t] + r`, as the rows still there at a turn come first.
+    """
 
     arm: str
     seed: int
     events: Events
     top_k: int
     labels: Labels
+    start: I64  # [T + 1]
     columns: dict[str, np.ndarray]
     updates: list[dict[str, np.ndarray]]
     feedbacks: list[dict[str, np.ndarray]]
 
     @classmethod
     def empty(cls, arm: str, seed: int, events: Events, top_k: int, labels: Labels) -> "Logbook":
-        """A logbook with room for these events."""
-        shape = (events.time.shape[1], len(events.user))
+        """A logbook with room for these events, whose users must come in order of falling `n`."""
+        here = np.searchsorted(-events.n, -np.arange(events.time.shape[1]), side="left")
+        start = np.concatenate([[0], np.cumsum(here)])
 
         def table(kind: type[np.generic], *more: int) -> np.ndarray:
-            return np.zeros((*shape, *more), kind)
+            return np.zeros((int(start[-1]), *more), kind)
 
         columns = {
             "max_sim": table(np.float32), "matched": table(np.int32), "skill_score": table(np.float32),
@@ -60,7 +65,7 @@ class Logbook:
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "correct": table(np.bool_),
         }  # fmt: skip
-        return cls(arm, seed, events, top_k, labels, columns, [], [])
+        return cls(arm, seed, events, top_k, labels, start, columns, [], [])
 
     def split(self, arms: Sequence[str]) -> list["Logbook"]:
         """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`."""
@@ -68,18 +73,21 @@ class Logbook:
         parts = []
         for j, arm in enumerate(arms):
             events = self.events.rows(np.arange(j, len(self.events.user), n))
-            columns = {name: column[:, j::n] for name, column in self.columns.items()}
-            parts.append(
-                Logbook(
-                    arm, self.seed, events, self.top_k, self.labels, columns, _own(updates, j, n), _own(feedbacks, j, n)
-                )
-            )
+            columns = {name: column[j::n] for name, column in self.columns.items()}
+            logs = _own(updates, j, n), _own(feedbacks, j, n)
+            parts.append(Logbook(arm, self.seed, events, self.top_k, self.labels, self.start // n, columns, *logs))
         return parts
 
     def turn(self, t: int, **values: np.ndarray) -> None:
-        """Values of turn `t` of the first users, one array a column."""
+        """Values of turn `t` of the rows still there, one array a column; a shortlist may be shorter than `top_k`."""
+        at = slice(self.start[t], self.start[t + 1])
         for name, value in values.items():
-            self.columns[name][t, : len(value)] = value
+            column = self.columns[name]
+            if value.ndim == 2 and value.shape[1] < column.shape[1]:
+                column[at, value.shape[1] :] = -1 if name == "shortlist" else 0
+                column[at, : value.shape[1]] = value
+            else:
+                column[at] = value
 
     def update(self, t: int, batch: Batch, skill: I32, time: I64, last: I32, version: I32, state: U64) -> None:
         """A batch as it was applied: `skill` of each operation, `version` and `state` `[B]` after it."""
@@ -109,8 +117,11 @@ class Logbook:
         row, turn = np.nonzero(real)
         user = events.user[row]
 
+        at = self.start[turn] + row
+
         def flat(name: str) -> np.ndarray:
-            return self.columns[name].swapaxes(0, 1)[real]
+            column: np.ndarray = self.columns[name][at]
+            return column
 
         hit = flat("skill") >= 0
         names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
@@ -140,7 +151,8 @@ class Logbook:
             "used_up": truth.used_up[real],
         }
         wanted = schema.turns(self.top_k)
-        return pa.table([_array(values.get(f.name, self.columns.get(f.name)), f, real) for f in wanted], schema=wanted)
+        arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
+        return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)
 
     def _update_table(self) -> pa.Table:
         flat = _gather(self.updates, self.events)
@@ -203,12 +215,6 @@ def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.
         return empty | {"hash": np.zeros((0, 2), np.uint64)}
     order = np.argsort(events.user[flat["row"]], kind="stable")
     return {k: v[order] for k, v in flat.items()}
-
-
-def _array(value: object, field: pa.Field, real: np.ndarray) -> pa.Array:
-    if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape == real.T.shape:
-        value = value.T[real]
-    return value if isinstance(value, pa.Array) else pa.array(value, field.type)
 
 
 def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:

@@ -1,10 +1,8 @@
 """The turn. There is no other loop: answering one message online is `decide` with B = 1."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
@@ -170,9 +168,10 @@ def step(
         explored=choice.decision.explored, serving=serving, offer=offer, tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out, cost_usd=answer.cost_usd, latency_ms=answer.latency_ms,
         book_size=arena.n_active[:a], book_version=arena.version[:a], book_hash=arena.hash[:a],
-        correct=quality == RIGHT,
+        correct=quality == RIGHT, shortlist=choice.shortlist.skill, similarity=choice.shortlist.similarity,
+        preference=choice.preference, combined=choice.combined,
+        score=np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score,
     )  # fmt: skip
-    _log_places(log, t, choice)
 
 
 def _nth(arm: Arm, t: int) -> bool:
@@ -227,16 +226,3 @@ def _offer(arm: Arm, simulator: Simulator, state: State, seen: Observation, type
 def _refit(arm: Arm, scorer: Scorer, ratings: Ratings, due: Bool) -> Scorer:
     rows, rated = ratings.take(np.flatnonzero(due))
     return arm.reranker.fit(scorer, rows, rated) if len(rows) else scorer
-
-
-def _log_places(log: Logbook, t: int, choice: Choice) -> None:
-    """The shortlist with its signals; a router may give fewer places than the log has."""
-    k = choice.combined.shape[1]
-    columns: dict[str, NDArray[Any]] = {"shortlist": choice.shortlist.skill, "similarity": choice.shortlist.similarity,
-               "preference": choice.preference, "combined": choice.combined,
-               "score": np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score}  # fmt: skip
-    for name, value in columns.items():
-        target = log.columns[name][t, : len(value)]
-        target[:, :k] = value
-        if k < target.shape[1]:
-            target[:, k:] = -1 if name == "shortlist" else 0
