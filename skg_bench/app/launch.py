@@ -1,6 +1,8 @@
 """From overrides to a finished run directory; what the command line shows, a notebook can call."""
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -139,10 +141,27 @@ def _to_the_end(job: Job, progress: Progress) -> Run:
     job.out.mkdir(parents=True, exist_ok=True)
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
-    execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch)
+    with _callers_script_left_alone():
+        execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch)
     write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
     write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
     return describe(job.out)
+
+
+@contextmanager
+def _callers_script_left_alone() -> Iterator[None]:
+    """Worker processes import this package, never the script that called it.
+
+    Python's `spawn` would run a script without a `__main__` guard again in every worker, and wait for ever for one that
+    cannot be found (`python -`).
+    """
+    main = sys.modules["__main__"]
+    kept: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        vars(main).update(kept)
 
 
 class _Watch:

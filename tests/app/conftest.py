@@ -6,7 +6,7 @@ import pytest
 
 import skg_bench
 
-TINY = ("users=4", "weeks=2", "arms={skg: [policy.threshold=0.3], never: [policy=never]}")
+TINY = ("workers=1", "users=4", "weeks=2", "arms={skg: [policy.threshold=0.3], never: [policy=never]}")
 
 
 @pytest.fixture(scope="session")

@@ -198,8 +198,19 @@ def test_list_shows_every_option_with_what_it_is() -> None:
     assert "policy" not in out.replace("`", "").split("* default")[0]
 
 
+def test_a_script_without_a_guard_may_use_workers(tmp_path: Path) -> None:
+    script = "import skg_bench\nskg_bench.run(['users=4', 'weeks=1', 'cohort=2', 'workers=2', 'out=here'])\n"
+    for how in ([sys.executable, "-"], [sys.executable, "script.py"]):
+        (tmp_path / "script.py").write_text(script.replace("here", "there"), "utf-8")
+        subprocess.run(
+            how, input=script, cwd=tmp_path, env=ENVIRONMENT, text=True, check=True, capture_output=True, timeout=120
+        )
+    for folder in ("here", "there"):
+        assert (tmp_path / folder / "report.html").is_file()
+
+
 def test_ctrl_c_ends_with_130_and_how_to_go_on_and_the_same_command_finishes(tmp_path: Path) -> None:
-    words = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "out=here"]
+    words = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "cohort=1", "out=here"]
     running = process(words, tmp_path)
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("here/turns/*.parquet")) and running.poll() is None and time.monotonic() < deadline:
