@@ -18,7 +18,7 @@ def test_the_stronger_the_taste_the_fewer_intents_a_user_begins_with() -> None:
     distinct = []
     for spread in (0.0, 1.0, 3.0):
         made = assistant(taste_spread=spread).population(0, users, 2)
-        begun = [first_types(made, u, 25) for u in users]
+        begun = [first_types(made, u, 25) for u in range(60)]
         distinct.append(np.mean([len(set(intent[t].tolist())) for t in begun if len(t) == 25]))
     assert distinct[0] > 1.1 * distinct[1] > 1.3 * distinct[2]
 
