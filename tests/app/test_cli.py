@@ -161,7 +161,8 @@ def test_a_sweep_runs_each_cell_once_in_a_directory_of_its_own(elsewhere: Path, 
     runs = sorted(map(str, Path("runs").iterdir()))
     assert len(runs) == 3
     code, out, _ = call("run", "-m", *small, "seed=1,2", "out=cells")
-    assert sorted(p.name for p in Path("cells").iterdir()) <= [Path(run).name for run in runs]
+    assert code == 0
+    assert {cell.name for cell in Path("cells").iterdir()} < {Path(run).name for run in runs}
     assert "they share no user" in refused("compare", *runs)
 
 
