@@ -54,7 +54,7 @@ def test_every_dependency_is_pinned_exactly() -> None:
 def test_the_base_install_stays_light() -> None:
     base = {name_of(one) for one in PROJECT["project"]["dependencies"]}
     assert base == {
-        "hydra-core", "jinja2", "numpy", "pandas", "plotly", "pyarrow", "pyyaml", "rich", "scipy", "typer",
+        "hydra-core", "jinja2", "numpy", "pandas", "pyarrow", "pyyaml", "rich", "scipy", "typer",
     }  # fmt: skip
 
 

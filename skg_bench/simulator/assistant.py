@@ -14,14 +14,14 @@ from typing import Literal
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, draw, fold, gumbel, key, uniform
+from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
 from skg_bench.core.types import OFFERS, Events, Luck, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
+from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
 
 DAY = 86_400
-_CANDIDATES = 6  # repeats, or new types, among which fit to the moment decides
 _BLOCK = 128  # steps whose draws are made at once
 _VAGUE = ("stuff", "the-usual", "question", "that-thing", "misc")
 _PROBABILITIES = (
@@ -177,7 +177,7 @@ class Assistant:
         """`[B, T]` seconds in order, padded with the largest int64, and `[B]` counts."""
         b, days = len(keys), weeks * 7
         volume = np.minimum(
-            self.messages_per_day * np.exp(self.volume_spread * _normal(keys, 0, Purpose.VOLUME)), self.max_per_day
+            self.messages_per_day * np.exp(self.volume_spread * normal(keys, 0, Purpose.VOLUME)), self.max_per_day
         )
         share = self.active_low + (self.active_high - self.active_low) * draw(keys, 0, Purpose.ACTIVE_SHARE)
         day = np.arange(days, dtype=np.int64)[None, :]
@@ -185,7 +185,7 @@ class Assistant:
         active = draw(keys[:, None], day, Purpose.DAY_ACTIVE) < share[:, None] * np.where(
             weekend, self.weekend_activity, 1.0
         )
-        spread = np.exp(self.day_spread * _normal(keys[:, None], day, Purpose.DAY_COUNT))
+        spread = np.exp(self.day_spread * normal(keys[:, None], day, Purpose.DAY_COUNT))
         most = 4 * np.ceil(self.max_per_day)
         count = np.where(active, np.maximum(1, np.rint(np.minimum(volume[:, None] * spread, most))), 0).astype(np.int64)
         count[:, 0] = np.maximum(count[:, 0], 1)  # everyone says something on the first day
@@ -199,7 +199,7 @@ class Assistant:
         item = flat_day * 4096 + j
         new = (draw(k, item, Purpose.SESSION) < 1.0 / self.conversation_length) | (j == 0)
         shift = np.rint((draw(keys, 0, Purpose.RHYTHM) - 0.5) * 4 * 3600).astype(np.int64)  # early and late risers
-        start = _clock(draw(k, item, Purpose.MINUTE)) + shift[flat_row]
+        start = clock(draw(k, item, Purpose.MINUTE)) + shift[flat_row]
         gap = 20 + (draw(k, item, Purpose.MINUTE, n=1) * 160).astype(np.int64)
         # a conversation takes the start time of its first message; later ones follow by their gaps
         head = np.maximum.accumulate(np.where(new, np.arange(len(j)), 0))
@@ -238,13 +238,13 @@ class Assistant:
         past = np.zeros((b, t_max), np.int32)  # typed requests so far, without the one-offs
         typed, seen, singles = np.zeros(b, np.int64), np.zeros(b, np.int64), np.zeros(b, np.int64)
         before = np.full(b, len(corpus.intents))
-        window = np.arange(_CANDIDATES)[None]
+        window = np.arange(CANDIDATES)[None]
         hour, weekend = (time // 3600 % 24), (time // DAY % 7 >= 5).astype(np.int64)
         talk = np.diff(time, axis=1, prepend=np.int64(-DAY)) < 1800  # still in the same conversation
         alive = np.searchsorted(-n, -np.arange(t_max), side="left")
         for t in range(t_max):
             if t % _BLOCK == 0:
-                luck = _block(keys, t, min(_BLOCK, t_max - t))
+                luck = block(keys, t, min(_BLOCK, t_max - t))
             a, s = int(alive[t]), t % _BLOCK
             u_single, u_new = luck.single[s, :a], luck.novel[s, :a]
             n_a, k_a, rows = typed[:a], seen[:a], np.arange(a)
@@ -361,42 +361,3 @@ class Assistant:
             yes, np.where(badly, OFFERS.index("badly_named"), OFFERS.index("accepted")), OFFERS.index("declined")
         )
         return code.astype(np.int32), name, tired + 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Draws of a block of steps, `[steps, B]` and `[steps, B, candidates]`."""
-
-    single: F64
-    novel: F64
-    lag: F64
-    pick: F64
-
-
-def _block(keys: U64, first: int, steps: int) -> _Block:
-    event = fold(keys[None, :], np.arange(first, first + steps, dtype=np.int64)[:, None])
-    item = np.arange(_CANDIDATES)[None, None]
-
-    def at(purpose: Purpose) -> F64:
-        return uniform(fold(fold(fold(event, int(purpose)), 0), 0))
-
-    def items(purpose: Purpose) -> F64:
-        return uniform(fold(fold(fold(event, int(purpose))[:, :, None], item), 0))
-
-    return _Block(at(Purpose.ONE_OFF), at(Purpose.NOVEL), items(Purpose.LAG), gumbel(items(Purpose.PICK)))
-
-
-def _normal(keys: U64, event: I64 | int, purpose: Purpose) -> F64:
-    """Standard normals by Box and Muller (1958)."""
-    radius = np.sqrt(-2.0 * np.log(draw(keys, event, purpose)))
-    return radius * np.cos(2.0 * np.pi * draw(keys, event, purpose, n=1))
-
-
-_HOURS = np.array([2, 1, 1, 1, 1, 3, 8, 16, 18, 14, 12, 12, 14, 12, 11, 12, 14, 18, 20, 20, 19, 16, 10, 5], np.float64)
-
-
-def _clock(u: F64) -> I64:
-    """Seconds of the day by the daily rhythm (inverse of a piecewise linear distribution function)."""
-    edges = np.concatenate([[0.0], np.cumsum(_HOURS) / _HOURS.sum()])
-    seconds: I64 = np.rint(np.interp(u, edges, np.arange(25) * 3600.0)).astype(np.int64)
-    return seconds
