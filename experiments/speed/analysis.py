@@ -2,16 +2,15 @@
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Iterator
 
 import numpy as np
 from rich.console import Console
@@ -38,19 +37,44 @@ def plan(users: int, weeks: int) -> Plan:
 
 
 def closed_loop(users: int, weeks: int, workers: int, finite: bool) -> tuple[float, float]:
-    """Turns a second of a whole run at the default cohort, and its largest memory in GiB (parent and workers)."""
-    with TemporaryDirectory() as folder, _table(finite):
-        begun, count = time.perf_counter(), 0
+    """Turns a second of a whole run at the default cohort, and the most memory it held, in GiB."""
+    count = 0
 
-        def progress(done: int, total: int) -> None:
-            nonlocal count
-            count = total
+    def progress(_: int, total: int) -> None:
+        nonlocal count
+        count = total
 
+    with TemporaryDirectory() as folder, _table(finite), _memory() as most:
+        begun = time.perf_counter()
         engine.execute(plan(users, weeks), Path(folder), cohort=512, workers=workers, progress=progress)
         seconds = time.perf_counter() - begun
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    kilobytes += workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (workers > 1)
-    return count / seconds, kilobytes / 2**20
+    return count / seconds, max(most)
+
+
+@contextmanager
+def _memory() -> Iterator[list[float]]:
+    """Samples of the memory of this process and its children, GiB; what they share counts once (Linux: PSS)."""
+    samples, stop = [0.0], threading.Event()
+
+    def kilobytes(pid: str) -> int:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8")
+        except OSError:  # it has ended meanwhile
+            return 0
+        return sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+
+    def look() -> None:
+        while not stop.wait(0.5):
+            children = [c for f in Path("/proc/self/task").glob("*/children") for c in f.read_text("utf-8").split()]
+            samples.append(sum(map(kilobytes, ["self", *children])) / 2**20)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        stop.set()
+        thread.join()
 
 
 @contextmanager
@@ -97,7 +121,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     arm = plan(1, 1).arms[0]
     scorer = arm.reranker.start(1, arm.signals.names)
     pinned = Pinned(vectors, example[0])
-    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})  # type: ignore[arg-type]
+    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
     matrix: F32 = vectors[:n].astype(np.float32)
     asked: F32 = vectors.astype(np.float32)
     starts = np.arange(0, n, each)

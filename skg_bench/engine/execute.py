@@ -22,9 +22,10 @@ from skg_bench.core.types import Events, Similarity, Truth
 from skg_bench.engine.cohort import World, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.stack import stacks
-from skg_bench.engine.vectors import TABLE_LIMIT, Rows, check, open_table, write_table
+from skg_bench.engine.vectors import Rows, check, open_table, write_table
 
 Progress = Callable[[int, int], None]
+TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
 _ATTEMPTS = 3  # pools of workers, if workers die
 _CHUNK = 64  # users whose events are made at once

@@ -8,8 +8,6 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I16, I32, SCALE
 
-TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
-
 
 @dataclass(frozen=True)
 class Table:
