@@ -115,7 +115,8 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     book = Book(
         n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
         name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
-        last_ok=then, examples_of=blank + each, hours=np.zeros((1, skills, 8), np.int16), weekend=blank, after=blank - 1,
+        last_ok=then, examples_of=blank + each, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
+        after=blank - 1,
         example=example, example_skill=np.repeat(np.arange(skills, dtype=np.int32), each)[None], grouped=True,
     )  # fmt: skip
     arm = plan(1, 1).arms[0]

@@ -221,7 +221,9 @@ class _Enlisted:
 
     job: Job
     world: World
-    turns: Any  # shared int64 counters, one a task: written by one process, so they need no lock that a kill could keep
+    # shared int64 counters, one a task, written by one process, so that they need no lock which a kill could keep; the
+    # last one says that the run was interrupted
+    turns: Any
 
 
 def _enlist(parent: int, job: Job, turns: Any) -> None:
@@ -231,6 +233,8 @@ def _enlist(parent: int, job: Job, turns: Any) -> None:
 
 def _work(index: int, task: Task) -> None:
     def tick(turns: int) -> None:
+        if _Enlisted.turns[-1]:
+            raise KeyboardInterrupt
         _Enlisted.turns[index] = turns
 
     _Enlisted.job.run(task, _Enlisted.world, tick)
@@ -240,10 +244,11 @@ def _share(job: Job, tasks: list[Task], workers: int, progress: Callable[[int], 
     """Tasks over processes. A worker that is killed takes its pool down; what is not done goes to a new one."""
     left = dict(enumerate(tasks))
     context = get_context("spawn")
-    turns = context.RawArray("q", len(tasks))
+    turns = context.RawArray("q", len(tasks) + 1)
     for _ in range(_ATTEMPTS):
+        turns[-1] = 0
         try:
-            _one_pool(job, left, turns, min(workers, len(left)), lambda: progress(sum(turns)))
+            _one_pool(job, left, turns, min(workers, len(left)), lambda: progress(sum(turns[:-1])))
         except BrokenProcessPool:
             continue
         return
@@ -268,5 +273,6 @@ def _one_pool(job: Job, left: dict[int, Task], turns: Any, workers: int, report:
                     future.result()
                     del left[futures.pop(future)]
         except BaseException:
+            turns[-1] = 1
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -219,10 +219,11 @@ def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.
 
 def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
     """Codes to words of a dictionary; negative codes are null."""
-    indices = (
-        pa.array(codes.astype(np.int32), mask=codes < 0) if (codes < 0).any() else pa.array(codes.astype(np.int32))
-    )
-    return pa.DictionaryArray.from_arrays(indices, words)
+    codes, none = codes.astype(np.int32), codes < 0
+    if len(codes) < len(words):  # a small shard holds only the words that it uses, or they would be most of its bytes
+        used, place = np.unique(codes[~none], return_inverse=True)
+        codes[~none], words = place, words.take(pa.array(used))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=none) if none.any() else pa.array(codes), words)
 
 
 def _time(seconds: I64) -> pa.Array:
