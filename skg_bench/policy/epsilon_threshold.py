@@ -28,7 +28,8 @@ class EpsilonThreshold:
         rule = np.where(reached, rule, -1)
         n_actions = (candidates.skill >= 0).sum(axis=1) + 1  # candidates come first, so places count up from 0
         explore = luck.policy < self.epsilon
-        drawn = np.minimum((luck.policy / max(self.epsilon, 1e-300) * n_actions).astype(np.int64), n_actions - 1) - 1
+        part = np.where(explore, luck.policy, 0.0) / max(self.epsilon, 1e-300)  # in [0, 1), whatever epsilon is
+        drawn = np.minimum((part * n_actions).astype(np.int64), n_actions - 1) - 1
         place = np.where(explore, drawn, rule).astype(np.int32)
         propensity = self.epsilon / n_actions + (1.0 - self.epsilon) * (place == rule)
         return Decision(place, propensity, explore)
