@@ -170,5 +170,5 @@ def test_only_the_oracle_is_given_the_truth_and_it_cannot_do_without() -> None:
 
 @pytest.mark.parametrize("router", [MaxSim, Frequency, Exact])
 def test_a_shortlist_without_places_is_refused(router: type[MaxSim]) -> None:
-    with pytest.raises(UsageError, match="router.top_k=0 must be at least 1"):
+    with pytest.raises(UsageError, match=r"router\.top_k=0 must be at least 1"):
         router(0)
