@@ -26,7 +26,7 @@ from experiments.known_truth.worlds import (
 from skg_bench.analysis.intervals import ALPHA, LEVEL, Estimate
 
 SLACK = 0.02  # how far a rate may be from nominal beyond its Monte Carlo error
-GROUP = 20  # users of a replication in the closed loop
+GROUP = 10  # users of a replication in the closed loop
 HEADINGS = (
     "world", "measured", "runs", "these requests", "new requests", "new, by user only", "better", "worse", "as due",
 )  # fmt: skip
@@ -125,6 +125,13 @@ def loops(users: int, weeks: int, seed: int, size: int = GROUP, workers: int = 1
         yield Line(loop.name, what, found, null=loop not in closed_loop.INJECTED)
 
 
+def markdown(lines: Iterable[Line]) -> str:
+    """The table as a report."""
+    rows = [HEADINGS, ("---",) * len(HEADINGS), *(line.cells() for line in lines)]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"# How often 95 % intervals hold the truth\n\n`python -m experiments.known_truth.analysis`\n\n{table}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the table; 1 if a rate is not as it should be."""
     from rich.console import Console
@@ -146,8 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
         table.add_row(*line.cells())
     Console(width=150).print(table)
     if given.write:
-        rows = [HEADINGS, ("---",) * len(HEADINGS), *(line.cells() for line in lines)]
-        given.write.write_text("".join(f"| {' | '.join(row)} |\n" for row in rows), "utf-8")
+        given.write.write_text(markdown(lines), "utf-8")
     return 0 if all(line.holds for line in lines) else 1
 
 
