@@ -47,7 +47,7 @@ class Simulated:
         """A stored answer: no tokens, no price, the latency of a hit."""
         b = len(words)
         none = np.zeros(b, np.int32)
-        return Answer(np.zeros(b, np.bool_), none, none, np.zeros(b), np.full(b, self.hit_latency_ms))
+        return Answer(np.zeros(b, np.bool_), none, none, np.zeros(b), np.full(b, float(self.hit_latency_ms)))
 
 
 def _spread(u: F64) -> F64:
