@@ -1,0 +1,210 @@
+"""Conformance of every component that `conf/` offers, found there: a new yaml is tested without a change here."""
+
+import importlib
+import pickle
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from skg_bench.app.components import build
+from skg_bench.core import types
+from skg_bench.core.types import (
+    NOTHING,
+    Batch,
+    Candidates,
+    Curator,
+    Decision,
+    Late,
+    Observation,
+    Policy,
+    Rated,
+    Router,
+    Shortlist,
+    TurnTruth,
+)
+from tests.core import books
+
+ROOT = Path(__file__).resolve().parents[1]
+SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm")
+B = 24
+
+
+def yamls(*seams: str) -> list[Any]:
+    found = [(seam, path) for seam in seams for path in sorted((ROOT / "conf" / seam).glob("*.yaml"))]
+    return [pytest.param(path, id=f"{seam}={path.stem}") for seam, path in found]
+
+
+def made(path: Path) -> Any:
+    return build(path.parent.name, yaml.safe_load(path.read_text("utf-8")))
+
+
+def each(seam: str) -> Any:
+    return pytest.mark.parametrize("path", yamls(seam))
+
+
+def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Query, types.Book]:
+    rng = np.random.default_rng(seed)
+    book = books.ragged(rng, users, examples, skills=10)
+    quality = rng.integers(0, 3, book.active.shape).astype(np.int32)
+    kind = rng.integers(-1, 9, users).astype(np.int32)
+    asked = books.query(rng.integers(0, 100, users).astype(np.int32), books.table(rng, 100, 32))
+    return replace(asked, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), book
+
+
+# ----------------------------------------------------------------------------------------- one word per seam
+
+
+@pytest.mark.parametrize("seam", SEAMS)
+def test_a_seam_is_one_word_for_its_yamls_its_package_its_tests_and_its_protocol(seam: str) -> None:
+    assert list((ROOT / "conf" / seam).glob("*.yaml"))
+    assert (ROOT / "skg_bench" / seam / "__init__.py").is_file()
+    assert list((ROOT / "tests" / seam).glob("test_*.py"))
+    protocol = {"llm": "LLM"}.get(seam, seam.capitalize())
+    assert getattr(getattr(types, protocol), "_is_protocol", False)
+
+
+@pytest.mark.parametrize("path", yamls(*SEAMS))
+def test_a_yaml_names_a_class_of_its_own_seam(path: Path) -> None:
+    package, seam, module, name = yaml.safe_load(path.read_text("utf-8"))["_target_"].split(".")
+    assert (package, seam) == ("skg_bench", path.parent.name)
+    assert is_dataclass(getattr(importlib.import_module(f"skg_bench.{seam}.{module}"), name))
+
+
+@pytest.mark.parametrize("path", yamls("router", "reranker", "policy", "curator", "llm"))
+def test_a_component_of_an_arm_lives_in_the_module_of_its_name(path: Path) -> None:
+    assert yaml.safe_load(path.read_text("utf-8"))["_target_"].split(".")[2] == path.stem
+
+
+@pytest.mark.parametrize("seam", ["router", "reranker", "policy", "curator", "llm"])
+def test_every_module_of_a_seam_can_be_chosen(seam: str) -> None:
+    modules = {path.stem for path in (ROOT / "skg_bench" / seam).glob("*.py")} - {"__init__"}
+    assert modules == {path.stem for path in (ROOT / "conf" / seam).glob("*.yaml")}
+
+
+@pytest.mark.parametrize("path", yamls("router", "reranker", "policy", "curator", "llm"))
+def test_a_component_is_a_frozen_value_that_travels_between_processes(path: Path) -> None:
+    one = made(path)
+    assert one == made(path)
+    assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301
+    assert type(one).__dataclass_params__.frozen
+    assert type(one).__mro__[1:] == (object,)  # no base classes
+
+
+# -------------------------------------------------------------------------------------------- what each gives
+
+
+@each("router")
+@pytest.mark.req("K08")
+def test_a_router_gives_active_skills_and_then_nothing_for_any_user_by_itself(path: Path) -> None:
+    router: Router = made(path)
+    asked, book = world()
+    found = router.route(asked, book)
+    assert found.skill.dtype == np.int32
+    assert found.similarity.dtype == np.float64
+    assert found.skill.shape == found.similarity.shape
+    assert ((found.skill[:, 1:] < 0) | (found.skill[:, :-1] >= 0)).all()
+    row, place = np.nonzero(found.skill >= 0)
+    assert len(row)
+    assert book.active[row, found.skill[row, place]].all()
+    assert (found.similarity[found.skill < 0] == 0).all()
+    assert router.sees_truth == (path.stem == "oracle")
+    order = np.random.default_rng(1).permutation(B)
+    mixed = router.route(books.some_queries(asked, order), books.some(book, order))
+    assert same(mixed, found, order, Shortlist)
+    if not router.sees_truth:
+        assert same(router.route(replace(asked, truth=None), book), found, np.arange(B), Shortlist)
+    nothing = router.route(*world(examples=0))
+    assert (nothing.skill == -1).all()
+
+
+@each("reranker")
+def test_a_reranker_gives_no_scorer_or_one_that_learns_without_changing_the_old_one(path: Path) -> None:
+    reranker: types.Reranker = made(path)
+    rng = np.random.default_rng(0)
+    scorer = reranker.start(B, ["a", "b", "c"])
+    if scorer is None:
+        assert path.stem == "identity"
+        return
+    x = np.rint(rng.random((B, 5, 3)) * 65536) / 65536
+    before = scorer.score(x)
+    rated = Rated(rng.integers(0, 2, 50).astype(np.int32), x.reshape(-1, 3)[:50], rng.choice([0.0, 0.5, 1.0], 50))
+    rows = np.array([4, 7])
+    later = reranker.fit(scorer, rows, rated).score(x)
+    assert np.array_equal(scorer.score(x), before)
+    assert later.shape == (B, 5)
+    assert later.dtype == np.float64
+    assert sorted(set(np.nonzero(later != before)[0].tolist())) == rows.tolist()
+    assert np.array_equal(later * 2.0**36, np.rint(later * 2.0**36))
+
+
+@each("policy")
+def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -> None:
+    policy: Policy = made(path)
+    rng = np.random.default_rng(0)
+    n = rng.integers(0, 6, B)
+    there = np.arange(5) < n[:, None]
+    skill = np.where(there, np.arange(5)[::-1], -1).astype(np.int32)
+    combined = np.where(there, rng.integers(0, 9, (B, 5)) / 8, -1.0)
+    c = Candidates(skill, combined, there.astype(np.int32), np.zeros(B, np.int32))
+    luck = books.luck(rng, B)
+    decided = policy.choose(c, luck)
+    assert decided.place.dtype == np.int32
+    assert ((decided.place >= -1) & (decided.place < n)).all()
+    assert ((decided.propensity > 0) & (decided.propensity <= 1)).all()
+    order = rng.permutation(B)
+    mixed = Candidates(*(getattr(c, f.name)[order] for f in fields(Candidates)))
+    assert same(policy.choose(mixed, books.some_luck(luck, order)), decided, order, Decision)
+
+
+@each("curator")
+def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
+    curator: Curator = made(path)
+    asked, book = world()
+    hit = book.active[:, 0] & (np.arange(B) % 2 == 0)
+    seen = Observation(
+        asked.time, 9, asked.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
+        (np.arange(B) % 4 - 1).astype(np.int32), asked.truth if curator.sees_truth else None,
+    )  # fmt: skip
+    asks = curator.offers(seen)
+    assert asks.dtype == np.bool_
+    assert not asks[hit].any()
+    offer = np.where(asks, np.arange(B) % 3, -1).astype(np.int32)
+    name = np.where((offer == 0) | (offer == 1), np.arange(B), -1).astype(np.int32)
+    batch = curator.curate(seen, offer, name, Late(*np.zeros((4, 0), np.int32)), book)
+    for f in fields(Batch):
+        assert getattr(batch, f.name).dtype == np.int32, f.name
+        assert getattr(batch, f.name).shape == batch.op.shape, f.name
+    assert set(batch.op.tolist()) <= set(range(len(types.OPERATIONS)))
+    assert ((batch.reason >= 0) & (batch.reason < max(len(curator.reasons), 1))).all()
+    assert np.array_equal(batch.skill < 0, batch.op == types.ADD)
+    assert (batch.skill < book.n_skills[batch.row]).all()
+    assert np.array_equal(batch.text >= 0, np.isin(batch.op, [types.ADD, types.UPDATE]))
+    assert (batch is NOTHING) == (path.stem == "none")
+    assert np.asarray(curator.learns(0)).dtype == np.bool_
+
+
+@each("llm")
+@pytest.mark.req("K20")
+def test_an_llm_meters_its_answers_and_stored_ones_cost_no_tokens(path: Path) -> None:
+    llm: types.LLM = made(path)
+    words, luck = np.arange(B, dtype=np.int32), books.luck(np.random.default_rng(0), B)
+    answer, stored = llm.answer(words, words % 2 == 0, luck), llm.serve(words, luck)
+    for one in (answer, stored):
+        assert one.right.dtype == np.bool_
+        assert one.tokens_in.dtype == one.tokens_out.dtype == np.int32
+        assert one.cost_usd.dtype == one.latency_ms.dtype == np.float64
+        assert all(getattr(one, f.name).shape == (B,) for f in fields(types.Answer))
+    assert (answer.tokens_in > 0).all()
+    assert (answer.cost_usd > 0).all()
+    for column in (stored.tokens_in, stored.tokens_out, stored.cost_usd):
+        assert not column.any()
+    assert (stored.latency_ms < answer.latency_ms).all()
+
+
+def same(mixed: Any, whole: Any, order: np.ndarray, kind: type[Any]) -> bool:
+    """Are the values of users in another order those of the users?"""
+    return all(np.array_equal(getattr(mixed, f.name), getattr(whole, f.name)[order]) for f in fields(kind))
