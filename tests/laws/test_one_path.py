@@ -1,0 +1,151 @@
+"""Law 4: answering one message online is the call that a simulation makes for a thousand; law 7: values are frozen."""
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from skg_bench.core.grid import I16, I32
+from skg_bench.core.types import Book, Luck, Query, Scorer, Simulator
+from skg_bench.engine import step
+from skg_bench.engine.plan import Arm
+from skg_bench.engine.step import Choice
+from skg_bench.engine.vectors import Pinned, Rows, Table
+from tests.core import books
+from tests.laws import world
+
+USERS = 40
+
+
+def alone(value: Any, row: int) -> Any:
+    """One row of a value of whatever shape."""
+    if isinstance(value, np.ndarray):
+        return value[row : row + 1]
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: alone(getattr(value, f.name), row) for f in fields(value)})
+    return value
+
+
+def same(a: Any, b: Any) -> bool:
+    """The same bits, of the same type and shape."""
+    if isinstance(a, np.ndarray):
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+    if is_dataclass(a):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("arm", world.ALL)
+@pytest.mark.req("K20")
+def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str) -> None:
+    """With a book of its own, in order of skills, and with all three ways to come by similarities."""
+    plan = world.plan(USERS, (arm,))
+    vectors: I16 = plan.embedder.embed(plan.simulator.messages)
+    many, rng, checked = step.decide, np.random.default_rng(0), []
+
+    def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck) -> Choice:
+        choice = many(arm, query, book, scorer, llm_turns, luck)
+        for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
+            own, asked = books.one(book, row), books.some_queries(query, [row])
+            own_scorer = None if scorer is None else alone(scorer, row)
+            used = np.concatenate([asked.text, own.example[0]])
+            few = vectors[used].astype(np.float32)
+            table = np.zeros((len(vectors), 1), np.float32)  # only what this message needs of the table
+            table[used, 0] = few @ few[0]
+            for similarity in (Pinned(vectors, own.example[0]), Rows(vectors), _Column(table, int(asked.text[0]))):
+                single = many(
+                    arm, replace(asked, similarity=similarity), own, own_scorer, llm_turns[[row]],
+                    books.some_luck(luck, [row]),
+                )  # fmt: skip
+                assert same(single, alone(choice, row))
+            checked.append(int(book.n_skills[row]))
+        return choice
+
+    monkeypatch.setattr(step, "decide", decide)
+    world.carry_out(plan, tmp_path / "run", USERS, 256)
+    assert len(checked) > 20
+    assert max(checked) >= 5 or arm in ("deaf", "band", "always")
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of the table of all pairs."""
+
+    table: np.ndarray
+    query: int
+
+    def dots(self, query: I32, example: I32) -> np.ndarray:
+        assert query.tolist() == [self.query]
+        return Table(self.table).dots(np.zeros(1, np.int32), example * 1)
+
+
+# ------------------------------------------------------------------------------------------------ frozen values
+
+
+def sealed(value: Any) -> Any:
+    """The same value, seen through arrays that cannot be written to."""
+    if isinstance(value, np.ndarray):
+        seen = value.view()
+        seen.setflags(write=False)
+        return seen
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: sealed(getattr(value, f.name)) for f in fields(value)})
+    if type(value).__name__ == "Places":
+        places = copy(value)
+        for name, part in vars(value).items():
+            setattr(places, name, sealed(part))
+        return places
+    return value
+
+
+def arrays(value: Any) -> Iterator[np.ndarray]:
+    """All arrays in a value."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif is_dataclass(value):
+        for f in fields(value):
+            yield from arrays(getattr(value, f.name))
+
+
+class Sealed:
+    """A component that is handed sealed values only, and may not hand back what it was given to change."""
+
+    def __init__(self, component: Any, calls: dict[str, int]) -> None:
+        self._component, self._calls = component, calls
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._component, name)
+        if not callable(found):
+            return found
+
+        def call(*values: Any) -> Any:
+            given = [sealed(v) for v in values]
+            before = [a.tobytes() for v in given for a in arrays(v) if a.size < 10_000]
+            made = found(*given)
+            assert before == [a.tobytes() for v in given for a in arrays(v) if a.size < 10_000]
+            key = f"{type(self._component).__name__}.{name}"
+            self._calls[key] = self._calls.get(key, 0) + 1
+            if name == "fit":  # learning returns new values
+                old = [a for a in arrays(values[0]) if a.size]
+                assert not any(np.shares_memory(a, b) for a in arrays(made) for b in old)
+            return made
+
+        return call
+
+
+@pytest.mark.parametrize("arm", world.ALL)
+def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None:
+    plan, calls = world.plan(12, (arm,)), dict[str, int]()
+    (one,) = plan.arms
+    seams = ("router", "reranker", "policy", "curator", "llm", "signals")
+    careful: dict[str, Any] = {seam: Sealed(getattr(one, seam), calls) for seam in seams}
+    guarded = replace(plan, simulator=cast(Simulator, Sealed(plan.simulator, calls)), arms=(replace(one, **careful),))
+    first, second = world.carry_out(plan, tmp_path / "a", 12, 256), world.carry_out(guarded, tmp_path / "b", 12, 256)
+    assert world.differences(first, second, range(12)) == []
+    kinds = {name.split(".")[1] for name in calls}
+    assert {"route", "choose", "answer", "react", "curate", "prefer", "combine"} <= kinds
+    assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle", "exact")), calls

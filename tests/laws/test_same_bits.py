@@ -1,0 +1,132 @@
+"""Law 1: a user's rows are the same bits however the run is cut, spread, or calculated."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from skg_bench.analysis import summary
+from skg_bench.core.run import Run
+from tests.laws import world
+from tests.laws.conftest import USERS
+
+EVERYONE = range(USERS)
+
+
+def test_the_world_is_dense_enough_to_mean_something(base: Run) -> None:
+    """Every arm does what it is there for, so that a difference would show."""
+    operations: dict[str, Counter[str]] = {}
+    for arm in world.ALL:
+        operations[arm] = Counter(base.updates(arm)["reason"].cast("string").to_pylist())
+        turns = base.turns(arm, ["fallback_to_llm", "explored", "propensity", "score", "skill_learned"])
+        hits = 1 - np.mean(turns["fallback_to_llm"].to_numpy())
+        assert (hits > 0) == (arm not in ("never", "band", "deaf")), (arm, hits)
+        assert pc.any(turns["explored"]).as_py() == (arm in ("epsilon", "frequency", "random"))
+        scores = np.concatenate([np.asarray(c.flatten()) for c in turns["score"].chunks])
+        assert np.isnan(scores).all() == (arm == "identity")
+        learning = arm not in ("identity", "oracle", "never", "band", "deaf", "exact")
+        assert (len(np.unique(scores)) > 50) == learning, arm
+    everything = {"used", "rated later", "captured", "captured again", "harmful", "unused"}
+    for arm in ("skg", "answer", "frozen_book", "prompted", "epsilon", "identity", "frequency", "random"):
+        assert set(operations[arm]) == everything, arm
+    assert set(operations["oracle"]) == {"used", "captured", "captured again"}
+    assert not operations["deaf"] + operations["band"]
+
+
+@pytest.mark.parametrize(("cohort", "workers"), [(256, 1), (1000, 2)])
+def test_cohorts_and_workers_change_no_bit_of_rows_or_summary(
+    base: Run, tmp_path: Path, cohort: int, workers: int
+) -> None:
+    other = world.run(tmp_path / "other", USERS, cohort, workers)
+    assert world.differences(base, other, EVERYONE) == []
+    for one in (base, other):
+        summary.write(one)
+    for file in ("summary.json", "curves.csv"):
+        assert (base.path / file).read_bytes() == (other.path / file).read_bytes()
+
+
+def test_a_thousand_users_in_step_are_the_users_that_they_are_in_small_cohorts(base: Run, tmp_path: Path) -> None:
+    many = world.run(tmp_path / "many", 1100, 1000, 1, ("skg",))
+    assert len(many.shards("turns", "skg")) == 2
+    few = world.run(tmp_path / "few", 1100, 256, 1, ("skg",))
+    assert world.differences(many, few, range(1100)) == []
+    assert world.differences(base, many, EVERYONE, ["skg"]) == []
+
+
+@pytest.mark.parametrize(("users", "cohort"), [(4, 1), (20, 7)])
+def test_a_users_rows_do_not_depend_on_who_else_runs(base: Run, tmp_path: Path, users: int, cohort: int) -> None:
+    """Small runs compute similarities where the large one looks them up."""
+    assert world.differences(base, world.run(tmp_path / "few", users, cohort), range(users)) == []
+
+
+@pytest.mark.parametrize("arms", [world.ALL[::-1], ("always", "frozen_all"), ("random",)])
+def test_an_arms_rows_do_not_depend_on_which_other_arms_run(base: Run, tmp_path: Path, arms: tuple[str, ...]) -> None:
+    assert world.differences(base, world.run(tmp_path / "some", 40, 256, 1, arms), range(40), arms) == []
+
+
+def _avx512() -> bool:
+    info = Path("/proc/cpuinfo")
+    return platform.machine() == "x86_64" and info.is_file() and "avx512vl" in info.read_text()
+
+
+_NUMPY = import_module("numpy._core._multiarray_umath")
+WIDE = " ".join(name for name in _NUMPY.__cpu_dispatch__ if _NUMPY.__cpu_features__.get(name))  # what it uses here
+KERNELS = {
+    "haswell": {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"},
+    "skylakex": {"OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_NUM_THREADS": "2"},
+    "plain_numpy": {"NPY_DISABLE_CPU_FEATURES": WIDE},
+}
+
+
+def _elsewhere(kernel: str, root: Path, *command: str) -> str:
+    """What a Python of its own prints, computing in another way."""
+    if kernel == "skylakex" and not _avx512():
+        pytest.skip("this processor has no AVX-512")
+    known = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "NPY_", "OMP_"))}
+    arguments = [sys.executable, "-W", "ignore", *command]
+    done = subprocess.run(arguments, env=known | KERNELS[kernel], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Some users, computed as this process computes."""
+    run = world.run(tmp_path_factory.mktemp("here") / "run", 24, 256)
+    summary.write(run)
+    return run
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_and_threads_of_the_libraries_change_no_bit(
+    base: Run, here: Run, tmp_path: Path, root: Path, kernel: str
+) -> None:
+    how = ["table"] if kernel == "haswell" else []  # similarities looked up, or computed
+    _elsewhere(kernel, root, "-m", "tests.laws.world", str(tmp_path / "other"), "24", "256", "1", "summary", *how)
+    other = Run(tmp_path / "other")
+    assert world.differences(base, other, range(24)) == []
+    assert (here.path / "summary.json").read_bytes() == (other.path / "summary.json").read_bytes()
+
+
+PLAIN = """
+import numpy as np, hashlib
+x = np.random.default_rng(0).uniform(0.1, 9, (700, 384))
+for bits in (x.astype("f4") @ x.astype("f4").T, np.log(x)):
+    print(hashlib.sha256(bits.tobytes()).hexdigest())
+"""
+
+
+def test_the_kernels_do_differ_where_numbers_are_not_on_the_grid(root: Path) -> None:
+    """Otherwise the test above would prove nothing."""
+    if not _avx512():
+        pytest.skip("this processor has one kernel only")
+    product, logarithm = zip(*(_elsewhere(kernel, root, "-c", PLAIN).split() for kernel in KERNELS), strict=True)
+    assert product[0] != product[1]
+    assert logarithm[0] != logarithm[2]

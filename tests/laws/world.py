@@ -1,0 +1,118 @@
+"""A small dense world for the laws: every component of `conf/` in some arm, and all kinds of learning within a week.
+
+Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary]`), so that a test can change a process'
+environment, or kill it.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from skg_bench.analysis import summary
+from skg_bench.app.compose import Composed, compose
+from skg_bench.app.launch import prepare
+from skg_bench.core import schema
+from skg_bench.core.run import Log, Run
+from skg_bench.engine import execute as engine
+from skg_bench.engine.plan import Plan
+
+LOGS: tuple[Log, ...] = ("turns", "updates", "feedback")
+FREEZE = 15  # the turn at which frozen arms stop to learn
+DENSE = (
+    "simulator.messages_per_day=6", "simulator.rated_share=0.6", "simulator.late_share=0.3", "simulator.late_hours=6",
+    "simulator.concentration=3", "simulator.accept=0.9", "simulator.accept_one_off=0.5", "curator.unused_days=2",
+    "curator.harmful_misses=1", "policy.threshold=0.4", "refit_every=10", "seed=7", "weeks=1",
+)  # fmt: skip
+ARMS = {
+    "skg": [],
+    "band": ["curator.capture=band", "curator.band_low=0.3"],
+    "answer": ["curator.offer_after=answer", "decline_is_miss=true", "refit_on_capture=false"],
+    "frozen_book": ["curator=frozen", "curator.freeze=book", f"curator.at_turn={FREEZE}"],
+    "frozen_scorer": ["curator=frozen", "curator.freeze=book+scorer", f"curator.at_turn={FREEZE}"],
+    "frozen_all": ["curator=frozen", "curator.freeze=all", f"curator.at_turn={FREEZE}"],
+    "prompted": ["serving=prompted"],
+    "epsilon": ["policy=epsilon_threshold", "policy.epsilon=0.3"],
+    "identity": ["reranker=identity"],
+    "deaf": ["curator=none"],
+    "never": ["policy=never"],
+    "always": ["policy=always"],
+    "exact": ["router=exact"],
+    "frequency": ["router=frequency", "policy=proportional"],
+    "random": ["policy=uniform"],
+    "oracle": ["router=oracle", "policy=always", "curator=oracle"],
+}  # fmt: skip
+ALL = tuple(ARMS)
+BLIND = tuple(arm for arm in ALL if arm != "oracle")
+
+
+@lru_cache(maxsize=32)
+def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
+    """The dense world with these arms."""
+    table = ", ".join(f"{name}: [{', '.join(ARMS[name])}]" for name in arms)
+    reference = "never" if "never" in arms else arms[0]
+    return compose([*DENSE, f"users={users}", f"arms={{{table}}}", f"reference={reference}"])
+
+
+def plan(users: int, arms: tuple[str, ...] = ALL) -> Plan:
+    """Its components."""
+    return prepare(composed(users, arms)).plan
+
+
+def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, ...] = ALL) -> Run:
+    """Simulate, or go on."""
+    return carry_out(plan(users, arms), out, users, cohort, workers)
+
+
+def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1) -> Run:
+    """Simulate a plan, or go on, and write what `Run` and the analysis want to know of it."""
+    arms = tuple(arm.name for arm in made.arms)
+    root, arm_configs = composed(users, arms).root, composed(users, arms).arms
+    out.mkdir(parents=True, exist_ok=True)
+    known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs}
+    known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
+    (out / "manifest.json").write_text(json.dumps(known))
+    engine.execute(made, out, cohort=cohort, workers=workers, progress=lambda _done, _total: None)
+    return Run(out)
+
+
+def rows(one: Run, log: Log, arm: str, users: Sequence[int]) -> pa.Table:
+    """All rows of these users, with words in place of dictionary codes."""
+    table = getattr(one, log)(arm, users=users)
+    plain = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(plain)).combine_chunks()
+
+
+def differences(one: Run, other: Run, users: Sequence[int], arms: Sequence[str] | None = None) -> list[str]:
+    """Where the rows of these users differ, column by column; bits count, so NaN equals NaN, and 0 is not -0."""
+    found = []
+    for arm in one.arms if arms is None else arms:
+        for log in LOGS:
+            a, b = rows(one, log, arm, users), rows(other, log, arm, users)
+            if a.num_rows != b.num_rows:
+                found.append(f"{arm} {log}: {a.num_rows} rows and {b.num_rows}")
+            else:
+                found += [f"{arm} {log} {c}" for c in a.column_names if bits(a[c]) != bits(b[c])]
+    return found
+
+
+def bits(column: pa.ChunkedArray) -> bytes:
+    """A column as bytes: two columns are the same to the bit if these are equal."""
+    sink = pa.BufferOutputStream()
+    table = pa.table({"column": column.combine_chunks()})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    whole: bytes = sink.getvalue().to_pybytes()
+    return whole
+
+
+if __name__ == "__main__":
+    if "table" in sys.argv:
+        engine._TABLE_PAYS = 0
+    users, cohort, workers = map(int, sys.argv[2:5])
+    ran = run(Path(sys.argv[1]), users, cohort, workers)
+    if "summary" in sys.argv:
+        summary.write(ran)
