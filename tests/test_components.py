@@ -42,7 +42,7 @@ def made(path: Path) -> Any:
     return build(path.parent.name, yaml.safe_load(path.read_text("utf-8")))
 
 
-def each(seam: str) -> Any:
+def each(seam: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("path", yamls(seam))
 
 

@@ -148,7 +148,7 @@ def test_each_use_is_counted_once_with_its_rating_and_late_ratings_count_no_use(
     used = [(o["row"], o["skill"], o["rating"]) for o in tags if o["uses"] == 1]
     later = [(o["row"], o["skill"], o["rating"]) for o in tags if o["uses"] == 0]
     hit = np.flatnonzero(seen.hit)
-    assert used == [(u, seen.skill[u], seen.rating[u]) for u in hit]
+    assert used == [(int(u), int(seen.skill[u]), int(seen.rating[u])) for u in hit]
     assert later == list(zip(late.row.tolist(), late.skill.tolist(), late.rating.tolist(), strict=True))
     assert {PAPER.reasons[o["reason"]] for o in tags} <= {"used", "rated later"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.core.types import NOTHING, Batch, Observation
+from skg_bench.core.types import NOTHING, Batch, Curator, Observation, Policy
 from skg_bench.curator.frozen import Frozen
 from skg_bench.curator.none import Nothing
 from skg_bench.curator.oracle import Oracle as OracleCurator
@@ -79,7 +79,7 @@ def test_each_arm_is_in_one_stack_in_order() -> None:
 
 
 def test_a_row_of_a_stack_is_decided_by_its_own_arm() -> None:
-    policies = [Threshold(0.5), Always(), Threshold(0.5), EpsilonThreshold(0.4, 0.5)]
+    policies: list[Policy] = [Threshold(0.5), Always(), Threshold(0.5), EpsilonThreshold(0.4, 0.5)]
     stack = stacked([replace(ARM, name=str(i), policy=p) for i, p in enumerate(policies)])
     c, luck = candidates(0, b=40), books.luck(np.random.default_rng(0), 40)
     made = stack.policy.choose(c, luck)
@@ -91,7 +91,7 @@ def test_a_row_of_a_stack_is_decided_by_its_own_arm() -> None:
 
 
 def test_a_stack_answers_for_each_arm_whether_it_learns() -> None:
-    curators = [PAPER, Frozen(PAPER, 9, "all"), Nothing(), Frozen(PAPER, 9, "book")]
+    curators: list[Curator] = [PAPER, Frozen(PAPER, 9, "all"), Nothing(), Frozen(PAPER, 9, "book")]
     stack = stacked([replace(ARM, name=str(i), curator=c) for i, c in enumerate(curators)])
     assert np.asarray(stack.curator.learns(8)).tolist() == [True, True, False, True]
     assert np.asarray(stack.curator.learns(9)).tolist() == [True, False, False, True]

@@ -34,7 +34,8 @@ def test_it_is_right_as_often_as_declared(llm: Simulated) -> None:
 def test_a_better_llm_is_right_wherever_a_worse_one_is(one: float, other: float) -> None:
     low, high = sorted((one, other))
     for key, with_skill in (("right", NO), ("right_with_skill", YES)):
-        worse, better = (replace(LLM, **{key: x}).answer(WORDS, with_skill, LUCK).right for x in (low, high))
+        changes: list[dict[str, Any]] = [{key: low}, {key: high}]
+        worse, better = (replace(LLM, **change).answer(WORDS, with_skill, LUCK).right for change in changes)
         assert (better | ~worse).all()
 
 
@@ -90,4 +91,4 @@ def test_bad_parameters_are_refused_by_name(key: str) -> None:
             replace(LLM, **change)
     if key.startswith("right"):
         with pytest.raises(UsageError, match=r"must lie in \[0, 1\]"):
-            replace(LLM, **{key: 1.5})
+            replace(LLM, **change | {key: 1.5})

@@ -52,7 +52,9 @@ def same(one: Decision, other: Decision) -> bool:
 def test_a_decision_is_a_place_that_holds_a_skill_or_the_fallback(policy: Policy, seed: int) -> None:
     c = candidates(seed)
     made = policy.choose(c, books.luck(np.random.default_rng(seed), 40))
-    assert (made.place.dtype, made.propensity.dtype, made.explored.dtype) == (np.int32, np.float64, np.bool_)
+    assert made.place.dtype == np.int32
+    assert made.propensity.dtype == np.float64
+    assert made.explored.dtype == np.bool_
     assert made.place.shape == made.propensity.shape == made.explored.shape == (40,)
     hit = made.place >= 0
     assert (made.place >= -1).all()
