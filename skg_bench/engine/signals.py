@@ -127,7 +127,11 @@ class Places:
         width = book.active.shape[1]
         rows = np.arange(len(shortlist.skill), dtype=np.int64)[:, None] * width
         self.flat: I64 = rows + np.maximum(shortlist.skill, 0)
+        self._seen: dict[int, I32 | I64] = {}
 
     def at(self, column: I32 | I64) -> I32 | I64:
         """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""
-        return column.reshape(-1)[self.flat]
+        values = self._seen.get(id(column))  # a column of the book, which outlives this object
+        if values is None:
+            values = self._seen[id(column)] = column.reshape(-1).take(self.flat)
+        return values
