@@ -60,9 +60,9 @@ class Signals:
 
     def prefer(self, book: Book, places: "Places", time: I64) -> F64:
         """Signal 2, `[B, K]` in [0, 1]."""
-        ok = places.at(book.ok) + 0.5 * places.at(book.partial)
-        rated = places.at(book.ok) + places.at(book.partial) + places.at(book.miss)
-        mean = (self.prior_ok + ok) / (self.prior_ok + self.prior_miss + rated)
+        ok, partial = places.at(book.ok), places.at(book.partial)
+        rated = ok + partial + places.at(book.miss)
+        mean = (self.prior_ok + ok + 0.5 * partial) / (self.prior_ok + self.prior_miss + rated)
         if self.half_life_days is not None:
             days = np.maximum(time[:, None] - places.at(book.last_ok), 0) // DAY
             table = _retention(self.half_life_days)
@@ -127,11 +127,8 @@ class Places:
         width = book.active.shape[1]
         rows = np.arange(len(shortlist.skill), dtype=np.int64)[:, None] * width
         self.flat: I64 = rows + np.maximum(shortlist.skill, 0)
-        self._seen: dict[int, I32 | I64] = {}
 
     def at(self, column: I32 | I64) -> I32 | I64:
         """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""
-        values = self._seen.get(id(column))  # a column of the book, which outlives this object
-        if values is None:
-            values = self._seen[id(column)] = column.reshape(-1).take(self.flat)
+        values: I32 | I64 = column.reshape(-1).take(self.flat)
         return values
