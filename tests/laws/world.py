@@ -1,7 +1,7 @@
 """A small dense world for the laws: every component of `conf/` in some arm, and all kinds of learning within a week.
 
-Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary]`), so that a test can change a process'
-environment, or kill it.
+Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary] [ARM ...]`), so that a test can change
+the environment of a process, or kill it.
 """
 
 import json
@@ -68,15 +68,19 @@ def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, .
 
 
 def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1) -> Run:
-    """Simulate a plan, or go on, and write what `Run` and the analysis want to know of it."""
-    arms = tuple(arm.name for arm in made.arms)
+    """Simulate a plan, or go on."""
+    manifest(out, users, tuple(arm.name for arm in made.arms))
+    engine.execute(made, out, cohort=cohort, workers=workers, progress=lambda _done, _total: None)
+    return Run(out)
+
+
+def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
+    """Write what `Run` and the analysis want to know of a run."""
     root, arm_configs = composed(users, arms).root, composed(users, arms).arms
     out.mkdir(parents=True, exist_ok=True)
     known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs}
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
     (out / "manifest.json").write_text(json.dumps(known))
-    engine.execute(made, out, cohort=cohort, workers=workers, progress=lambda _done, _total: None)
-    return Run(out)
 
 
 def rows(one: Run, log: Log, arm: str, users: Sequence[int]) -> pa.Table:
@@ -113,6 +117,6 @@ if __name__ == "__main__":
     if "table" in sys.argv:
         engine._TABLE_PAYS = 0
     users, cohort, workers = map(int, sys.argv[2:5])
-    ran = run(Path(sys.argv[1]), users, cohort, workers)
+    ran = run(Path(sys.argv[1]), users, cohort, workers, tuple(a for a in ALL if a in sys.argv[5:]) or ALL)
     if "summary" in sys.argv:
         summary.write(ran)

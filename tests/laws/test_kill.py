@@ -1,0 +1,116 @@
+"""Law 1: wherever a run is killed, it goes on to the same rows."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skg_bench.analysis import summary
+from skg_bench.core.run import Run
+from tests.laws import world
+from tests.laws.conftest import USERS
+
+ARMS = ("skg", "frozen_all", "epsilon", "frequency")
+
+
+def start(out: Path, root: Path, users: int, workers: int) -> "subprocess.Popen[bytes]":
+    """The run as a process of its own, in small cohorts, so that there are many shards."""
+    command = [sys.executable, "-m", "tests.laws.world", str(out), str(users), "16", str(workers), *ARMS]
+    return subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def shards(out: Path) -> int:
+    """Finished shards."""
+    return len(list((out / "turns").glob("*.parquet")))
+
+
+def children(pid: int) -> list[int]:
+    """Worker processes of a process; the resource tracker of multiprocessing is none."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            line = Path(f"/proc/{child}/cmdline")
+            if line.exists() and b"spawn_main" in line.read_bytes():
+                found.append(int(child))
+    return found
+
+
+def kill_once(out: Path, root: Path, users: int, workers: int, rng: np.random.Generator) -> bool:
+    """Go on until a moment by chance after the next shard, and kill; False: it had finished before."""
+    process, before = start(out, root, users, workers), shards(out)
+    while shards(out) == before and process.poll() is None:
+        time.sleep(0.005)
+    time.sleep(float(rng.uniform(0, 0.5)))
+    finished = process.poll() is not None
+    orphans = children(process.pid) if not finished else []
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in orphans):  # workers end when their parent is gone
+        assert time.monotonic() < deadline, "workers outlive the run"
+        time.sleep(0.05)
+    return not finished
+
+
+def finish(out: Path, root: Path, users: int, workers: int) -> Run:
+    """Let it run to the end."""
+    process = start(out, root, users, workers)
+    assert process.wait(300) == 0
+    return Run(out)
+
+
+def compare(base: Run, out: Path, tmp_path: Path, users: int) -> None:
+    """Rows of the large run, and the summary of an undisturbed run; nothing left over."""
+    run = Run(out)
+    assert world.differences(base, run, range(users), ARMS) == []
+    left = [f.name for f in out.rglob("*") if f.is_file() and f.suffix != ".parquet" and f.name != "manifest.json"]
+    assert left == []
+    undisturbed = world.run(tmp_path / "undisturbed", users, 256, 1, ARMS)
+    for one in (run, undisturbed):
+        summary.write(one)
+    assert (run.path / "summary.json").read_bytes() == (undisturbed.path / "summary.json").read_bytes()
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+def test_a_run_that_is_killed_three_times_gives_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
+    rng, out, killed = np.random.default_rng(2), tmp_path / "killed", 0
+    for workers in (1, 2, 1):
+        killed += kill_once(out, root, 30, workers, rng)
+    assert killed >= 2
+    finish(out, root, 30, 2)
+    compare(base, out, tmp_path, 30)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+def test_a_worker_that_is_killed_is_replaced(base: Run, tmp_path: Path, root: Path) -> None:
+    out = tmp_path / "killed"
+    process = start(out, root, 30, 2)
+    while shards(out) == 0:
+        assert process.poll() is None
+        time.sleep(0.005)
+    victims = children(process.pid)
+    assert len(victims) == 2
+    os.kill(victims[0], signal.SIGKILL)
+    assert process.wait(300) == 0
+    compare(base, out, tmp_path, 30)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+def test_a_run_that_is_killed_fifty_times_gives_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
+    rng, out, killed, runs = np.random.default_rng(3), tmp_path / "killed", 0, 0
+    while killed < 50:
+        done = kill_once(out, root, USERS, 1 + killed % 2, rng)
+        killed += done
+        if not done:  # finished: once more, from the beginning
+            compare(base, out, tmp_path / str(runs), USERS)
+            runs, out = runs + 1, tmp_path / f"killed{runs}"
+    finish(out, root, USERS, 2)
+    compare(base, out, tmp_path / "last", USERS)
+    assert json.loads((out / "manifest.json").read_text())["users"] == USERS
