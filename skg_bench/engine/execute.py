@@ -27,6 +27,7 @@ from skg_bench.engine.vectors import Rows, check, open_table, write_table
 Progress = Callable[[int, int], None]
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
+_TABLE = "similarity.tmp.npy"
 _ATTEMPTS = 3  # pools of workers, if workers die
 _CHUNK = 64  # users whose events are made at once
 
@@ -50,10 +51,7 @@ def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progr
     `progress(done, total)` counts turns, those of earlier attempts included. Raises UsageError for unusable vectors, a
     torn shard, and workers that keep dying.
     """
-    for log in ("turns", "updates", "feedback"):
-        (out / log).mkdir(parents=True, exist_ok=True)
-        for left_over in (out / log).glob("*.tmp"):
-            left_over.unlink(missing_ok=True)
+    _sweep(out)
     vectors = plan.embedder.embed(plan.simulator.messages)
     check(vectors, len(plan.simulator.messages))
     events = _population(plan, workers)
@@ -64,7 +62,21 @@ def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progr
         with _similarity(vectors, pays, out) as source:
             job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), source)
             (_alone if workers == 1 else _share)(job, tasks, workers, lambda turns: progress(done + turns, total))
+        _sweep(out)
     return events
+
+
+def _sweep(out: Path) -> None:
+    """Make the folders, and remove what killed processes left: half a file, or logs of a cohort without its turns.
+
+    Those are written last. What is run again may be cut into other cohorts, whose logs would stand beside these.
+    """
+    (out / _TABLE).unlink(missing_ok=True)
+    for log in ("turns", "updates", "feedback"):
+        (out / log).mkdir(parents=True, exist_ok=True)
+        for shard in (out / log).iterdir():
+            if shard.suffix == ".tmp" or not (out / "turns" / shard.name).exists():
+                shard.unlink(missing_ok=True)
 
 
 # ------------------------------------------------------------------------------------------------ population
@@ -171,7 +183,7 @@ def _similarity(vectors: I16, pays: bool, out: Path) -> Iterator["I16 | Path"]:
     if not pays:
         yield vectors
         return
-    path = out / "similarity.tmp.npy"
+    path = out / _TABLE
     try:
         write_table(vectors, path)
         yield path
