@@ -1,0 +1,152 @@
+"""Carrying out a plan: going on from whatever an earlier attempt left, and saying what stands in the way."""
+
+import errno
+from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.engine import execute as engine
+from tests.laws import world
+
+ARMS = ("skg", "frozen_all", "frequency")
+USERS = 26
+
+
+def carry_out(out: Path, cohort: int = 24, workers: int = 1, progress: Callable[[int, int], None] | None = None) -> Run:
+    """Three arms, in cohorts of so many rows."""
+    world.manifest(out, USERS, ARMS)
+    engine.execute(
+        world.plan(USERS, ARMS), out, cohort=cohort, workers=workers, progress=progress or (lambda _done, _total: None)
+    )
+    return Run(out)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that nothing disturbed."""
+    return carry_out(tmp_path_factory.mktemp("whole") / "run")
+
+
+@pytest.fixture
+def cut(tmp_path: Path, whole: Run) -> Path:
+    """The same run as a kill leaves it: some shards are whole, some lack that of the turns, some are half written."""
+    carry_out(tmp_path / "cut")
+    turns = sorted((tmp_path / "cut" / "turns").iterdir())
+    assert len(turns) > 6
+    for shard in turns[1::2]:
+        shard.unlink()
+    for shard in turns[1::4]:
+        (tmp_path / "cut" / "updates" / shard.name).unlink()
+        (tmp_path / "cut" / "feedback" / f"{shard.stem}.4711.tmp").write_bytes(b"PAR1")
+    (tmp_path / "cut" / "similarity.tmp.npy").write_bytes(b"half a table")
+    return tmp_path / "cut"
+
+
+@pytest.mark.parametrize(("cohort", "workers"), [(24, 1), (24, 2), (9, 1), (500, 1)])
+def test_a_run_that_was_cut_off_goes_on_in_cohorts_of_any_size(
+    whole: Run, cut: Path, cohort: int, workers: int
+) -> None:
+    kept = {file.name: file.stat().st_mtime_ns for file in (cut / "turns").iterdir()}
+    run = carry_out(cut, cohort, workers)
+    assert world.differences(whole, run, range(USERS)) == []
+    names = [sorted(f.name for f in (cut / log).iterdir()) for log in world.LOGS]
+    assert names[0] == names[1] == names[2]  # no half of an earlier attempt is left
+    assert sorted(f.name for f in cut.iterdir()) == ["feedback", "manifest.json", "turns", "updates"]
+    assert {f: (cut / "turns" / f).stat().st_mtime_ns for f in kept} == kept  # nothing is done twice
+
+
+def test_a_finished_run_is_left_alone(whole: Run, tmp_path: Path) -> None:
+    before = {f: f.stat().st_mtime_ns for f in whole.path.rglob("*.parquet")}
+    said: list[tuple[int, int]] = []
+    carry_out(whole.path, 7, 2, lambda done, total: said.append((done, total)))
+    assert {f: f.stat().st_mtime_ns for f in whole.path.rglob("*.parquet")} == before
+    assert said == [(said[0][1], said[0][1])]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_counts_every_turn_of_every_arm_and_what_was_done_before(cut: Path, workers: int) -> None:
+    said: list[tuple[int, int]] = []
+    done_before = sum(pq.read_metadata(f).num_rows for f in (cut / "turns").iterdir())
+    run = carry_out(cut, 24, workers, lambda done, total: said.append((done, total)))
+    total = sum(run.turns(arm, ["turn"]).num_rows for arm in ARMS)
+    assert said[0] == (done_before, total)
+    assert said[-1] == (total, total)
+    assert all(a[0] <= b[0] for a, b in pairwise(said))
+
+
+@pytest.mark.parametrize("contents", [b"", b"PAR1 torn"])
+def test_a_torn_shard_is_named_and_nothing_is_lost(cut: Path, contents: bytes) -> None:
+    shards = sorted((cut / "turns").iterdir())
+    shards[1].write_bytes(contents)
+    with pytest.raises(UsageError, match=rf"{shards[1].name} is torn or unreadable .* delete it and run again"):
+        carry_out(cut)
+    assert all(shard.exists() for shard in shards)
+
+
+def test_a_full_disk_stops_the_run_and_it_goes_on_later(
+    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, room = pq.write_table, [7]
+
+    def full(*given: Any, **named: Any) -> None:
+        if not room[0]:
+            given[1].write(b"PAR1")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        room[0] -= 1
+        write(*given, **named)
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        carry_out(tmp_path / "run")
+    assert not list((tmp_path / "run").rglob("*.tmp"))
+    monkeypatch.undo()
+    assert world.differences(whole, carry_out(tmp_path / "run"), range(USERS)) == []
+
+
+def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    plan = world.plan(USERS, ARMS)
+
+    class Doubled:
+        digest = "doubled"
+
+        def embed(self, texts: Any) -> Any:
+            return plan.embedder.embed(texts) * np.int16(2)
+
+    with pytest.raises(UsageError, match="vectors are off the grid"):
+        engine.execute(replace(plan, embedder=Doubled()), tmp_path, cohort=9, workers=1, progress=lambda *_: None)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_workers_that_keep_dying_are_given_up_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def dead(*_: Any) -> None:
+        calls.append(1)
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(engine, "_one_pool", dead)
+    with pytest.raises(UsageError, match=r"workers died 3 times .* run the same command again .* fewer workers"):
+        carry_out(tmp_path, workers=2)
+    assert len(calls) == 3
+
+
+def test_arms_whose_names_begin_alike_do_not_take_each_others_shards(tmp_path: Path) -> None:
+    plan = world.plan(USERS, ("skg",))
+    twins = tuple(replace(plan.arms[0], name=name) for name in ("skg", "skg-2", "skg2", "s"))
+    for arms in (twins[1:], twins):
+        engine.execute(replace(plan, arms=arms), tmp_path, cohort=30, workers=1, progress=lambda *_: None)
+    world.manifest(tmp_path, USERS, ("skg",))
+    rows = {len({*pq.read_table(f, columns=["user"])["user"].to_pylist()}) for f in (tmp_path / "turns").glob("s.*")}
+    assert sum(rows) >= 1
+    assert Run(tmp_path).turns("skg").num_rows * 4 == sum(
+        pq.read_metadata(f).num_rows for f in (tmp_path / "turns").iterdir()
+    )
