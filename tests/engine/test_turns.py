@@ -1,0 +1,204 @@
+"""What a turn does, recomputed from the logs of a run by the definitions of the design."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.run import Run
+from skg_bench.core.types import Batch, Book, Curator, Late, Observation, Rated, Reranker, Scorer
+from skg_bench.engine.logbook import EPOCH
+from skg_bench.simulator.corpus import load
+from tests.laws import world
+
+USERS = 60
+ARMS = ("skg", "answer", "prompted", "always", "never", "oracle", "identity")
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A dense week."""
+    return world.run(tmp_path_factory.mktemp("turns") / "run", USERS, 256, 1, ARMS)
+
+
+def rows(run: Run, arm: str) -> dict[tuple[int, int], Row]:
+    """Turns by user and turn; times in seconds."""
+    table = run.turns(arm)
+    found = table.drop_columns(["time"]).to_pylist()
+    time = table["time"].to_numpy().astype("datetime64[s]").astype(np.int64) - EPOCH
+    return {(r["user"], r["turn"]): r | {"time": int(t)} for r, t in zip(found, time, strict=True)}
+
+
+def luck(row: Row, purpose: Purpose) -> float:
+    """The uniform of a turn."""
+    return float(draw(key(7, np.array([row["user"]])), row["turn"], purpose)[0])
+
+
+@pytest.mark.parametrize("arm", ["skg", "answer", "always", "oracle", "identity"])
+@pytest.mark.req("K20")
+def test_a_stored_answer_is_right_if_it_was_and_still_holds_for_this_request(run: Run, arm: str) -> None:
+    corpus, of = load(), rows(run, arm)
+    ttl = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
+    outcomes = []
+    for r in of.values():
+        if r["serving"] != "stored":
+            continue
+        source = of[r["user"], r["source_turn"]]
+        assert source["fallback_to_llm"]
+        assert source["skill_learned"]
+        assert r["turn"] > source["turn"]
+        same = r["request_type"] is not None and r["request_type"] == source["request_type"]
+        young = same and r["time"] - source["time"] < ttl[r["request_type"]]
+        assert r["answer_correct"] == r["skill_correct"] == (source["answer_correct"] and same and young)
+        outcomes.append((source["answer_correct"], same, young))
+    assert len(outcomes) > 100
+    assert len(set(outcomes)) >= (1 if arm == "oracle" else 3)
+    if arm == "oracle":
+        assert set(outcomes) == {(True, True, True)}
+
+
+@pytest.mark.parametrize("arm", ["skg", "prompted", "never", "oracle"])
+def test_the_llm_is_right_by_the_luck_of_the_event_alone(run: Run, arm: str) -> None:
+    fallbacks = [r for r in rows(run, arm).values() if r["fallback_to_llm"]]
+    for r in fallbacks[::7]:
+        assert r["answer_correct"] == (luck(r, Purpose.LLM_RIGHT) < 0.9)
+        assert r["skill_correct"] is None
+        assert (r["skill"], r["source_turn"], r["serving"], r["matched_skill"]) == (-1, -1, "llm", None)
+
+
+@pytest.mark.req("K12", "K20")
+def test_a_prompted_skill_is_right_if_it_is_about_the_intent_and_the_llm_succeeds(run: Run) -> None:
+    of, about = rows(run, "prompted"), dict[tuple[int, int], list[tuple[int, str | None]]]()
+    for u in run.updates("prompted").to_pylist():
+        if u["op"] in ("ADD", "UPDATE"):
+            about.setdefault((u["user"], u["skill"]), []).append((u["turn"], of[u["user"], u["turn"]]["intent"]))
+    outcomes = set()
+    for r in (r for r in of.values() if not r["fallback_to_llm"]):
+        intent = [i for turn, i in about[r["user"], r["skill"]] if turn < r["turn"]][-1]
+        succeeds = luck(r, Purpose.SKILL_RIGHT) < 0.93
+        same = intent is not None and intent == r["intent"]
+        assert r["answer_correct"] == (same and succeeds)
+        assert (r["serving"], r["source_turn"]) == ("prompted", -1)
+        assert r["tokens_in"] > 460  # with the skill's prompt
+        outcomes.add((same, succeeds))
+    assert len(outcomes) == 4
+
+
+@pytest.mark.req("K11", "K20")
+def test_the_llm_answers_exactly_if_no_combined_score_reaches_the_threshold(run: Run) -> None:
+    for arm in ("skg", "answer", "prompted", "identity"):
+        for r in rows(run, arm).values():
+            best = max(r["combined"])
+            assert r["fallback_to_llm"] == (best < 0.4)
+            assert r["skill_score"] == max(best, 0.0)
+            assert r["max_sim"] == max(r["similarity"])
+            assert (r["propensity"], r["explored"]) == (1.0, False)
+
+
+@pytest.mark.req("K20", "K22")
+def test_a_stored_answer_costs_nothing_and_a_call_what_its_tokens_cost(run: Run) -> None:
+    for arm in ARMS:
+        for r in list(rows(run, arm).values())[::5]:
+            if r["serving"] == "stored":
+                assert (r["tokens_in"], r["tokens_out"], r["cost_usd"], r["latency_ms"]) == (0, 0, 0.0, 50.0)
+            else:
+                assert r["cost_usd"] == pytest.approx((3 * r["tokens_in"] + 15 * r["tokens_out"]) / 1e6)
+                assert r["tokens_in"] >= 400
+                assert r["latency_ms"] > 200
+
+
+@pytest.mark.req("K16", "K17", "K18")
+def test_offers_follow_an_ok_and_what_is_accepted_is_learned(run: Run) -> None:
+    types = list(load().types)
+    named = {t: t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in types}
+    for arm, after in (("skg", {"ok"}), ("answer", {"ok", None})):
+        added = {(u["user"], u["turn"]): u for u in run.updates(arm).to_pylist() if u["op"] in ("ADD", "UPDATE")}
+        seen = set()
+        for at, r in rows(run, arm).items():
+            declined_as_miss = arm == "answer" and r["offer"] == "declined"
+            said = r["user_satisfaction"]
+            asked = r["offer"] is not None
+            assert (said == "miss") if declined_as_miss else asked == (r["fallback_to_llm"] and said in after)
+            accepted = r["offer"] in ("accepted", "badly_named")
+            assert r["skill_learned"] == accepted == (at in added)
+            if r["offer"] == "accepted" and r["request_type"] is not None and added[at]["op"] == "ADD":
+                assert added[at]["name"] == named[r["request_type"]]
+            seen.add(r["offer"])
+        assert seen == {None, "accepted", "badly_named", "declined"}
+
+
+# --------------------------------------------------------------------------------------------------- refitting
+
+
+@dataclass
+class Clock:
+    """Which turn it is, who has captured in it, and who was refitted."""
+
+    turn: int = -1
+    captured: set[int] = field(default_factory=set)
+    fits: list[tuple[int, set[int], set[int]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A curator that tells the clock."""
+
+    curator: Curator
+    clock: Clock
+    sees_truth: ClassVar[bool] = False
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        return self.curator.reasons
+
+    def offers(self, seen: Observation) -> Bool:
+        return self.curator.offers(seen)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        batch = self.curator.curate(seen, offer, name, late, book)
+        self.clock.turn = seen.turn
+        self.clock.captured = {int(u) for u in batch.row[batch.source >= 0]}
+        return batch
+
+    def learns(self, turn: int) -> bool | Bool:
+        return self.curator.learns(turn)
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A reranker that notes whom it refits."""
+
+    reranker: Reranker
+    clock: Clock
+
+    def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
+        return self.reranker.start(n_users, features)
+
+    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+        assert set(rated.row.tolist()) == set(range(len(rows)))  # only who has something new
+        self.clock.fits.append((self.clock.turn, set(rows.tolist()), self.clock.captured))
+        return self.reranker.fit(scorer, rows, rated)
+
+
+@pytest.mark.parametrize("on_capture", [True, False])
+@pytest.mark.req("K19")
+def test_the_reranker_is_refitted_every_n_turns_of_the_user_and_on_a_capture(tmp_path: Path, on_capture: bool) -> None:
+    plan, clock = world.plan(USERS, ("random",)), Clock()
+    arm = plan.arms[0]
+    watched = replace(
+        arm, curator=Watched(arm.curator, clock), reranker=Noting(arm.reranker, clock), refit_on_capture=on_capture
+    )
+    world.carry_out(replace(plan, arms=(watched,)), tmp_path, USERS, 256)
+    regular = [fit for fit in clock.fits if (fit[0] + 1) % 10 == 0]
+    between = [fit for fit in clock.fits if (fit[0] + 1) % 10]
+    assert len(regular) > 2
+    assert max(len(users) for _, users, _ in regular) > USERS / 4
+    assert bool(between) == on_capture
+    for _, users, captured in between:
+        assert users <= captured
