@@ -88,8 +88,11 @@ def _population(plan: Plan, workers: int) -> Events:
     chunks = [users[i : i + _CHUNK] for i in range(0, plan.users, _CHUNK)]
     if workers == 1 or len(chunks) == 1:
         return _stack([_populate(plan, chunk) for chunk in chunks])
-    with _one_blas_thread(), ProcessPoolExecutor(workers, get_context("spawn"), _watch, (os.getpid(),)) as pool:
-        return _stack(list(pool.map(_populate, [plan] * len(chunks), chunks)))
+    try:
+        with _one_blas_thread(), ProcessPoolExecutor(workers, get_context("spawn"), _watch, (os.getpid(),)) as pool:
+            return _stack(list(pool.map(_populate, [plan] * len(chunks), chunks)))
+    except BrokenProcessPool:  # a worker was killed; here it takes longer, and is sure
+        return _population(plan, 1)
 
 
 def _populate(plan: Plan, users: I32) -> Events:
@@ -184,9 +187,13 @@ def _similarity(vectors: I16, pays: bool, out: Path) -> Iterator["I16 | Path"]:
         yield vectors
         return
     path = out / _TABLE
+    source: I16 | Path = path
     try:
         write_table(vectors, path)
-        yield path
+    except OSError:  # no room for a gigabyte: the same similarities are computed as they are needed
+        source = vectors
+    try:
+        yield source
     finally:
         path.unlink(missing_ok=True)
 

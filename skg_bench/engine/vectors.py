@@ -77,13 +77,16 @@ def check(vectors: I16, n_texts: int) -> None:
 
 
 def write_table(vectors: I16, path: Path) -> None:
-    """The table of all pairs as float32 `.npy`, which workers map into memory and share."""
-    n = len(vectors)
-    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, n))
-    left = vectors.astype(np.float32)
-    for first in range(0, n, 1024):
-        np.matmul(left[first : first + 1024], left.T, out=out[first : first + 1024])
-    out.flush()
+    """The table of all pairs as float32 `.npy`, which workers map into memory and share.
+
+    It is written, not mapped: on a full disk that is an OSError, where a mapping would end the process.
+    """
+    n, left = len(vectors), vectors.astype(np.float32)
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.float32)), "fortran_order": False, "shape": (n, n)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for first in range(0, n, 1024):
+            file.write((left[first : first + 1024] @ left.T).data)
 
 
 def open_table(path: Path) -> Table:

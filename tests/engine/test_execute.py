@@ -6,7 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -110,6 +110,57 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_later(
     assert not list((tmp_path / "run").rglob("*.tmp"))
     monkeypatch.undo()
     assert world.differences(whole, carry_out(tmp_path / "run"), range(USERS)) == []
+
+
+def test_without_room_for_the_table_similarities_are_computed(
+    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def full(_vectors: Any, path: Path) -> None:
+        path.write_bytes(b"half")
+        tried.append(path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(engine, "_TABLE_PAYS", 0)
+    monkeypatch.setattr(engine, "write_table", full)
+    run = carry_out(tmp_path / "run")
+    assert len(tried) == 1
+    assert not tried[0].exists()
+    assert world.differences(whole, run, range(USERS)) == []
+
+
+def test_a_table_of_similarities_is_gone_when_the_run_is_done(
+    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_TABLE_PAYS", 0)
+    run = carry_out(tmp_path / "run")
+    assert world.differences(whole, run, range(USERS)) == []
+    assert sorted(f.name for f in run.path.iterdir()) == ["feedback", "manifest.json", "turns", "updates"]
+
+
+def test_a_worker_killed_while_users_are_made_costs_time_and_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = world.plan(USERS, ARMS)
+    monkeypatch.setattr(engine, "_CHUNK", 5)
+    monkeypatch.setattr(engine, "ProcessPoolExecutor", Dying)
+    events = engine._population(plan, 2)
+    alone = engine._population(plan, 1)
+    assert np.array_equal(events.user, np.arange(USERS))
+    assert np.array_equal(events.text, alone.text)
+
+
+class Dying:
+    """A pool whose workers are dead."""
+
+    def __init__(self, *_: Any) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def map(self, *_: Any) -> Any:
+        raise BrokenProcessPool
 
 
 def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path) -> None:

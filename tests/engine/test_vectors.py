@@ -47,6 +47,12 @@ def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:
     assert not table.flags.writeable
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_table_that_does_not_fit_on_the_disk_is_an_error_and_not_the_end_of_the_process() -> None:
+    with pytest.raises(OSError, match="No space left"):
+        write_table(books.vectors(np.random.default_rng(0), 2100, 16), Path("/dev/full"))
+
+
 @pytest.mark.parametrize(
     ("vectors", "says"),
     [
