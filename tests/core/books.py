@@ -99,7 +99,7 @@ def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> 
         time=np.full(b, NOW) + np.arange(b),
         text=text,
         words=(text % 30 + 1).astype(np.int32),
-        gap=np.where(text % 2 == 0, 60, 7200).astype(np.int64),
+        gap=np.array([60, 1799, 1800, 7200])[text % 4],
         last_skill=(text % 4 - 1).astype(np.int32),
         similarity=similarity,
         truth=truth,
