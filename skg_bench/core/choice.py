@@ -8,8 +8,7 @@ from skg_bench.core.types import Candidates
 
 def best(candidates: Candidates) -> I32:
     """Place `[B]` of the largest combined score; equal scores go to the lower skill id. 0 where there are none."""
-    keys = np.rint(candidates.combined * 65536.0).astype(np.int64) << 24
-    keys |= (1 << 24) - 1 - np.maximum(candidates.skill, 0)
-    keys[candidates.skill < 0] = np.iinfo(np.int64).min
-    place: I32 = np.argmax(keys, axis=1).astype(np.int32)
+    # scores are multiples of 2**-16 and ids stay below 2**24: the key is exact; beyond the end it is least
+    keys = candidates.combined * 2.0**40 - candidates.skill
+    place: I32 = keys.argmax(axis=1).astype(np.int32)
     return place

@@ -45,14 +45,20 @@ def quantise(vectors: npt.NDArray[np.floating]) -> I16:
     return grid
 
 
-def snap(x: F64) -> F64:
-    """`x` rounded to multiples of 2**-16."""
-    return np.rint(x * 65536.0) * UNIT
+def snap(x: F64, out: F64 | None = None) -> F64:
+    """`x` rounded to multiples of 2**-16, in a new array or in `out`."""
+    out = np.multiply(x, 65536.0, out=out)
+    np.rint(out, out=out)
+    out *= UNIT
+    return out
 
 
 def cosine(dots: npt.NDArray[np.floating]) -> F64:
     """Integer dot products to cosines in [0, 1] on the 2**-16 grid (negative cosines count as 0)."""
-    return snap(np.clip(dots.astype(np.float64) * (1.0 / SCALE**2), 0.0, 1.0))
+    share = np.maximum(dots, 0.0, dtype=np.float64)
+    share *= 1.0 / SCALE**2
+    np.minimum(share, 1.0, out=share)
+    return snap(share, out=share)
 
 
 @lru_cache(maxsize=1)
@@ -63,5 +69,6 @@ def _sigmoid_table() -> F64:
 
 def sigmoid(logit: F64) -> F64:
     """Logistic function on the 2**-16 grid; logits are rounded to 1/1024 and clipped to [-12, 12]."""
-    steps = np.rint(np.clip(logit, -_LOGIT_MAX, _LOGIT_MAX) * _LOGIT_STEPS).astype(np.int64)
-    return _sigmoid_table()[steps + _LOGIT_MAX * _LOGIT_STEPS]
+    steps = np.rint(logit * _LOGIT_STEPS)
+    steps += _LOGIT_MAX * _LOGIT_STEPS
+    return _sigmoid_table().take(steps.astype(np.int64), mode="clip")

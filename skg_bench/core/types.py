@@ -174,7 +174,7 @@ class Book:
     after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
     example: I32  # [B, E] text id
     example_skill: I32  # [B, E] skill; beyond n_examples any
-    grouped: bool  # examples lie in order of their skills
+    starts: I64 | None  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "after": (np.int32, -1), "examples_hash": (np.uint64, 0),
     "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
 }  # fmt: skip
-_BOOK = tuple(f.name for f in fields(Book) if f.name != "grouped")
+_BOOK = tuple(f.name for f in fields(Book) if f.name != "starts")
 _DAY = 86_400
 
 
@@ -58,7 +58,7 @@ class Arena:
         views = {column: getattr(self, column)[:n_users] for column in _BOOK}
         for view in views.values():
             view.flags.writeable = False
-        return Book(**views, grouped=False)
+        return Book(**views, starts=None)
 
     def _grow(self, skills: int, examples: int) -> None:
         width = self.active.shape[1]

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
 from skg_bench.core.types import Book, Query, Shortlist
 
 DAY = 86_400
+Width = TypeVar("Width", np.int32, np.int64)
 GROUPS = {
     "signals": ("similarity", "preference", "margin", "lead"),
     "time": ("hour_fit", "weekday_fit"),
@@ -60,39 +62,38 @@ class Signals:
 
     def prefer(self, book: Book, places: "Places", time: I64) -> F64:
         """Signal 2, `[B, K]` in [0, 1]."""
-        ok, partial = places.at(book.ok), places.at(book.partial)
-        rated = ok + partial + places.at(book.miss)
-        mean = (self.prior_ok + ok + 0.5 * partial) / (self.prior_ok + self.prior_miss + rated)
+        mean = (self.prior_ok + places.ok + 0.5 * places.partial) / (self.prior_ok + self.prior_miss + places.rated)
         if self.half_life_days is not None:
-            days = np.maximum(time[:, None] - places.at(book.last_ok), 0) // DAY
-            table = _retention(self.half_life_days)
-            mean = mean * table[np.minimum(days, len(table) - 1)]
-        return snap(mean)
+            days = (time[:, None] - places.at(book.last_ok)) // DAY
+            mean *= _retention(self.half_life_days).take(days, mode="clip")
+        return snap(mean, out=mean)
 
     def combine(self, similarity: F64, preference: F64, score: F64 | None) -> F64:
         """Mean of the signals that are present, weights renormalised to sum to 1; `[B, K]` in [0, 1]."""
         total = self.similarity * similarity + self.preference * preference
         weight = self.similarity + self.preference
         if score is not None:
-            total = total + self.score * score
+            total += self.score * score
             weight += self.score
-        return snap(total / weight)
+        total /= weight
+        return snap(total, out=total)
 
     def describe(self, query: Query, book: Book, places: "Places", similarity: F64, preference: F64) -> F64:
         """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
         bin_, weekend = query.time // 10_800 % 8, query.time // DAY % 7 >= 5
-        uses, examples = places.at(book.uses), np.maximum(places.at(book.examples_of), 1)
+        uses, examples = places.uses, np.maximum(places.at(book.examples_of), 1)
         moments = uses + examples  # uses and captures: each capture adds an example
         here = book.hours.reshape(-1)[places.flat * 8 + bin_[:, None]]
         at_weekends = places.at(book.weekend)
         best = similarity[:, :1]
         second = similarity[:, 1:2] if similarity.shape[1] > 1 else np.zeros_like(best)
+        lead = similarity == best
         last = query.last_skill[:, None]
         columns: dict[str, Any] = {
             "similarity": similarity,
             "preference": preference,
-            "margin": np.maximum(similarity - np.where(similarity == best, second, best), 0.0),
-            "lead": similarity == best,
+            "margin": np.maximum(similarity - np.where(lead, second, best), 0.0),
+            "lead": lead,
             "hour_fit": (here + 1.0) / (moments + 8.0),
             "weekday_fit": (np.where(weekend[:, None], at_weekends, moments - at_weekends) + 1.0) / (moments + 2.0),
             "freshness": 1.0 / (1.0 + (query.time[:, None] - places.at(book.last_used)) / DAY),
@@ -102,7 +103,7 @@ class Signals:
             "length": (query.words / (query.words + 8.0))[:, None],
             "follows_last": (places.at(book.after) == last) & (last >= 0),
             "uses": (uses + 1.0) / (uses + 5.0),
-            "ratings": 1.0 - 2.0 / (2.0 + places.at(book.ok) + places.at(book.partial) + places.at(book.miss)),
+            "ratings": 1.0 - 2.0 / (2.0 + places.rated),
             "examples": 1.0 - 1.0 / examples,
             "constant": 1.0,
         }
@@ -111,7 +112,7 @@ class Signals:
         for f, name in enumerate(names):
             out[f] = columns[name]
         out[:, places.skill < 0] = 0.0
-        return np.moveaxis(snap(out), 0, 2)
+        return np.moveaxis(snap(out, out=out), 0, 2)
 
 
 @lru_cache(maxsize=8)
@@ -124,11 +125,12 @@ class Places:
 
     def __init__(self, shortlist: Shortlist, book: Book) -> None:
         self.skill: I32 = shortlist.skill
-        width = book.active.shape[1]
-        rows = np.arange(len(shortlist.skill), dtype=np.int64)[:, None] * width
-        self.flat: I64 = rows + np.maximum(shortlist.skill, 0)
+        b, width = book.active.shape
+        self.flat: I64 = np.maximum(shortlist.skill, 0) + np.arange(0, b * width, width)[:, None]
+        self.uses, self.ok, self.partial = self.at(book.uses), self.at(book.ok), self.at(book.partial)
+        self.rated = self.ok + self.partial + self.at(book.miss)
 
-    def at(self, column: I32 | I64) -> I32 | I64:
+    def at(self, column: npt.NDArray[Width]) -> npt.NDArray[Width]:
         """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""
-        values: I32 | I64 = column.reshape(-1).take(self.flat)
+        values: npt.NDArray[Width] = column.reshape(-1).take(self.flat)
         return values

@@ -53,12 +53,12 @@ class Pinned:
     """One user online: the vectors of the book's examples lie ready as a matrix."""
 
     def __init__(self, vectors: I16, example: I32) -> None:
-        self._matrix = vectors[example].astype(np.float32)
+        self._columns = vectors[example].T.astype(np.float32, order="C")  # [D, E]: a third faster than [E, D]
         self._vectors = vectors
 
     def dots(self, query: I32, example: I32) -> F32:
         """`[1]` and `[1, E]` text ids to `[1, E]`; `example` is the one that was pinned."""
-        dots: F32 = self._matrix @ self._vectors[query[0]].astype(np.float32)
+        dots: F32 = self._vectors[query[0]].astype(np.float32) @ self._columns
         return dots[None]
 
 

@@ -22,6 +22,6 @@ class Threshold:
     def choose(self, candidates: Candidates, luck: Luck) -> Decision:
         """The best candidate, if it reaches the threshold."""
         place = best(candidates)
-        reached = candidates.combined[np.arange(len(place)), place] >= self.threshold
+        reached = candidates.combined.max(axis=1) >= self.threshold
         b = len(place)
         return Decision(np.where(reached, place, -1).astype(np.int32), np.ones(b), np.zeros(b, np.bool_))

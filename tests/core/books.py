@@ -71,23 +71,23 @@ def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100
         after=np.where(there, rng.integers(-1, s, there.shape), -1).astype(np.int32),
         example=rng.integers(0, texts, (users, e)).astype(np.int32),
         example_skill=example_skill,
-        grouped=False,
+        starts=None,
     )
 
 
 def some(book: Book, rows: Which) -> Book:
     """The books of these users, in this order."""
-    own: dict[str, Any] = {f.name: getattr(book, f.name)[rows] for f in fields(Book) if f.name != "grouped"}
-    return Book(**own, grouped=book.grouped)
+    own: dict[str, Any] = {f.name: getattr(book, f.name)[rows] for f in fields(Book) if f.name != "starts"}
+    return Book(**own, starts=None)
 
 
 def one(book: Book, row: int) -> Book:
     """One user's book as it is served online: no padding, examples in order of their skills."""
     own, n = some(book, [row]), int(book.n_examples[row])
     order = np.argsort(own.example_skill[0, :n], kind="stable")
-    return replace(
-        own, example=own.example[:, :n][:, order], example_skill=own.example_skill[:, :n][:, order], grouped=True
-    )
+    example, skill = own.example[:, :n][:, order], own.example_skill[:, :n][:, order]
+    starts = np.searchsorted(skill[0], np.arange(own.n_skills[0]))
+    return replace(own, example=example, example_skill=skill, starts=starts)
 
 
 def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> Query:

@@ -142,7 +142,7 @@ TestTwins.settings = settings(deadline=None, max_examples=30, stateful_step_coun
 def test_a_view_holds_the_first_books_and_no_truth() -> None:
     arena = new_arena()
     view = arena.view(2)
-    assert {len(getattr(view, f)) for f in Book.__dataclass_fields__ if f != "grouped"} == {2}
+    assert {len(getattr(view, f)) for f in Book.__dataclass_fields__ if f != "starts"} == {2}
     assert not {f for f in Book.__dataclass_fields__ if f.startswith("source_")}
 
 
