@@ -56,5 +56,5 @@ $(VENV)/.base: $(PINS) | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: $(PINS) | $(BIN)/python
-	$(PIP) --editable '.[dev,embed]'
+	$(PIP) --editable '.[dev,all]'
 	@touch $@ $(VENV)/.base
