@@ -18,7 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, U64
 
 __all__ = [
-    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "holm", "noninferiority", "paired_t", "power",
+    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "holm", "noninferiority", "paired_t", "power_for",
     "sign_flip", "tost", "users_for",
 ]  # fmt: skip
 
@@ -126,7 +126,7 @@ def by(p: Sequence[float]) -> list[float]:
     return _false_discovery(p, "by")
 
 
-def power(effect: float, sd: float, n: int, alpha: float = ALPHA, *, one_sided: bool = False) -> float:
+def power_for(effect: float, sd: float, n: int, alpha: float = ALPHA, one_sided: bool = False) -> float:
     """Probability that n users show a true mean `effect` when users scatter by `sd` (noncentral t)."""
     from scipy import special
 
@@ -137,9 +137,7 @@ def power(effect: float, sd: float, n: int, alpha: float = ALPHA, *, one_sided: 
     return float(above + below)
 
 
-def users_for(
-    sd: float, effect: float, alpha: float = ALPHA, power_wanted: float = POWER, *, one_sided: bool = False
-) -> int:
+def users_for(sd: float, effect: float, alpha: float = ALPHA, power: float = POWER, one_sided: bool = False) -> int:
     """Fewest users (at least 2) that show a true mean `effect` with this power.
 
     Raises UsageError when the effect is 0 or the spread is negative or not finite.
@@ -150,16 +148,14 @@ def users_for(
         raise UsageError(f"effect={effect:g}, sd={sd:g}; an effect other than 0 and a spread of 0 or more are needed")
     if sd == 0:
         return 2
-    z = special.ndtri(1.0 - (alpha if one_sided else alpha / 2)) + special.ndtri(power_wanted)
+    z = special.ndtri(1.0 - (alpha if one_sided else alpha / 2)) + special.ndtri(power)
     n = max(2, int(np.ceil((z * sd / effect) ** 2)))  # by the normal distribution: never too many, a few too few
-    while power(effect, sd, n, alpha, one_sided=one_sided) < power_wanted:
+    while power_for(effect, sd, n, alpha, one_sided) < power:
         n += 1
     return n
 
 
-def detectable(
-    sd: float, n: int, alpha: float = ALPHA, power_wanted: float = POWER, *, one_sided: bool = False
-) -> float:
+def detectable(sd: float, n: int, alpha: float = ALPHA, power: float = POWER, one_sided: bool = False) -> float:
     """Smallest true mean that n users show with this power: the minimum detectable effect. Inverse of `users_for`."""
     from scipy.optimize import brentq
 
@@ -168,9 +164,9 @@ def detectable(
     if sd == 0:
         return 0.0
     high = 1.0
-    while power(high, 1.0, n, alpha, one_sided=one_sided) < power_wanted:
+    while power_for(high, 1.0, n, alpha, one_sided) < power:
         high *= 2.0
-    return sd * float(brentq(lambda x: power(x, 1.0, n, alpha, one_sided=one_sided) - power_wanted, 1e-9, high))
+    return sd * float(brentq(lambda x: power_for(x, 1.0, n, alpha, one_sided) - power, 1e-9, high))
 
 
 def _finite(values: F64) -> F64:

@@ -99,9 +99,9 @@ def test_corrections_for_many_tests_are_statsmodels(case: dict[str, Any]) -> Non
 def test_power_and_numbers_of_users_are_statsmodels(oracle: dict[str, Any]) -> None:
     for of in oracle["power"]:
         one_sided = of["alternative"] == "larger"
-        n = inference.users_for(1.0, of["effect"], of["alpha"], of["power"], one_sided=one_sided)
+        n = inference.users_for(1.0, of["effect"], of["alpha"], of["power"], one_sided)
         assert n == np.ceil(of["n"])
-        found = inference.power(of["effect"], 1.0, of["n"], of["alpha"], one_sided=one_sided)
+        found = inference.power_for(of["effect"], 1.0, of["n"], of["alpha"], one_sided)
         assert found == near(TTestPower().power(of["effect"], of["n"], of["alpha"], alternative=of["alternative"]))
         assert found == pytest.approx(of["power"], abs=1e-7)  # its n is as near as its solver went, not 1e-9
 
@@ -220,7 +220,7 @@ def test_missing_values_no_users_and_margins_of_nothing_are_refused() -> None:
 @given(st.floats(0.02, 5.0), st.booleans(), st.sampled_from([0.8, 0.9, 0.95]))
 @settings(max_examples=60, deadline=None)
 def test_as_many_users_as_needed_and_not_one_more(effect: float, one_sided: bool, wanted: float) -> None:
-    n = inference.users_for(2.0, 2.0 * effect, 0.05, wanted, one_sided=one_sided)
+    n = inference.users_for(2.0, 2.0 * effect, 0.05, wanted, one_sided)
     theirs = [
         TTestPower().power(effect, users, 0.05, alternative="larger" if one_sided else "two-sided")
         for users in (n - 1, n)
@@ -228,9 +228,9 @@ def test_as_many_users_as_needed_and_not_one_more(effect: float, one_sided: bool
     theirs = [wanted if np.isnan(p) else p for p in theirs]  # of statsmodels, where a tail is below 1e-20
     assert theirs[1] >= wanted - 1e-9
     assert n == 2 or theirs[0] <= wanted
-    assert inference.detectable(2.0, n, 0.05, wanted, one_sided=one_sided) <= 2.0 * effect * (1 + 1e-9)
+    assert inference.detectable(2.0, n, 0.05, wanted, one_sided) <= 2.0 * effect * (1 + 1e-9)
     if n > 2:
-        assert inference.detectable(2.0, n - 1, 0.05, wanted, one_sided=one_sided) > 2.0 * effect
+        assert inference.detectable(2.0, n - 1, 0.05, wanted, one_sided) > 2.0 * effect
 
 
 def test_missing_tests_stay_missing_and_do_not_count() -> None:
