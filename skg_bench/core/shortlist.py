@@ -1,9 +1,11 @@
-"""What routers share: the best similarity of each skill, and the K best skills."""
+"""What routers share: the best similarity of each skill, near-duplicates, and the K best skills."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from skg_bench.core.grid import F32, F64, I32, I64, Bool, cosine
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Book, Query, Shortlist, Similarity
 
 _BITS = 24  # of a skill id in a sort key
 _NONE = np.float32(-(2.0**24))  # below every dot product
@@ -15,7 +17,17 @@ def max_dots(query: Query, book: Book) -> F32:
 
     Exact integers in float32; skills that are archived or do not exist get -2**24.
     """
-    dots = query.similarity.dots(query.text, book.example)
+    return _nearest(query.similarity, query.text, book)
+
+
+def alike(similarity: Similarity, text: I32, book: Book, cosine_from: float) -> Bool:
+    """Skills, archived ones too, with an example of at least this cosine to the user's `text` `[B]`; `[B, S]`."""
+    every = np.arange(book.active.shape[1]) < book.n_skills[:, None]
+    return every & (cosine(_nearest(similarity, text, replace(book, active=every))) >= cosine_from)
+
+
+def _nearest(similarity: Similarity, text: I32, book: Book) -> F32:
+    dots = similarity.dots(text, book.example)
     b, width = book.active.shape
     best = np.full((b, width), _NONE, np.float32)
     if book.starts is not None:

@@ -1,0 +1,56 @@
+"""Counterfactual: one skill is left out at serving, and goes on being learned."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import Bool
+from skg_bench.core.shortlist import alike
+from skg_bench.core.types import Book, Query, Router, Shortlist
+
+
+@dataclass(frozen=True)
+class Masked:
+    """`router`, which does not find the skill with the id `skill` (a user's first has 0).
+
+    `lineage`: nor any skill with an example of at least this cosine to that skill's first one; None: it finds them.
+    """
+
+    router: Router
+    skill: int
+    lineage: float | None
+
+    def __post_init__(self) -> None:
+        if self.skill < 0:
+            raise UsageError(f"router.skill={self.skill} must not be negative; a user's first skill has the id 0")
+        if self.lineage is not None and not 0 <= self.lineage <= 1:
+            raise UsageError(f"router.lineage={self.lineage} must lie in [0, 1], or null for the skill alone")
+
+    @property
+    def sees_truth(self) -> bool:
+        """As the router inside does."""
+        return self.router.sees_truth
+
+    @property
+    def top_k(self) -> int:
+        """Places of its shortlist."""
+        return getattr(self.router, "top_k", 1)
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """What the router inside finds in the rest of the book."""
+        return self.router.route(query, replace(book, active=book.active & ~self._masked(query, book)))
+
+    def _masked(self, query: Query, book: Book) -> Bool:
+        """The skill and its lineage, `[B, S]`."""
+        b, width = book.active.shape
+        masked = np.tile(np.arange(width) == self.skill, (b, 1))
+        if self.lineage is None:
+            return masked
+        own = (book.example_skill == self.skill) & (np.arange(book.example.shape[1]) < book.n_examples[:, None])
+        has = np.flatnonzero(own.any(axis=1))
+        if len(has):
+            text = query.text.copy()
+            text[has] = book.example[has, own[has].argmax(axis=1)]
+            masked[has] |= alike(query.similarity, text, book, self.lineage)[has]
+        return masked
