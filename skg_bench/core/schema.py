@@ -1,8 +1,13 @@
-"""Arrow schemas of a run directory, version 1. Columns marked `truth` are never shown to an arm."""
+"""Arrow schemas of a run directory, version 2. Columns marked `truth` are never shown to an arm.
+
+Version 2 added `cause` to the turns.
+"""
 
 import pyarrow as pa
 
-VERSION = 1
+from skg_bench.core.types import CAUSES
+
+VERSION = 2
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -53,6 +58,7 @@ def turns(top_k: int) -> pa.Schema:
         _field("combined", place, "weighted mean of the signals"),
         _field("skill_correct", pa.bool_(), "on a hit: the answer was right; else null", nullable=True, truth=True),
         _field("answer_correct", pa.bool_(), "the answer was right", truth=True),
+        _field("cause", _WORD, f"why no right skill answered, see engine/cause.py: {', '.join(CAUSES)}", truth=True),
         _field("intent", _WORD, "null: a one-off", nullable=True, truth=True),
         _field("request_type", _WORD, "null: a one-off", nullable=True, truth=True),
         _field("answerable", pa.int32(), "earlier answers of this user that still hold now", truth=True),

@@ -15,6 +15,7 @@ from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 Serving = Literal["stored", "prompted"]
 RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
+CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")  # engine/cause.py
 WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
 
 # ---------------------------------------------------------------------------------------------------- events

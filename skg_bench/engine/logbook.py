@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.types import OFFERS, OPERATIONS, RATINGS, Batch, Events
+from skg_bench.core.types import CAUSES, OFFERS, OPERATIONS, RATINGS, Batch, Events
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted")
@@ -64,6 +64,7 @@ class Logbook:
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "correct": table(np.bool_),
+            "cause": table(np.int8),
         }  # fmt: skip
         return cls(arm, seed, events, top_k, labels, start, columns, [], [])
 
@@ -145,6 +146,7 @@ class Logbook:
             **places,
             "skill_correct": pa.array(flat("correct"), mask=~hit),
             "answer_correct": flat("correct"),
+            "cause": _word(flat("cause"), pa.array(CAUSES)),
             "intent": _word(truth.intent[real], labels.intents),
             "request_type": _word(truth.type[real], labels.types),
             "answerable": truth.answerable[real],

@@ -24,6 +24,7 @@ from skg_bench.core.types import (
     TurnTruth,
 )
 from skg_bench.engine.arena import Arena
+from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.pending import Pending, Ratings
 from skg_bench.engine.plan import Arm
@@ -123,6 +124,8 @@ def step(
     skill = np.where(place >= 0, choice.shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
     hit = skill >= 0
     answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck)
+    cause = causes(simulator, arena, type_, now, events.truth.answerable[:a, t], choice.shortlist.skill,
+                   choice.combined, skill, prompted=arm.serving == "prompted")  # fmt: skip
 
     reaction = simulator.react(quality, luck)
     given = reaction.rating >= 0
@@ -168,8 +171,8 @@ def step(
         explored=choice.decision.explored, serving=serving, offer=offer, tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out, cost_usd=answer.cost_usd, latency_ms=answer.latency_ms,
         book_size=arena.n_active[:a], book_version=arena.version[:a], book_hash=arena.hash[:a],
-        correct=quality == RIGHT, shortlist=choice.shortlist.skill, similarity=choice.shortlist.similarity,
-        preference=choice.preference, combined=choice.combined,
+        correct=quality == RIGHT, cause=cause, shortlist=choice.shortlist.skill,
+        similarity=choice.shortlist.similarity, preference=choice.preference, combined=choice.combined,
         score=np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score,
     )  # fmt: skip
 

@@ -200,12 +200,20 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
             "book_size": len(skill_of), "book_version": version, "book_hash": _hash(user, version),
             "shortlist": candidates + [-1] * pad, "similarity": falling, "preference": [0.5] * TOP_K,
             "score": [float("nan")] * TOP_K, "combined": falling, "skill_correct": right if hit else None,
-            "answer_correct": right, "intent": None if event.type < 0 else f"intent {event.type // 3}",
+            "answer_correct": right, "cause": _cause(event, known, hit, right),
+            "intent": None if event.type < 0 else f"intent {event.type // 3}",
             "request_type": None if event.type < 0 else f"type {event.type}",
             "answerable": event.answerable, "used_up": event.used_up,
         })  # fmt: skip
         previous = skill if hit else skill_of.get(event.type, -1) if learned else -1
     return logs
+
+
+def _cause(event: _Event, known: int, hit: bool, right: bool) -> str:
+    """As `engine/cause.py` has it: answers never expire here, and a right skill is always the best candidate."""
+    if hit:
+        return "none" if right else "wrong_source"
+    return "threshold" if known >= 0 else "capture" if event.answerable else "novelty"
 
 
 def _hash(user: int, version: int) -> bytes:

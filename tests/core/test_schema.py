@@ -37,7 +37,7 @@ def test_satisfaction_is_ok_partial_miss_or_nothing() -> None:
 
 def test_truth_columns_are_marked_and_no_other() -> None:
     truth = [f.name for f in TURNS if f.metadata[b"truth"] == b"yes"]
-    assert truth == ["skill_correct", "answer_correct", "intent", "request_type", "answerable", "used_up"]
+    assert truth == ["skill_correct", "answer_correct", "cause", "intent", "request_type", "answerable", "used_up"]
     for log in (schema.UPDATES, schema.FEEDBACK):
         assert not [f.name for f in log if f.metadata[b"truth"] == b"yes"]
 

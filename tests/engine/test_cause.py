@@ -1,0 +1,168 @@
+"""Why no right skill answered: recomputed turn by turn from the logs and the corpus, and the decision table by hand."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skg_bench.core.run import Run
+from skg_bench.core.types import CAUSES
+from skg_bench.engine.arena import Arena
+from skg_bench.engine.cause import causes
+from skg_bench.engine.logbook import EPOCH
+from skg_bench.simulator.corpus import load
+from tests.laws import world
+
+USERS = 60
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A dense week."""
+    return world.run(tmp_path_factory.mktemp("cause") / "run", USERS, 256)
+
+
+@dataclass
+class Entry:
+    """What a skill stores, as the update log tells it."""
+
+    kind: str | None
+    intent: str | None
+    right: bool
+    born: int
+    active: bool = True
+
+
+def rows(table: Any) -> list[Row]:
+    time = table["time"].to_numpy().astype("datetime64[s]").astype(np.int64) - EPOCH
+    return [r | {"time": int(t)} for r, t in zip(table.drop_columns(["time"]).to_pylist(), time, strict=True)]
+
+
+def expected(r: Row, book: dict[int, Entry], ttl: dict[str, int], *, prompted: bool) -> str:
+    """The decision table in plain Python."""
+
+    def about(e: Entry) -> bool:
+        if r["intent"] is None or not e.active:
+            return False
+        return e.intent == r["intent"] if prompted else e.kind == r["request_type"]
+
+    def holds(e: Entry) -> bool:
+        return prompted or r["time"] - e.born < ttl[r["request_type"]]
+
+    mine = {s: e for s, e in book.items() if about(e)}
+    holding = {s for s, e in mine.items() if holds(e)}
+    right = {s for s in holding if prompted or mine[s].right}
+    if r["skill"] in right:
+        return "none"
+    if right:
+        listed = right & set(r["shortlist"])
+        best = {s for s, c in zip(r["shortlist"], r["combined"], strict=True) if c == max(r["combined"])}
+        return "routing" if not listed else "threshold" if r["fallback_to_llm"] and listed & best else "score"
+    if not r["fallback_to_llm"]:
+        return "threshold" if r["skill"] not in mine else "wrong_source" if r["skill"] in holding else "staleness"
+    if r["answerable"] == 0:
+        return "novelty"
+    return "capture" if not mine else "wrong_source" if holding else "staleness"
+
+
+def recomputed(run: Run, arm: str) -> list[tuple[Row, str]]:
+    corpus = load()
+    ttl = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
+    updates: dict[tuple[int, int], list[Row]] = {}
+    for u in rows(run.updates(arm)):
+        updates.setdefault((u["user"], u["turn"]), []).append(u)
+    found, book = [], dict[int, Entry]()
+    for r in rows(run.turns(arm)):
+        if r["turn"] == 0:
+            book = {}
+        found.append((r, expected(r, book, ttl, prompted=arm == "prompted")))
+        for u in updates.get((r["user"], r["turn"]), ()):
+            if u["op"] in ("ADD", "UPDATE"):
+                book[u["skill"]] = Entry(r["request_type"], r["intent"], r["answer_correct"], r["time"])
+        for u in updates.get((r["user"], r["turn"]), ()):
+            if u["op"] == "REMOVE":
+                book[u["skill"]].active = False
+    return found
+
+
+def test_the_cause_is_what_the_logs_and_the_corpus_say(run: Run) -> None:
+    seen: Counter[str] = Counter()
+    for arm in world.ALL:
+        for r, cause in recomputed(run, arm):
+            assert r["cause"] == cause, (arm, r["user"], r["turn"])
+            seen[cause] += 1
+    assert set(seen) == set(CAUSES)
+    assert min(seen.values()) > 20
+
+
+def test_a_turn_without_a_cause_is_a_hit_and_where_answers_are_stored_a_right_one(run: Run) -> None:
+    for arm in world.ALL:
+        for r in run.turns(arm, ["cause", "fallback_to_llm", "answer_correct", "serving"]).to_pylist():
+            assert (r["cause"] == "none") <= (not r["fallback_to_llm"])
+            if r["serving"] == "stored":
+                assert (r["cause"] == "none") == r["answer_correct"]
+
+
+def test_an_oracle_never_chooses_wrongly_nor_serves_what_does_not_hold(run: Run) -> None:
+    of = Counter(run.turns("oracle", ["cause"])["cause"].to_pylist())
+    assert set(of) == {"none", "novelty", "capture", "staleness"}
+    assert of["staleness"] + of["capture"] < 0.1 * of["novelty"]
+    assert set(run.turns("never", ["cause"])["cause"].to_pylist()) >= {"novelty", "capture"}
+
+
+# ------------------------------------------------------------------------------------------ the table, row by row
+
+
+class Daily:
+    """Each request type is an intent of its own; answers hold for a day."""
+
+    def judge(self, event_type: Any, source_type: Any, source_right: Any, age: Any) -> Any:
+        same = source_right & (event_type == source_type) & (event_type >= 0)
+        return same.astype(np.int32) + (same & (age < 86_400))
+
+
+HOUR = 3600
+RIGHT, OTHER, OLD, FALSE = (5, True, HOUR), (6, True, HOUR), (5, True, 90_000), (5, False, HOUR)
+Stored = tuple[int, bool, int]  # type, rightness and age of the source
+
+
+@pytest.mark.parametrize(
+    ("skills", "combined", "served", "answerable", "cause"),
+    [
+        ([RIGHT], [0.9], 0, 1, "none"),
+        ([OTHER, RIGHT], [0.9], -1, 1, "routing"),
+        ([OTHER, RIGHT], [0.9], 0, 1, "routing"),
+        ([RIGHT, OTHER], [0.4, 0.3], -1, 1, "threshold"),
+        ([RIGHT, OTHER], [0.4, 0.4], -1, 1, "threshold"),
+        ([RIGHT, OTHER], [0.3, 0.4], -1, 1, "score"),
+        ([RIGHT, OTHER], [0.8, 0.9], 1, 1, "score"),
+        ([RIGHT, OLD], [0.8, 0.9], 1, 1, "score"),
+        ([OTHER], [0.9], 0, 0, "threshold"),
+        ([OTHER, OLD], [0.9, 0.8], 0, 1, "threshold"),
+        ([OLD], [0.9], 0, 0, "staleness"),
+        ([FALSE], [0.9], 0, 1, "wrong_source"),
+        ([], [], -1, 0, "novelty"),
+        ([OLD], [0.1], -1, 0, "novelty"),
+        ([OTHER], [0.1], -1, 1, "capture"),
+        ([OLD], [0.1], -1, 1, "staleness"),
+        ([OLD, FALSE], [0.1], -1, 1, "wrong_source"),
+    ],
+)
+def test_the_first_link_that_failed_is_the_cause(
+    skills: list[Stored], combined: list[float], served: int, answerable: int, cause: str
+) -> None:
+    """Candidates are the first skills of the book, as many as there are scores."""
+    arena, now = Arena(1, np.zeros(9, np.uint64), np.zeros(9, np.uint64)), np.array([1_000_000])
+    for s, (kind, right, age) in enumerate(skills):
+        arena.active[0, s], arena.source_type[0, s], arena.source_right[0, s] = True, kind, right
+        arena.born[0, s] = now[0] - age
+    pad = 3 - len(combined)
+    shortlist = np.array([[*range(len(combined)), *[-1] * pad]], np.int32)
+    scores, skill = np.array([[*combined, *[-1.0] * pad]]), np.array([served], np.int32)
+    type_, earlier = np.array([5], np.int32), np.array([answerable], np.int32)
+    daily: Any = Daily()
+    (code,) = causes(daily, arena, type_, now, earlier, shortlist, scores, skill, prompted=False)
+    assert CAUSES[code] == cause
