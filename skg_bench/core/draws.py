@@ -31,6 +31,7 @@ class Purpose(IntEnum):
     TYPE_ORDER = 24
     WORDING = 25
     ONE_OFF_ORDER = 26
+    ORDER = 27
     LLM_RIGHT = 40
     SKILL_RIGHT = 41
     LATENCY = 42
@@ -43,8 +44,10 @@ class Purpose(IntEnum):
     NAME = 55
     POLICY = 60
     POLICY_ITEM = 61
+    WEIGHT = 62
     SAMPLE = 70
     RESAMPLE = 71
+    SHAM = 80
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -37,6 +37,7 @@ class Events:
 
     user: I32  # [B] user ids
     n: I32  # [B] number of events
+    number: I32  # [B, T] the event's own number, in the key of its draws: it stays when events move or are left out
     time: I64  # [B, T] seconds; padded with the largest int64
     text: I32  # [B, T] text id of the message; padded with 0
     truth: Truth
@@ -46,7 +47,8 @@ class Events:
         width = int(self.n[rows].max(initial=0))
         t = self.truth
         truth = Truth(t.type[rows, :width], t.intent[rows, :width], t.answerable[rows, :width], t.used_up[rows, :width])
-        return Events(self.user[rows], self.n[rows], self.time[rows, :width], self.text[rows, :width], truth)
+        number, time, text = self.number[rows, :width], self.time[rows, :width], self.text[rows, :width]
+        return Events(self.user[rows], self.n[rows], number, time, text, truth)
 
 
 @dataclass(frozen=True, slots=True)

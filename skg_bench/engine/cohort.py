@@ -66,7 +66,7 @@ def run_cohort(
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = repeated(events.rows(order), len(arms))
     keys = key(world.seed, events.user)
-    state = State(arm, len(events.user), world.name_hash, world.text_hash)
+    state = State(arm, *events.text.shape, world.name_hash, world.text_hash)
     log = Logbook.empty(arm.name, world.seed, events, top_k, world.labels(arm))
     similarity, words = world.similarity(), world.words
     t_max = events.time.shape[1]
@@ -75,7 +75,7 @@ def run_cohort(
     for first in range(0, t_max, _BLOCK):
         steps = min(_BLOCK, t_max - first)
         a = int(here[first])
-        for t, luck in enumerate(lucky(keys[:a], first, steps), first):
+        for t, luck in enumerate(lucky(keys[:a], events.number[:a, first : first + steps]), first):
             b = int(here[t])
             step(arm, world.simulator, similarity, events, words, state, t, b, luck if b == a else trim(luck, b), log)
             made += b

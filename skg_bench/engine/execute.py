@@ -118,7 +118,7 @@ def _stack(parts: list[Events]) -> Events:
     never = np.iinfo(np.int64).max
     return Events(
         np.concatenate([p.user for p in parts]), np.concatenate([p.n for p in parts]),
-        column(lambda e: e.time, never), column(lambda e: e.text, 0), truth,
+        column(lambda e: e.number, 0), column(lambda e: e.time, never), column(lambda e: e.text, 0), truth,
     )  # fmt: skip
 
 

@@ -143,6 +143,7 @@ class Logbook:
             "serving": _word(flat("serving"), pa.array(_SERVINGS)),
             "offer": _word(flat("offer"), pa.array(OFFERS)),
             "book_hash": _hash(flat("book_hash")),
+            "event": events.number[real],
             **places,
             "skill_correct": pa.array(flat("correct"), mask=~hit),
             "answer_correct": flat("correct"),

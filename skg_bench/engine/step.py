@@ -80,12 +80,12 @@ class State:
         self.last_offer = np.zeros(n_users, np.int64)
 
 
-def lucky(keys: U64, first: int, steps: int) -> list[Luck]:
-    """The draws of `steps` turns from turn `first` on; `keys` are those of the users, `[B]`."""
-    event = fold(keys[None, :], np.arange(first, first + steps, dtype=np.int64)[:, None])
+def lucky(keys: U64, number: I32) -> list[Luck]:
+    """The draws of successive turns; `keys` are those of the users, `[B]`, `number` those of the events, `[B, steps]`."""
+    event = fold(keys[None, :], number.T)
     u = uniform(fold(fold(fold(event[None], _PURPOSES[:, None, None]), 0), 0))
     names = [purpose.name.lower() for purpose in _LUCK]
-    return [Luck(event=event[s], **dict(zip(names, u[:, s], strict=True))) for s in range(steps)]
+    return [Luck(event=event[s], **dict(zip(names, u[:, s], strict=True))) for s in range(len(event))]
 
 
 def trim(luck: Luck, n_users: int) -> Luck:

@@ -8,9 +8,9 @@ Both choices lean towards intents that fit the hour, the weekday and the intent 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
 from skg_bench.core.types import OFFERS, Events, Luck, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
+from skg_bench.simulator.order import Order, answerable, permuted
 
 DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
@@ -40,6 +41,7 @@ class Assistant:
     """Simulated users who ask for everyday things. Unit, meaning and source of each parameter stand in its yaml."""
 
     corpus: str | None
+    order: Order
     messages_per_day: float
     volume_spread: float
     max_per_day: float
@@ -72,6 +74,8 @@ class Assistant:
     stream: Literal["exogenous", "reactive"] = field(default="exogenous", init=False)
 
     def __post_init__(self) -> None:
+        if self.order not in get_args(Order):
+            raise UsageError(f"simulator.order={self.order!r}, valid are {', '.join(get_args(Order))}")
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
@@ -171,7 +175,11 @@ class Assistant:
         keys = key(seed, users)
         time, n = self._times(keys, weeks)
         type_, m, intent = self._requests(keys, time, n)
-        return self._worded(users, keys, time, n, type_, m, intent)
+        events = self._worded(users, keys, time, n, type_, m, intent)
+        if self.order == "permuted":
+            events = permuted(keys, events)
+        truth = replace(events.truth, answerable=answerable(events.truth.type, time, self._ttl_of))
+        return replace(events, truth=truth)
 
     def _times(self, keys: U64, weeks: int) -> tuple[I64, I32]:
         """`[B, T]` seconds in order, padded with the largest int64, and `[B]` counts."""
@@ -283,7 +291,6 @@ class Assistant:
         """Texts for the requests: the k-th use of a type takes the k-th wording of a keyed permutation."""
         corpus = self._corpus
         text = np.zeros(type_.shape, np.int32)
-        answerable = np.zeros(type_.shape, np.int32)
         used_up = np.zeros(type_.shape, np.bool_)
         row, col = np.nonzero(number >= 0)
         singles = np.argsort(
@@ -294,13 +301,12 @@ class Assistant:
         used_up[row, col] = m >= len(corpus.one_offs)
 
         row, col = np.nonzero(type_ >= 0)
-        if not len(row):
-            return Events(users, n, time, text, Truth(type_, intent, answerable, used_up))
         ty = type_[row, col]
         pair = row * np.int64(len(corpus.types)) + ty
         order = np.lexsort((col, pair))
         pair_s = pair[order]
-        first = np.r_[True, pair_s[1:] != pair_s[:-1]]
+        first = np.ones(len(pair_s), np.bool_)
+        first[1:] = pair_s[1:] != pair_s[:-1]
         group = np.cumsum(first) - 1
         start = np.flatnonzero(first)
         k = np.arange(len(order)) - start[group]
@@ -314,13 +320,8 @@ class Assistant:
         row_s, col_s, ty_s = row[order], col[order], ty[order]
         text[row_s, col_s] = corpus.wordings[ty_s, word]
         used_up[row_s, col_s] = k >= wordings
-        # earlier answers that still hold: those of the group not older than the time to live
-        when = time[row_s, col_s]
-        ttl = self._ttl_of[ty_s]
-        span = np.int64(2**40)  # more than any run's seconds: makes (group, time) one sortable number
-        since = np.searchsorted(group * span + when, group * span + np.maximum(when - ttl, -1), side="right")
-        answerable[row_s, col_s] = np.maximum(np.arange(len(order)) - np.maximum(since, start[group]), 0)
-        return Events(users, n, time, text, Truth(type_, intent, answerable, used_up))
+        events = np.tile(np.arange(type_.shape[1], dtype=np.int32), (len(users), 1))
+        return Events(users, n, events, time, text, Truth(type_, intent, np.zeros(type_.shape, np.int32), used_up))
 
     # -------------------------------------------------------------------------------------------- reactions
 

@@ -190,7 +190,7 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
         logs["turns"].append({
             **stamp, "user_msg_id": f"u{user}-t{turn}", "message": event.message, "max_sim": falling[0],
             "matched_skill": name if hit else None, "skill_score": falling[0], "fallback_to_llm": not hit,
-            "user_satisfaction": None if late else rating, "skill_learned": bool(learned), "seed": seed,
+            "user_satisfaction": None if late else rating, "skill_learned": bool(learned), "seed": seed, "event": turn,
             "skill": skill, "source_turn": -1 if not hit else 0, "propensity": 1.0, "explored": False,
             "serving": "stored" if hit else "llm",
             "offer": "accepted" if learned else ("declined" if luck[8] < 0.05 and world.hit > 0 else None),

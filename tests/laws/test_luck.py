@@ -65,7 +65,7 @@ def test_ratings_follow_the_answer_and_not_the_arm(base: Run) -> None:
 @pytest.mark.parametrize("first", [0, 64, 1000])
 def test_the_luck_of_a_turn_is_that_of_its_key(first: int) -> None:
     keys = key(3, np.arange(50))
-    turns = lucky(keys, first, 5)
+    turns = lucky(keys, np.tile(np.arange(first, first + 5, dtype=np.int32), (50, 1)))
     for t, luck in enumerate(turns, first):
         for name in Luck.__dataclass_fields__:
             if name != "event":
@@ -95,6 +95,7 @@ class Counting:
 
     reranker: Reranker
     fits: list[int]
+    window: ClassVar[int] = 0
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return self.reranker.start(n_users, features)

@@ -28,7 +28,7 @@ ROWS = ("rating_if_right", "rating_if_near", "rating_if_wrong")
 
 
 def test_every_parameter_is_tried_below() -> None:
-    tried = {*PROBABILITIES, *POSITIVE, *NOT_NEGATIVE, *ROWS, "corpus"}
+    tried = {*PROBABILITIES, *POSITIVE, *NOT_NEGATIVE, *ROWS, "corpus", "order"}
     assert {f.name for f in fields(Assistant) if f.init} == tried == set(DEFAULTS)
 
 
@@ -37,8 +37,13 @@ def test_the_yaml_gives_every_parameter_its_unit_and_where_it_comes_from() -> No
     for name in DEFAULTS:
         (line,) = [line for line in lines if line.startswith(f"{name}:")]
         assert len(line.partition("#")[2]) > 20, name
-        if name not in {"corpus", *ROWS}:
+        if name not in {"corpus", "order", *ROWS}:
             assert "[" in line.partition("#")[2], f"{name} has no unit"
+
+
+def test_an_unknown_order_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"simulator\.order='random', valid are time, permuted"):
+        Assistant(**DEFAULTS | {"order": "random"})
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, nan, inf])

@@ -26,7 +26,7 @@ def same(a: Events, b: Events, row_a: SupportsIndex, row_b: SupportsIndex) -> bo
     """Whether two rows are one user's events."""
     n = a.n[row_a]
     columns = [
-        (getattr(a, c), getattr(b, c)) for c in ("time", "text")
+        (getattr(a, c), getattr(b, c)) for c in ("number", "time", "text")
     ] + [(getattr(a.truth, c), getattr(b.truth, c)) for c in ("type", "intent", "answerable", "used_up")]  # fmt: skip
     return bool(n == b.n[row_b] and all(np.array_equal(x[row_a, :n], y[row_b, :n]) for x, y in columns))
 
