@@ -78,7 +78,7 @@ def events(run: Run, keep: Sequence[tuple[int, int]] | None = None) -> Events:
     Raises UsageError when a user's turns have a gap (rows were lost).
     """
     columns = ["time", "message", "intent", "request_type", "used_up", "answerable"]
-    table = _kept(run.turns(run.arms[0], columns), keep)
+    table = kept(run.turns(run.arms[0], columns), keep)
     user = _column(table, "user").astype(np.int64)
     if user.size == 0:
         raise UsageError(f"{run.path} holds no turns; run it with users >= 1 and weeks >= 1")
@@ -91,9 +91,9 @@ def events(run: Run, keep: Sequence[tuple[int, int]] | None = None) -> Events:
             f"{run.path}: arm {run.arms[0]!r} has rows missing or twice at user {user[at]}, turn {turn[at]}; "
             "delete its shards and run again"
         )
-    text, messages = _words(table["message"])
-    intent, intents = _words(table["intent"])
-    kind, _ = _words(table["request_type"])
+    text, messages = coded(table["message"])
+    intent, intents = coded(table["intent"])
+    kind, _ = coded(table["request_type"])
     time = _seconds(table, "time")
     week = (time - MONDAY) // WEEK
     weeks = max(int(run.manifest["weeks"]), int(week.max()) + 1)
@@ -117,7 +117,7 @@ def tallies(
     Raises UsageError when the arm's events are not `on`: it is unfinished, or was run on something else.
     """
     columns = ["time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd"]
-    table = _kept(run.turns(arm, [*columns, "latency_ms", "offer", "book_size"]), keep)
+    table = kept(run.turns(arm, [*columns, "latency_ms", "offer", "book_size"]), keep)
     time = _seconds(table, "time")
     user, turn = _column(table, "user").astype(np.int64), _column(table, "turn")
     if len(time) != len(on) or not (np.array_equal(time, on.time) and np.array_equal(user, on.users[on.row])):
@@ -133,7 +133,7 @@ def tallies(
         "turn": None, "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": ~_says(table["serving"], "stored"),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
         "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
-        "offer": _words(table["offer"])[0] >= 0, "add": _added(run, arm, on), "rated": rated, "ok": ok,
+        "offer": coded(table["offer"])[0] >= 0, "add": _added(run, arm, on), "rated": rated, "ok": ok,
     }  # fmt: skip
     book = _column(table, "book_size").astype(np.float64)
     del table
@@ -190,7 +190,7 @@ def _rows_of(table: pa.Table, on: Events) -> I64:
     return np.where(found, start[row] + turn, -1)
 
 
-def _kept(table: pa.Table, keep: Sequence[tuple[int, int]] | None) -> pa.Table:
+def kept(table: pa.Table, keep: Sequence[tuple[int, int]] | None) -> pa.Table:
     """The first turns of some users."""
     if keep is None:
         return table
@@ -212,12 +212,12 @@ def _seconds(table: pa.Table, name: str) -> I64:
 
 def _says(column: pa.ChunkedArray, word: str) -> Bool:
     """Where a column of words says `word`."""
-    code, words = _words(column)
+    code, words = coded(column)
     at = np.flatnonzero(words == word)
     return code == at[0] if at.size else np.zeros(len(code), np.bool_)
 
 
-def _words(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:
+def coded(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:
     """A column of words as codes into its sorted vocabulary (-1: null), whatever the order in the files."""
     encoded = column.combine_chunks()
     if not isinstance(encoded, pa.DictionaryArray):

@@ -1,0 +1,149 @@
+"""Flips: events that one arm answered rightly and another wrongly, with the reason.
+
+The reason is the link of the wrong arm's chain that failed (`cause` of the turn log, see `engine/cause.py`); where both
+arms asked the LLM, or a right skill was prompted in vain, it is the LLM.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any
+
+import numpy as np
+
+from skg_bench.analysis.tally import coded, kept
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.run import Run
+from skg_bench.core.types import CAUSES
+
+REASONS = {
+    "none": "LLM",
+    "novelty": "nothing to know",
+    "capture": "not captured",
+    "routing": "shortlist",
+    "score": "score",
+    "threshold": "threshold",
+    "staleness": "stale",
+    "wrong_source": "wrong source",
+}
+"""By the cause of the wrong arm's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an arm did with N events, in the order (user, turn)."""
+
+    run: Run
+    arm: str
+    user: I32  # [N]
+    turn: I32  # [N]
+    right: Bool  # [N]
+    hit: Bool  # [N]
+    cause: I32  # [N] index into CAUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Events, a subset of N, that one arm answered wrongly and the other rightly."""
+
+    wrong: Done
+    right: Done
+    at: I64  # [n] rows
+    cause: I32  # [n] index into CAUSES, of the reason
+
+    def counts(self) -> dict[str, int]:
+        """By reason, the most frequent first."""
+        found = np.bincount(self.cause, minlength=len(CAUSES))
+        order = np.argsort(-found, kind="stable")
+        return {REASONS[CAUSES[c]]: int(found[c]) for c in order if found[c]}
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """One of them, to be read."""
+
+    user: int
+    turn: int
+    time: str
+    message: str
+    reason: str
+    wrong: str  # what the wrong arm answered from
+    right: str  # what the right arm answered from
+
+
+def done(run: Run, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
+    """Read an arm. `keep`: (user id, number of first turns), ascending; None: all."""
+    table = kept(run.turns(arm, ["fallback_to_llm", "answer_correct", "cause"]), keep)
+    code, vocabulary = coded(table["cause"])
+    cause = np.array([CAUSES.index(word) for word in vocabulary], np.int32)
+    right, fallback = table["answer_correct"].to_numpy(), table["fallback_to_llm"].to_numpy()
+    return Done(run, arm, table["user"].to_numpy(), table["turn"].to_numpy(), right, ~fallback, cause[code])
+
+
+def flips(wrong: Done, right: Done) -> Flips:
+    """Where `wrong` was wrong and `right` was right.
+
+    Raises UsageError when they are not of the same events.
+    """
+    if not (np.array_equal(wrong.user, right.user) and np.array_equal(wrong.turn, right.turn)):
+        raise UsageError(
+            f"{wrong.run.path}, arm {wrong.arm!r}, and {right.run.path}, arm {right.arm!r}, have other events; compare "
+            "what both have"
+        )
+    at = np.flatnonzero(~wrong.right & right.right)
+    by_llm = ~wrong.hit[at] & ~right.hit[at]
+    return Flips(wrong, right, at, np.where(by_llm, CAUSES.index("none"), wrong.cause[at]))
+
+
+def examples(found: Flips, n: int) -> list[Flip]:
+    """`n` of them: of each reason in turn, the most frequent first, and of as many users as there are."""
+    rows = found.at[_pick(found, n)]
+    users = sorted({int(found.wrong.user[row]) for row in rows})
+    wrong, right = _told(found.wrong, users), _told(found.right, users)
+    reason = dict(zip(found.at.tolist(), found.cause.tolist(), strict=True))
+    out = []
+    for row in rows.tolist():
+        key = int(found.wrong.user[row]), int(found.wrong.turn[row])
+        message, time = wrong[key]["message"], f"{wrong[key]['time']:%a %Y-%m-%d %H:%M}"
+        answered = (_answered(of, key) for of in (wrong, right))
+        out.append(Flip(*key, time, message, REASONS[CAUSES[reason[row]]], *answered))
+    return out
+
+
+def _pick(found: Flips, n: int) -> I64:
+    """Places in `found.at`."""
+    user = found.wrong.user[found.at]
+    queues = []
+    for cause in np.argsort(-np.bincount(found.cause, minlength=len(CAUSES)), kind="stable"):
+        own = np.flatnonzero(found.cause == cause)
+        nth = np.arange(len(own)) - np.searchsorted(user[own], user[own])  # of the user's flips for this reason
+        queues.append(own[np.argsort(nth, kind="stable")][:n].tolist())
+    turns = (place for place in chain(*zip_longest(*queues)) if place is not None)
+    return np.array([place for place, _ in zip(turns, range(n), strict=False)], np.int64)
+
+
+Told = dict[tuple[int, int], dict[str, Any]]
+
+
+def _told(arm: Done, users: Sequence[int]) -> Told:
+    columns = ["time", "message", "matched_skill", "source_turn", "skill_score", "serving"]
+    return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, columns, users).to_pylist()}
+
+
+def _answered(told: Told, key: tuple[int, int]) -> str:
+    turn = told[key]
+    if turn["serving"] == "llm":
+        return "the LLM"
+    skill = f"skill {turn['matched_skill']!r} (score {turn['skill_score']:.2f}"
+    if turn["serving"] == "prompted":
+        return f"{skill}), prompted"
+    source = told.get((key[0], turn["source_turn"]))
+    return f"{skill}), stored at turn {turn['source_turn']}" + (f" for {source['message']!r}" if source else "")
+
+
+def lines(flip: Flip, wrong: str, right: str) -> Iterator[str]:
+    """A flip as text; `wrong` and `right` name the arms."""
+    yield f"user {flip.user}, turn {flip.turn}, {flip.time}: {flip.message!r} ({flip.reason})"
+    yield f"  wrong  {wrong}: {flip.wrong}"
+    yield f"  right  {right}: {flip.right}"
