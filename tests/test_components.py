@@ -167,7 +167,8 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     hit = book.active[:, 0] & (np.arange(B) % 2 == 0)
     seen = Observation(
         asked.time, 9, asked.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
-        (np.arange(B) % 4 - 1).astype(np.int32), asked.truth if curator.sees_truth else None,
+        (np.arange(B) % 4 - 1).astype(np.int32), *books.history(np.random.default_rng(0), B, 9),
+        asked.truth if curator.sees_truth else None,
     )  # fmt: skip
     asks = curator.offers(seen)
     assert asks.dtype == np.bool_

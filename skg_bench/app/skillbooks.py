@@ -14,18 +14,19 @@ from skg_bench.core.run import Run
 from skg_bench.core.skillbook import Skillbook
 from skg_bench.core.skillbook import replay as rebuild
 
+_TIMES = ("time", "born")
 _MONDAY = datetime(2026, 1, 5)  # times of a run are local times without a zone
 
 
 def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
-    """Update rows of one user in order, `time` in seconds since the first Monday.
+    """Update rows of one user in order, `time` and `born` in seconds since the first Monday.
 
     Raises UsageError if the run has no such arm or user.
     """
     if not 0 <= user < int(run.manifest["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(run.manifest['users']) - 1}")
     rows: list[dict[str, Any]] = run.updates(arm, users=[user]).to_pylist()
-    return [{**row, "time": round((row["time"] - _MONDAY) / timedelta(seconds=1))} for row in rows]
+    return [{**row, **{k: row[k] and round((row[k] - _MONDAY) / timedelta(seconds=1)) for k in _TIMES}} for row in rows]
 
 
 def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:

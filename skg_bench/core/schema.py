@@ -1,6 +1,6 @@
 """Arrow schemas of a run directory, version 2. Columns marked `truth` are never shown to an arm.
 
-Version 2 added `cause` to the turns.
+Version 2 added `cause` and `event` to the turns, `born` to the updates.
 """
 
 import pyarrow as pa
@@ -85,6 +85,7 @@ UPDATES = _schema(
     _field("rating", _WORD, "rating recorded (TAG)", nullable=True),
     _field("uses", pa.int32(), "uses recorded (TAG)"),
     _field("after", pa.int32(), "skill that answered the turn before (ADD, UPDATE, TAG with a use), -1: none"),
+    _field("born", pa.timestamp("ms"), "time of the turn whose answer is stored (ADD, UPDATE)", nullable=True),
     _field("reason", _WORD, "why the curator did it"),
     _field("book_version", pa.int32(), "version after the batch"),
     _field("book_hash", pa.binary(16), "state hash after the batch"),

@@ -83,6 +83,7 @@ class Operation:
     rating: str | None = None
     uses: int = 0
     after: int = -1
+    born: int | None = None  # time of the answer that is stored; None: it was given right now
     reason: str = field(default="", compare=False)
 
 
@@ -114,8 +115,8 @@ def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
 def _answered(skill: Skill, op: Operation) -> Skill:
     examples = skill.examples if op.message is None else (*skill.examples, op.message)
     renewed = replace(
-        skill, source_turn=op.source_turn, examples=examples, active=True, ok=0, partial=0, miss=0, born=op.time,
-        last_ok=op.time,
+        skill, source_turn=op.source_turn, examples=examples, active=True, ok=0, partial=0, miss=0,
+        born=op.time if op.born is None else op.born, last_ok=op.time,
     )  # fmt: skip
     return _remembered(renewed, op)
 

@@ -321,7 +321,7 @@ class Batch:
     skill: I32  # [n] skill id; -1 for ADD
     name: I32  # [n] name id (ADD)
     text: I32  # [n] example to add (ADD, UPDATE)
-    source: I32  # [n] turn whose answer is stored (ADD, UPDATE)
+    source: I32  # [n] turn of the user, this one or an earlier one, whose answer of the LLM is stored (ADD, UPDATE)
     rating: I32  # [n] code in RATINGS (TAG)
     uses: I32  # [n] 1: the operation records a use (TAG)
     reason: I32  # [n] index into the curator's `reasons`
@@ -355,6 +355,9 @@ class Curator(Protocol):
         ...
 
     def offers(self, seen: Observation) -> Bool:
+    past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
+    similarity: Similarity
+    event: U64  # key of the event, to fold purposes and items on
         """Whom to ask `could this become a reusable skill? name it`, `[B]`."""
         ...
 

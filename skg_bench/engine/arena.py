@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from skg_bench.core.batch import nth
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE, Batch, Book
@@ -72,23 +73,27 @@ class Arena:
             new = max(examples, width + width // 4 + 4)
             self.example, self.example_skill = _widen(self.example, new, 0), _widen(self.example_skill, new, 0)
 
-    def apply(self, batch: Batch, time: I64, last_skill: I32, source_type: I32, source_right: Bool) -> I32:
+    def apply(self, batch: Batch, time: I64, last_skill: I32, born: I64, source_type: I32, source_right: Bool) -> I32:
         """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
 
-        `time`, `last_skill` (the skill of the turn before), `source_type` and `source_right` are `[B]`, of this turn.
-        An UPDATE renews the stored answer: the ratings of the old one are forgotten. All or nothing: an operation on a
-        skill that does not exist raises ValueError before anything is changed.
+        `time` and `last_skill` (the skill of the turn before) are `[B]`, of this turn; `born`, `source_type` and
+        `source_right` `[n]`, of the answer that an operation stores (any where it stores none). An UPDATE renews the
+        stored answer: the ratings of the old one are forgotten. All or nothing: an operation on a skill that does not
+        exist raises ValueError before anything is changed; of those that the batch itself adds, it may REMOVE some.
         """
         if not len(batch.op):
             return batch.skill
-        exists = (batch.skill >= 0) & (batch.skill < self.n_skills[batch.row])
-        if not (exists | (batch.op == ADD)).all():
-            wrong = np.flatnonzero(~exists & (batch.op != ADD))[0]
-            raise ValueError(f"operation on skill {batch.skill[wrong]}, which the skillbook does not have")
         skill = batch.skill.copy()
         add = (batch.op == ADD).nonzero()[0]
         rows = batch.row[add]
-        skill[add] = self.n_skills[rows] + _nth(rows)
+        skill[add] = self.n_skills[rows] + nth(rows)
+        have = self.n_skills[batch.row]
+        if len(add):
+            more = np.bincount(rows, minlength=len(self.n_skills)).astype(np.int32)
+            have = have + np.where((batch.op == ADD) | (batch.op == REMOVE), more[batch.row], 0)
+        if not ((skill >= 0) & (skill < have)).all():
+            wrong = np.flatnonzero((skill < 0) | (skill >= have))[0]
+            raise ValueError(f"operation on skill {skill[wrong]}, which the skillbook does not have")
         with_text = ((batch.op == ADD) | ((batch.op == UPDATE) & (batch.text >= 0))).nonzero()[0]
         most = self.n_examples.max() + (np.bincount(batch.row[with_text]).max() if len(with_text) else 0)
         self._grow(int(skill.max(initial=-1)) + 1, int(most))
@@ -103,7 +108,10 @@ class Arena:
             np.add.at(self.n_skills, rows, 1)
             self.name[rows, skill[add]] = batch.name[add]
             answered = ((batch.op == ADD) | (batch.op == UPDATE)).nonzero()[0]
-            self._answer(batch, skill, answered, time, last_skill, source_type, source_right)
+            self._answer(batch, skill, answered, time, last_skill)
+            row, s = batch.row[answered], skill[answered]
+            self.born[row, s] = born[answered]
+            self.source_type[row, s], self.source_right[row, s] = source_type[answered], source_right[answered]
             self._examples(batch.row[with_text], skill[with_text], batch.text[with_text])
             gone = (batch.op == REMOVE).nonzero()[0]
             self.active[batch.row[gone], skill[gone]] = False
@@ -120,18 +128,13 @@ class Arena:
         np.add.at(self.uses, (row[used], s[used]), 1)
         self._remember(row[used], s[used], time, last_skill)
 
-    def _answer(
-        self, batch: Batch, skill: I32, at: I64, time: I64, last_skill: I32, source_type: I32, source_right: Bool
-    ) -> None:
+    def _answer(self, batch: Batch, skill: I32, at: I64, time: I64, last_skill: I32) -> None:
         row, s = batch.row[at], skill[at]
         self.active[row, s] = True
         self.source[row, s] = batch.source[at]
-        self.born[row, s] = time[row]
         self.last_ok[row, s] = time[row]
         for counter in (self.ok, self.partial, self.miss):
             counter[row, s] = 0
-        self.source_type[row, s] = source_type[row]
-        self.source_right[row, s] = source_right[row]
         self._remember(row, s, time, last_skill)
 
     def _remember(self, row: I32, skill: I32, time: I64, last_skill: I32) -> None:
@@ -142,7 +145,7 @@ class Arena:
         np.add.at(self.weekend, (row, skill), (time[row] // _DAY % 7 >= 5).astype(np.int32))
 
     def _examples(self, row: I32, s: I32, text: I32) -> None:
-        place = self.n_examples[row] + _nth(row)
+        place = self.n_examples[row] + nth(row)
         self.example[row, place] = text
         self.example_skill[row, place] = s
         np.add.at(self.n_examples, row, 1)
@@ -165,14 +168,6 @@ class Arena:
         with np.errstate(over="ignore"):
             np.add.at(self.hash, r, new - self.skill_hash[r, s])
         self.skill_hash[r, s] = new
-
-
-def _nth(rows: I32) -> I64:
-    """How many earlier entries each entry of `rows` has that are equal to it."""
-    order = np.argsort(rows, kind="stable")
-    nth = np.empty(len(rows), np.int64)
-    nth[order] = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
-    return nth
 
 
 def _widen(array: np.ndarray, width: int, empty: int) -> np.ndarray:

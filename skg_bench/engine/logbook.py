@@ -90,13 +90,18 @@ class Logbook:
             else:
                 column[at] = value
 
-    def update(self, t: int, batch: Batch, skill: I32, time: I64, last: I32, version: I32, state: U64) -> None:
-        """A batch as it was applied: `skill` of each operation, `version` and `state` `[B]` after it."""
+    def update(
+        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
+    ) -> None:
+        """A batch as it was applied: `skill` of each operation, time of the answer that it stores (`born`), `version`
+        and `state` `[B]` after it.
+        """
         r = batch.row
         self.updates.append(
             {"row": r, "turn": np.full(len(r), t, np.int32), "time": time[r], "op": batch.op, "skill": skill,
              "name": batch.name, "text": batch.text, "source": batch.source, "rating": batch.rating,
-             "uses": batch.uses, "after": last[r], "reason": batch.reason, "version": version[r], "hash": state[r]}
+             "uses": batch.uses, "after": last[r], "born": born, "reason": batch.reason, "version": version[r],
+             "hash": state[r]}
         )  # fmt: skip
 
     def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
@@ -139,11 +144,11 @@ class Logbook:
             "seed": np.full(len(row), self.seed, np.int64),
             "user": user,
             "turn": turn.astype(np.int32),
+            "event": events.number[real],
             "time": _time(events.time[real]),
             "serving": _word(flat("serving"), pa.array(_SERVINGS)),
             "offer": _word(flat("offer"), pa.array(OFFERS)),
             "book_hash": _hash(flat("book_hash")),
-            "event": events.number[real],
             **places,
             "skill_correct": pa.array(flat("correct"), mask=~hit),
             "answer_correct": flat("correct"),
@@ -173,6 +178,7 @@ class Logbook:
             "rating": _word(flat["rating"], pa.array(RATINGS)),
             "uses": flat["uses"],
             "after": flat["after"],
+            "born": _time(flat["born"], none=flat["source"] < 0),
             "reason": _word(flat["reason"], labels.reasons),
             "book_version": flat["version"],
             "book_hash": _hash(flat["hash"]),
@@ -193,8 +199,8 @@ class Logbook:
         return pa.table([pa.array(values[f.name], f.type) for f in schema.FEEDBACK], schema=schema.FEEDBACK)
 
 
-_UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", "rating", "uses", "after", "reason",
-                "version", "hash", "known_at")  # fmt: skip
+_UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", "rating", "uses", "after", "born",
+                "reason", "version", "hash", "known_at")  # fmt: skip
 
 
 def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -229,8 +235,8 @@ def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=none) if none.any() else pa.array(codes), words)
 
 
-def _time(seconds: I64) -> pa.Array:
-    return pa.array(((seconds + EPOCH) * 1000).astype("datetime64[ms]"), pa.timestamp("ms"))
+def _time(seconds: I64, none: np.ndarray | None = None) -> pa.Array:
+    return pa.array(((seconds + EPOCH) * 1000).astype("datetime64[ms]"), pa.timestamp("ms"), mask=none)
 
 
 def _hash(state: U64) -> pa.Array:

@@ -7,7 +7,9 @@ import numpy as np
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
 from skg_bench.core.types import (
+    ADD,
     RIGHT,
+    UPDATE,
     WRONG,
     Answer,
     Book,
@@ -68,8 +70,10 @@ def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns:
 class State:
     """All that one arm remembers of a cohort."""
 
-    def __init__(self, arm: Arm, n_users: int, name_hash: U64, text_hash: U64) -> None:
+    def __init__(self, arm: Arm, n_users: int, n_turns: int, name_hash: U64, text_hash: U64) -> None:
         self.arena = Arena(n_users, name_hash, text_hash)
+        self.past = np.full((n_users, n_turns), -1, np.int32)  # messages that the LLM answered
+        self.right = np.zeros((n_users, n_turns), np.bool_)  # was the answer? (truth)
         self.scorer = arm.reranker.start(n_users, arm.signals.names)
         width = len(arm.signals.names) if self.scorer is not None else 0
         self.pending = Pending(n_users, width)
@@ -142,13 +146,18 @@ def step(
     best_similarity = choice.shortlist.similarity.max(axis=1)
     if truth is not None:
         truth = TurnTruth(truth.quality, type_, ~hit & (quality == RIGHT))
-    seen = Observation(now, t, text, hit, skill, best_similarity, rating, truth if arm.curator.sees_truth else None)
+    state.past[:a, t], state.right[:a, t] = np.where(hit, -1, text), quality == RIGHT
+    seen = Observation(now, t, text, hit, skill, best_similarity, rating, state.past[:a, :t], similarity, luck.event,
+                       truth if arm.curator.sees_truth else None)  # fmt: skip
     offer, name = _offer(arm, simulator, state, seen, type_, luck)
     batch = arm.curator.curate(seen, offer, name, late, book)
-    operated = arena.apply(batch, now, last, type_, quality == RIGHT)
+    source_of = batch.row, np.maximum(batch.source, 0)
+    born = events.time[source_of]
+    operated = arena.apply(batch, now, last, born, events.truth.type[source_of], state.right[source_of])
     if len(batch.op):
-        log.update(t, batch, operated, now, last, arena.version, arena.hash)
-    answering = np.flatnonzero(batch.source == t)
+        log.update(t, batch, operated, now, last, born, arena.version, arena.hash)
+    stores = (batch.op == ADD) | (batch.op == UPDATE)
+    answering = np.flatnonzero(stores & arena.active[batch.row, operated])
     learned = np.zeros(a, np.bool_)
     learned[batch.row[answering]] = True
     state.last_skill[:a] = skill

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.core.grid import I16, I32, quantise
+from skg_bench.core.grid import I16, I32, U64, quantise
 from skg_bench.core.types import Book, Luck, Query, Similarity, TurnTruth
 from skg_bench.engine.vectors import Table
 
@@ -112,6 +112,12 @@ def some_queries(asked: Query, rows: Which) -> Query:
     kept: dict[str, Any] = {name: getattr(asked, name)[rows] for name in names}
     truth = asked.truth and TurnTruth(asked.truth.quality[rows], asked.truth.type[rows], asked.truth.llm_right[rows])
     return replace(asked, **kept, truth=truth)
+
+
+def history(rng: np.random.Generator, b: int, turns: int = 17, texts: int = 100) -> tuple[I32, Table, U64]:
+    """What a curator knows besides the turn: `past`, similarities between messages, and keys of the events."""
+    past = np.where(rng.random((b, turns)) < 0.7, rng.integers(0, texts, (b, turns)), -1).astype(np.int32)
+    return past, table(rng, texts, 32), rng.integers(0, 2**64, b, np.uint64)
 
 
 def luck(rng: np.random.Generator, b: int) -> Luck:

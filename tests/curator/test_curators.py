@@ -56,6 +56,7 @@ def turn(seed: int, b: int = B) -> tuple[Observation, np.ndarray, np.ndarray, La
         skill=skill.astype(np.int32),
         best_similarity=rng.choice([0.0, 0.3, 0.6, 0.6 + 2.0**-16, 0.9], b),
         rating=rng.integers(-1, 3, b).astype(np.int32),
+        **dict(zip(("past", "similarity", "event"), books.history(rng, b), strict=True)),
         truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from skg_bench.core.grid import I64
+from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import ADD, OPERATIONS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book
@@ -29,6 +29,11 @@ def batch_of(rows: list[dict[str, int]]) -> Batch:
     """A batch from rows; fields that are not given are -1."""
     fields = Batch.__dataclass_fields__
     return Batch(*(np.array([r.get(f, 0 if f == "uses" else -1) for r in rows], np.int32) for f in fields))
+
+
+def unknown(n: int) -> tuple[I64, I32, Bool]:
+    """Time, type and rightness of the stored answers of `n` operations, where they do not matter."""
+    return np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.bool_)
 
 
 def skills_of(book: Book, row: int) -> tuple[Skill, ...]:
@@ -58,7 +63,7 @@ class Twins(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.arena, self.books, self.turn = new_arena(), [Skillbook()] * USERS, 0
+        self.arena, self.books, self.turn = new_arena(), [Skillbook()] * USERS, 1
         self.time: I64 = np.arange(USERS) * 40_000
 
     def _rows(self, data: st.DataObject, n: int) -> list[dict[str, int]]:
@@ -73,7 +78,8 @@ class Twins(RuleBasedStateMachine):
             if op == ADD:
                 one["name"] = data.draw(st.integers(0, len(NAMES) - 1))
             if op in (ADD, UPDATE):
-                one |= {"text": data.draw(st.integers(0 if op == ADD else -1, len(TEXTS) - 1)), "source": self.turn}
+                one["text"] = data.draw(st.integers(0 if op == ADD else -1, len(TEXTS) - 1))
+                one["source"] = data.draw(st.integers(self.turn // 2, self.turn))
             if op == TAG:
                 one |= {"rating": data.draw(st.integers(-1, 2)), "uses": data.draw(st.integers(0, 1))}
             rows.append(one)
@@ -83,8 +89,13 @@ class Twins(RuleBasedStateMachine):
     def a_turn(self, data: st.DataObject, n: int, last: list[int]) -> None:
         """Some operations, of any users, in any order."""
         rows, before = self._rows(data, n), np.array(last, np.int32)
-        types, right = np.arange(USERS, dtype=np.int32), np.array([True, False, True, False, True])
-        operated = self.arena.apply(batch_of(rows), self.time, before, types, right)
+        if rows and rows[-1]["op"] == ADD and data.draw(st.booleans()):
+            u = rows[-1]["row"]
+            added = len(self.books[u].skills) + sum(r["op"] == ADD and r["row"] == u for r in rows) - 1
+            rows.append({"row": u, "op": REMOVE, "skill": added})  # at once
+        types = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
+        right, born = types % 2 == 0, types * 1000 + 5
+        operated = self.arena.apply(batch_of(rows), self.time, before, born, types, right)
         for u in range(USERS):
             mine = [
                 Operation(
@@ -97,16 +108,17 @@ class Twins(RuleBasedStateMachine):
                     RATINGS[r["rating"]] if r.get("rating", -1) >= 0 else None,
                     r.get("uses", 0),
                     last[u],
+                    int(b),
                 )
-                for r, s in zip(rows, operated, strict=True)
+                for r, s, b in zip(rows, operated, born, strict=True)
                 if r["row"] == u
             ]
             if mine:
                 self.books[u] = apply(self.books[u], mine)
-        for r, s in zip(rows, operated, strict=True):
-            if r["op"] in (ADD, UPDATE):
-                assert self.arena.source_type[r["row"], s] == types[r["row"]]
-                assert self.arena.source_right[r["row"], s] == right[r["row"]]
+        last_of = {(r["row"], s): r["source"] for r, s in zip(rows, operated, strict=True) if r["op"] in (ADD, UPDATE)}
+        for at, source in last_of.items():
+            assert self.arena.source_type[at] == source % 7
+            assert self.arena.source_right[at] == (source % 7 % 2 == 0)
         self.turn += 1
         self.time = self.time + 3000 * (1 + np.arange(USERS) * (self.turn % 9))
 
@@ -115,13 +127,15 @@ class Twins(RuleBasedStateMachine):
     def a_batch_with_an_unknown_skill(self, data: st.DataObject, op: int, beyond: int) -> None:
         """Is refused, and nothing of it happens."""
         u = data.draw(st.integers(0, USERS - 1))
-        skill = beyond if beyond < 0 else len(self.books[u].skills) + beyond
-        rows = [*self._rows(data, 3), {"row": u, "op": op, "skill": skill, "text": 1, "source": 1, "rating": 0}]
+        rows = self._rows(data, 3)
+        added = sum(r["op"] == ADD and r["row"] == u for r in rows) if op == REMOVE else 0
+        skill = beyond if beyond < 0 else len(self.books[u].skills) + added + beyond
+        rows = [*rows, {"row": u, "op": op, "skill": skill, "text": 1, "source": 1, "rating": 0}]
         rows = rows if beyond else rows[::-1]
         hashes, versions = self.arena.hash.copy(), self.arena.version.copy()
         zero = np.zeros(USERS, np.int32)
         with pytest.raises(ValueError, match=f"operation on skill {skill}, which the skillbook does not have"):
-            self.arena.apply(batch_of(rows), self.time, zero, zero, zero.astype(np.bool_))
+            self.arena.apply(batch_of(rows), self.time, zero, *unknown(len(rows)))
         assert np.array_equal(hashes, self.arena.hash)
         assert np.array_equal(versions, self.arena.version)
 
@@ -151,7 +165,7 @@ def test_a_book_grows_past_any_width() -> None:
     zero = np.zeros(2, np.int32)
     for turn in range(60):
         rows = [{"row": 1, "op": ADD, "name": 1, "text": turn % 30, "source": turn}] * 3
-        assert arena.apply(batch_of(rows), zero.astype(np.int64), zero, zero, zero > 0).tolist() == [
+        assert arena.apply(batch_of(rows), zero.astype(np.int64), zero, *unknown(3)).tolist() == [
             3 * turn,
             3 * turn + 1,
             3 * turn + 2,

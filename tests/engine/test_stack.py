@@ -103,7 +103,8 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     rng = np.random.default_rng(0)
     book, nobody = books.ragged(rng, 4, 9), np.full(4, -1, np.int32)
     no = np.zeros(4, np.bool_)
-    seen = Observation(np.full(4, books.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, None)
+    past = books.history(rng, 4, turns=3)
+    seen = Observation(np.full(4, books.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, None)
     late: Any = None
     assert stack.curator.curate(seen, nobody, nobody, late, book) is NOTHING
     assert isinstance(NOTHING, Batch)

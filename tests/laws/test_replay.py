@@ -15,15 +15,18 @@ from tests.laws import world
 from tests.laws.conftest import USERS
 
 SOME = range(80)
+TIMES = ["time", "born"]
 
 
 def logged(run: Run, arm: str) -> dict[int, list[dict[str, Any]]]:
     """Rows of the update log by user, times in seconds."""
     table = run.updates(arm, users=SOME)
-    time = table["time"].cast(pa.int64()).to_numpy() // 1000 - EPOCH
+    seconds = [
+        [None if at is None else at // 1000 - EPOCH for at in table[c].cast(pa.int64()).to_pylist()] for c in TIMES
+    ]
     of: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row, at in zip(table.drop_columns(["time"]).to_pylist(), time.tolist(), strict=True):
-        of[row["user"]].append(row | {"time": at})
+    for row, *times in zip(table.drop_columns(TIMES).to_pylist(), *seconds, strict=True):
+        of[row["user"]].append(row | dict(zip(TIMES, times, strict=True)))
     return of
 
 
