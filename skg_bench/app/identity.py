@@ -13,8 +13,8 @@ from typing import Any
 
 import skg_bench
 from skg_bench.app.packages import packages
+from skg_bench.core.run import BESIDE, flat
 
-BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
 _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into configuration and digests, or caches
 
@@ -48,7 +48,7 @@ def _code(root: Path) -> Iterator[Path]:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """`key: old value -> new value` for all that is in the identity of either manifest and differs."""
-    before, after = _flat(_counted(old)), _flat(_counted(new))
+    before, after = flat(_counted(old)), flat(_counted(new))
     keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     return [f"{key}: {_shown(before, key)} -> {_shown(after, key)}" for key in sorted(keys)]
 
@@ -59,16 +59,10 @@ def _counted(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, **rest}
 
 
-def _flat(node: Any, path: str = "") -> dict[str, Any]:
-    if isinstance(node, Mapping) and node:
-        return {k: v for key, inner in node.items() for k, v in _flat(inner, f"{path}.{key}" if path else key).items()}
-    return {path: node}
-
-
-def _shown(flat: Mapping[str, Any], key: str) -> str:
-    if key not in flat:
+def _shown(values: Mapping[str, Any], key: str) -> str:
+    if key not in values:
         return "absent"
-    text = json.dumps(flat[key], ensure_ascii=False)
+    text = json.dumps(values[key], ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
@@ -91,6 +85,17 @@ def _commit() -> tuple[str | None, str | None]:
         return None, None
     commit, diff = _git(own, "rev-parse", "HEAD"), _git(own, "diff", "HEAD", "--", "..")
     return (commit or b"").decode().strip() or None, hashlib.sha256(diff).hexdigest()[:16] if diff else None
+
+
+def uncommitted() -> list[str]:
+    """Files of the package's checkout that are not as in its commit, or in none; empty for an installed package."""
+    own = packages()[0].root
+    top = _git(own, "rev-parse", "--show-toplevel")
+    if top is None or _git(own, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return []
+    root = Path(top.decode().strip())
+    said = _git(root, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z") or b""
+    return [str(root / line[3:].decode()) for line in said.split(b"\0") if line]
 
 
 def _git(folder: Path, *words: str) -> bytes | None:

@@ -1,10 +1,10 @@
 """A run directory, read back: the manifest and the three logs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,26 @@ from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 
 Log = Literal["turns", "updates", "feedback"]
+BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
+
+
+class Logs(Protocol):
+    """What is read of a run: one, or several joined."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def arms(self) -> list[str]: ...
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None) -> pa.Table: ...
+
+    def updates(self, arm: str, columns: Sequence[str] | None = None) -> pa.Table: ...
+
+    def feedback(self, arm: str, columns: Sequence[str] | None = None) -> pa.Table: ...
 
 
 class Run:
@@ -85,3 +105,10 @@ class Run:
     def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Pieces of feedback of one arm, by user and rated turn."""
         return self._read("feedback", arm, columns, users)
+
+
+def flat(node: Any, path: str = "") -> dict[str, Any]:
+    """A nested configuration as `a.b.c` -> value; lists stay whole."""
+    if isinstance(node, Mapping) and node:
+        return {k: v for key, inner in node.items() for k, v in flat(inner, f"{path}.{key}" if path else key).items()}
+    return {path: node}
