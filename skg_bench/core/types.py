@@ -338,6 +338,9 @@ class Observation:
     skill: I32  # the skill that was served, -1: the LLM answered
     best_similarity: F64  # largest similarity of the shortlist, 0 if it is empty
     rating: I32  # as known with the turn, -1: none
+    past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
+    similarity: Similarity
+    event: U64  # key of the event, to fold purposes and items on
     truth: TurnTruth | None  # given to components with `sees_truth` only
 
 
@@ -355,9 +358,6 @@ class Curator(Protocol):
         ...
 
     def offers(self, seen: Observation) -> Bool:
-    past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
-    similarity: Similarity
-    event: U64  # key of the event, to fold purposes and items on
         """Whom to ask `could this become a reusable skill? name it`, `[B]`."""
         ...
 
