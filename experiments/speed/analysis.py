@@ -20,6 +20,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
+from skg_bench.core.terms import terms
 from skg_bench.core.types import Book, Luck, Query
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import World, run_cohort, write_cohort
@@ -113,10 +114,11 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     starts = np.arange(0, n, each)
     blank = np.zeros((1, skills), np.int32)
     then = np.zeros((1, skills), np.int64)
+    square = (vectors[:n].reshape(skills, each, -1).sum(axis=1, dtype=np.int64) ** 2).sum(axis=1)[None]
     book = Book(
         n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
         name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
-        last_ok=then, examples_of=blank + each, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
+        last_ok=then, examples_of=blank + each, square=square, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
         after=blank - 1,
         example=example, example_skill=np.repeat(np.arange(skills, dtype=np.int32), each)[None],
         starts=starts,
@@ -127,12 +129,12 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
     matrix: F32 = vectors[:n].astype(np.float32)
     asked: F32 = vectors.astype(np.float32)
-    one, zero = np.ones(1, np.int32), np.zeros(1, np.int32)
+    one, zero, silent = np.ones(1, np.int32), np.zeros(1, np.int32), terms([""] * len(vectors))
     now = np.ones(1, np.int64)
 
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
-        query = Query(zero, 1, now, text, one, now, zero, pinned, None)
+        query = Query(zero, 1, now, text, one, now, zero, pinned, silent, None)
         decide(arm, query, book, scorer, zero, luck)
 
     def numpys(i: int) -> None:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
+from skg_bench.core.terms import Terms
 
 Serving = Literal["stored", "prompted"]
 RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
@@ -151,6 +152,10 @@ class Similarity(Protocol):
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         ...
 
+    def pairs(self, one: I32, other: I32) -> F32:
+        """`[n]` and `[n]` text ids to `[n]`."""
+        ...
+
 
 # ------------------------------------------------------------------------------------------------ skillbook
 
@@ -172,6 +177,7 @@ class Book:
     last_used: I64  # [B, S] time of the last use, or of creation
     last_ok: I64  # [B, S] time of the last successful use, or of creation (`last_updated` of the SKG paper)
     examples_of: I32  # [B, S] number of examples of a skill
+    square: I64  # [B, S] squared length of the sum of its examples' vectors, in squared units of the embedding grid
     hours: I16  # [B, S, 8] uses and captures by three-hour bin of the local day
     weekend: I32  # [B, S] uses and captures at weekends
     after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
@@ -192,6 +198,7 @@ class Query:
     gap: I64  # seconds since the user's previous message; the largest int64 before the first
     last_skill: I32  # skill that answered, or was captured at, the previous turn; -1: none
     similarity: Similarity
+    terms: Terms  # words of all messages
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
 
 

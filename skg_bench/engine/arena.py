@@ -7,12 +7,13 @@ import numpy as np
 from skg_bench.core.batch import nth
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
-from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE, Batch, Book
+from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE, Batch, Book, Similarity
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),
     "ok": (np.int32, 0), "partial": (np.int32, 0), "miss": (np.int32, 0), "born": (np.int64, 0),
-    "last_used": (np.int64, 0), "last_ok": (np.int64, 0), "examples_of": (np.int32, 0), "weekend": (np.int32, 0),
+    "last_used": (np.int64, 0), "last_ok": (np.int64, 0), "examples_of": (np.int32, 0), "square": (np.int64, 0),
+    "weekend": (np.int32, 0),
     "after": (np.int32, -1), "examples_hash": (np.uint64, 0),
     "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
 }  # fmt: skip
@@ -34,14 +35,15 @@ class Arena:
     last_used: I64
     last_ok: I64
     examples_of: I32
+    square: I64
     weekend: I32
     after: I32
     examples_hash: U64
     source_type: I32
     source_right: Bool
 
-    def __init__(self, n_users: int, name_hash: U64, text_hash: U64) -> None:
-        self._name_hash, self._text_hash = name_hash, text_hash
+    def __init__(self, n_users: int, name_hash: U64, text_hash: U64, similarity: Similarity) -> None:
+        self._name_hash, self._text_hash, self._similarity = name_hash, text_hash, similarity
         self.n_skills = np.zeros(n_users, np.int32)
         self.n_examples = np.zeros(n_users, np.int32)
         self.n_active = np.zeros(n_users, np.int32)
@@ -148,9 +150,18 @@ class Arena:
         place = self.n_examples[row] + nth(row)
         self.example[row, place] = text
         self.example_skill[row, place] = s
+        self._lengthen(row, s, text, place)
         np.add.at(self.n_examples, row, 1)
         np.add.at(self.examples_of, (row, s), 1)
         np.add.at(self.examples_hash, (row, s), self._text_hash[text])
+
+    def _lengthen(self, row: I32, s: I32, text: I32, place: I64) -> None:
+        """Sums of examples, longer by `text`: |a + b|^2 = |a|^2 + 2 ab + |b|^2 in whole numbers."""
+        earlier = (self.example_skill[row] == s[:, None]) & (np.arange(self.example.shape[1]) < place[:, None])
+        new, old = np.nonzero(earlier)
+        both = self._similarity.pairs(text[new], self.example[row[new], old])
+        np.add.at(self.square, (row[new], s[new]), 2 * both.astype(np.int64))
+        np.add.at(self.square, (row, s), self._similarity.pairs(text, text).astype(np.int64))
 
     def _rehash(self, row: I32, skill: I32) -> None:
         width = np.int64(self.active.shape[1])

@@ -11,6 +11,7 @@ import pyarrow as pa
 from skg_bench.core.draws import key
 from skg_bench.core.grid import I32, U64
 from skg_bench.core.statehash import text_hash
+from skg_bench.core.terms import Terms, terms
 from skg_bench.core.types import Events, Similarity, Simulator
 from skg_bench.engine.logbook import Labels, Logbook
 from skg_bench.engine.plan import Arm
@@ -29,9 +30,9 @@ class World:
     similarity: Callable[[], Similarity]  # a new one for each cohort, as it may keep examples
 
     @cached_property
-    def words(self) -> I32:
-        """Number of words of each message."""
-        return np.array([m.count(" ") + 1 for m in self.simulator.messages], np.int32)
+    def terms(self) -> Terms:
+        """Words of each message."""
+        return terms(self.simulator.messages)
 
     @cached_property
     def text_hash(self) -> U64:
@@ -66,9 +67,9 @@ def run_cohort(
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = repeated(events.rows(order), len(arms))
     keys = key(world.seed, events.user)
-    state = State(arm, *events.text.shape, world.name_hash, world.text_hash)
+    similarity = world.similarity()
+    state = State(arm, *events.text.shape, world.name_hash, world.text_hash, similarity)
     log = Logbook.empty(arm.name, world.seed, events, top_k, world.labels(arm))
-    similarity, words = world.similarity(), world.words
     t_max = events.time.shape[1]
     here = np.searchsorted(-events.n, -np.arange(t_max), side="left")
     made = 0
@@ -77,7 +78,7 @@ def run_cohort(
         a = int(here[first])
         for t, luck in enumerate(lucky(keys[:a], events.number[:a, first : first + steps]), first):
             b = int(here[t])
-            step(arm, world.simulator, similarity, events, words, state, t, b, luck if b == a else trim(luck, b), log)
+            step(arm, world.simulator, similarity, events, world.terms, state, t, b, luck if b == a else trim(luck, b), log)
             made += b
         progress(made)
     return log.split([one.name for one in arms])

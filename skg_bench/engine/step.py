@@ -6,6 +6,7 @@ import numpy as np
 
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
+from skg_bench.core.terms import Terms
 from skg_bench.core.types import (
     ADD,
     RIGHT,
@@ -70,8 +71,8 @@ def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns:
 class State:
     """All that one arm remembers of a cohort."""
 
-    def __init__(self, arm: Arm, n_users: int, n_turns: int, name_hash: U64, text_hash: U64) -> None:
-        self.arena = Arena(n_users, name_hash, text_hash)
+    def __init__(self, arm: Arm, n_users: int, n_turns: int, name_hash: U64, text_hash: U64, similarity: Similarity) -> None:
+        self.arena = Arena(n_users, name_hash, text_hash, similarity)
         self.past = np.full((n_users, n_turns), -1, np.int32)  # messages that the LLM answered
         self.right = np.zeros((n_users, n_turns), np.bool_)  # was the answer? (truth)
         self.scorer = arm.reranker.start(n_users, arm.signals.names)
@@ -102,7 +103,7 @@ def step(
     simulator: Simulator,
     similarity: Similarity,
     events: Events,
-    words: I32,
+    terms: Terms,
     state: State,
     t: int,
     a: int,
@@ -119,7 +120,7 @@ def step(
     if arm.router.sees_truth or arm.curator.sees_truth:
         quality = _quality(simulator, arena, type_, now, np.arange(a)[:, None], np.arange(arena.active.shape[1])[None])
         truth = TurnTruth(quality, type_, np.zeros(a, np.bool_))
-    query = Query(events.user[:a], t, now, text, words[text], gap, last, similarity,
+    query = Query(events.user[:a], t, now, text, terms.words[text], gap, last, similarity, terms,
                   truth if arm.router.sees_truth else None)  # fmt: skip
     choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck)
 

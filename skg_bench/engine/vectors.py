@@ -21,6 +21,10 @@ class Table:
         dots: F32 = self.table.reshape(-1).take(at)
         return dots
 
+    def pairs(self, one: I32, other: I32) -> F32:
+        """`[n]` and `[n]` text ids to `[n]`."""
+        return self.table[one, other]
+
 
 class Rows:
     """Arbitrary vectors. The examples of each user are kept side by side, as their ids never change once added."""
@@ -48,6 +52,10 @@ class Rows:
             np.dot(self._rows[i, :e], asked[i], out=out[i])
         return out
 
+    def pairs(self, one: I32, other: I32) -> F32:
+        """`[n]` and `[n]` text ids to `[n]`."""
+        return _pairs(self._vectors, one, other)
+
 
 class Pinned:
     """One user online: the vectors of the book's examples lie ready as a matrix."""
@@ -60,6 +68,14 @@ class Pinned:
         """`[1]` and `[1, E]` text ids to `[1, E]`; `example` is the one that was pinned."""
         dots: F32 = self._vectors[query[0]].astype(np.float32) @ self._columns
         return dots[None]
+
+    def pairs(self, one: I32, other: I32) -> F32:
+        """`[n]` and `[n]` text ids to `[n]`."""
+        return _pairs(self._vectors, one, other)
+
+
+def _pairs(vectors: I16, one: I32, other: I32) -> F32:
+    return np.einsum("nd,nd->n", vectors[one].astype(np.float32), vectors[other].astype(np.float32))
 
 
 def check(vectors: I16, n_texts: int) -> None:

@@ -7,11 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.grid import I16, I32, U64, quantise
+from skg_bench.core.terms import terms
 from skg_bench.core.types import Book, Luck, Query, Similarity, TurnTruth
 from skg_bench.engine.vectors import Table
 
 Which = list[int] | npt.NDArray[Any]
 NOW = 40 * 86_400 + 7 * 3600
+_LOT = np.random.default_rng(0)
+MESSAGES = [" ".join(f"w{w}" for w in _LOT.geometric(0.1, _LOT.integers(0, 12))) for _ in range(300)]
+TERMS = terms(MESSAGES)
 
 
 def vectors(rng: np.random.Generator, n: int, width: int) -> I16:
@@ -66,6 +70,7 @@ def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100
         last_used=last_used,
         last_ok=np.where(there, rng.integers(born, NOW), 0),
         examples_of=examples_of,
+        square=np.square(examples_of.astype(np.int64)) * 4000**2,
         hours=hours,
         weekend=rng.binomial(moments, 0.3).astype(np.int32),
         after=np.where(there, rng.integers(-1, s, there.shape), -1).astype(np.int32),
@@ -73,6 +78,17 @@ def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100
         example_skill=example_skill,
         starts=None,
     )
+
+
+def lengthened(book: Book, vectors: I16) -> Book:
+    """The book with the lengths that the sums of its examples have."""
+    square = np.zeros(book.active.shape, np.int64)
+    for u, n in enumerate(book.n_examples):
+        for s in range(square.shape[1]):
+            square[u, s] = np.sum(
+                vectors[book.example[u, :n][book.example_skill[u, :n] == s]].sum(axis=0, dtype=np.int64) ** 2
+            )
+    return replace(book, square=square)
 
 
 def some(book: Book, rows: Which) -> Book:
@@ -102,6 +118,7 @@ def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> 
         gap=np.array([60, 1799, 1800, 7200])[text % 4],
         last_skill=(text % 4 - 1).astype(np.int32),
         similarity=similarity,
+        terms=TERMS,
         truth=truth,
     )
 

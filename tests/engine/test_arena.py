@@ -13,6 +13,7 @@ from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import ADD, OPERATIONS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book
 from skg_bench.engine.arena import Arena
+from tests.core import books
 
 USERS = 5
 TEXTS = [f"message {i}" for i in range(30)]
@@ -22,7 +23,7 @@ NAMES = [f"name-{i}" for i in range(12)]
 def new_arena(n_users: int = USERS) -> Arena:
     """Empty books over TEXTS and NAMES."""
     hashes = ([text_hash(x) for x in words] for words in (NAMES, TEXTS))
-    return Arena(n_users, *(np.array(h, np.uint64) for h in hashes))
+    return Arena(n_users, *(np.array(h, np.uint64) for h in hashes), books.table(np.random.default_rng(0), len(TEXTS)))
 
 
 def batch_of(rows: list[dict[str, int]]) -> Batch:

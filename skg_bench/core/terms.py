@@ -1,0 +1,38 @@
+"""The words of texts, for routers that compare what is said."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from skg_bench.core.grid import I32, I64
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """Words of N texts; a text's index is its text id. A term is a word in lower case, by its number."""
+
+    words: I32  # [N] length of the text in words, as parted by spaces
+    start: I64  # [N + 1] where a text's terms begin in `term`
+    term: I32  # [start[N]] the terms of each text in its order, 0..size-1
+    size: int  # number of different terms
+
+    def of(self, text: I32) -> tuple[I64, I32]:
+        """Terms of texts `[n]`, flat: which of the n each belongs to, and the term."""
+        first, length = self.start[text], self.start[text + 1] - self.start[text]
+        owner = np.repeat(np.arange(len(text)), length)
+        nth = np.arange(len(owner)) - np.repeat(np.cumsum(length) - length, length)
+        return owner, self.term[np.repeat(first, length) + nth]
+
+
+def terms(texts: Sequence[str]) -> Terms:
+    """Terms of texts, numbered in order of their first occurrence."""
+    found = [_WORD.findall(text.lower()) for text in texts]
+    number = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(found)))}
+    start = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    words = np.array([text.count(" ") + 1 for text in texts], np.int32)
+    return Terms(words, start, np.array([number[w] for w in chain.from_iterable(found)], np.int32), len(number))
