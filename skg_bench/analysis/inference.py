@@ -1,9 +1,10 @@
 """Tests on per-user differences: users are independent, events within a user are not, so a user is one number.
 
-All functions take one value a user, `[n]` float64, without NaN: a user who has no value (no hit, no rating) is left out
-by the caller, who counts them. Where scipy has the statistic it is used. Sign flips and the bootstrap are ours because
-theirs do not repeat: here resamples are keyed draws, values are snapped to integers below 2**40, and sums of
-those are exact in float64, so that p-values and intervals are the same bits in any order, thread or BLAS kernel.
+All functions take one value a user, `[n]` float64. A user who has no value (no hit, no rating) is left out by the
+caller, who counts them; the bootstrap, which resamples many columns at once, takes NaN for it. Where scipy has the
+statistic it is used. Sign flips and the bootstrap are ours because theirs do not repeat: here resamples are keyed
+draws, values are snapped to integers below 2**40, and sums of those are exact in float64, so that p-values and
+intervals are the same bits in any order, thread or BLAS kernel.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, U64
 
 __all__ = [
-    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "holm", "noninferiority", "paired_t", "power_for",
-    "sign_flip", "tost", "users_for",
+    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "holm", "noninferiority", "paired_t", "percentile",
+    "power_for", "resampled_means", "sign_flip", "tost", "users_for",
 ]  # fmt: skip
 
 RESAMPLES = 10_000
@@ -101,19 +102,38 @@ def sign_flip(
 def cluster_bootstrap(values: F64, seed: int, resamples: int = RESAMPLES) -> tuple[F64, F64]:
     """95 % percentile intervals of the means of `values` `[n, m]` over users: (low `[m]`, high `[m]`).
 
-    Whole users are resampled (Efron 1979; Field and Welsh 2007 for clusters), the same ones for all m columns: each
-    resample is a row of counts, and counts @ values are all sums at once.
+    NaN: the user has no value in that column, and is left out of its mean.
     """
-    n = len(_finite(values))
-    whole, unit = _snapped(values)
+    tail = (1.0 - LEVEL) / 2
+    means = resampled_means(values, seed, resamples)
+    return percentile(means, tail), percentile(means, 1.0 - tail)
+
+
+def resampled_means(values: F64, seed: int, resamples: int = RESAMPLES) -> F64:
+    """Means of the columns of `values` `[n, m]` over each resample of the users, `[resamples, m]`.
+
+    Whole users are resampled (Efron 1979; Field and Welsh 2007 for clusters), the same ones for all m columns: each
+    resample is a row of counts, and counts @ values are all sums at once. NaN as in `cluster_bootstrap`; a mean of
+    nobody is NaN.
+    """
+    n, missing = len(values), np.isnan(values)
+    whole, unit = _snapped(_finite(np.where(missing, 0.0, values)))
+    there = (~missing).astype(np.float64)
     means = np.empty((resamples, values.shape[1]))
     step = max(_BLOCK // n, 1)
     for start in range(0, resamples, step):
         number = np.arange(start, min(start + step, resamples))
-        means[start : start + len(number)] = _counts(seed, number, n) @ whole
-    tail = (1.0 - LEVEL) / 2
-    low, high = np.quantile(means, [tail, 1.0 - tail], axis=0) * (unit / n)
-    return low, high
+        counts = _counts(seed, number, n)
+        users = counts @ there if missing.any() else float(n)
+        with np.errstate(invalid="ignore"):  # a mean of nobody: 0 / 0
+            means[start : start + len(number)] = counts @ whole / users
+    return means * unit
+
+
+def percentile(means: F64, p: float) -> F64:
+    """The share p of the resampled means `[resamples, m]` lies below, `[m]`; NaN ones do not count."""
+    found: F64 = np.nanquantile(means, p, axis=0) if np.isnan(means).any() else np.quantile(means, p, axis=0)
+    return found
 
 
 def bh(p: Sequence[float]) -> list[float]:

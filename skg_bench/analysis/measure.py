@@ -39,6 +39,17 @@ def measure(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, Es
     return found
 
 
+def by_user(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, F64]:
+    """The metrics of every user, `[n]`; NaN for users without a denominator."""
+    found: dict[str, F64] = {}
+    for over, group in _by_denominator(metrics).items():
+        total = sums(on.cells.user, on.cells.n_users, tally.by_cell[over])
+        for metric in group:
+            count = sums(on.cells.user, on.cells.n_users, _count(metric, tally, on))
+            found[metric.name] = np.where(total > 0, count / np.where(total > 0, total, 1.0), np.nan)
+    return found
+
+
 def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, on: Events) -> dict[str, Estimate]:
     """Means over users of the paired differences arm - reference."""
     found: dict[str, Estimate] = {}

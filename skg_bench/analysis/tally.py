@@ -14,7 +14,7 @@ import pyarrow as pa
 from skg_bench.analysis.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.core.run import Logs
 
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
@@ -72,7 +72,7 @@ class Tally:
     pending: int  # ratings given but not known by the end of the run
 
 
-def events(run: Run, keep: Sequence[tuple[int, int]] | None = None) -> Events:
+def events(run: Logs, keep: Sequence[tuple[int, int]] | None = None) -> Events:
     """The run's events, from its first arm. `keep`: (user id, number of first turns), ascending; None: all.
 
     Raises UsageError when a user's turns have a gap (rows were lost).
@@ -110,7 +110,7 @@ def events(run: Run, keep: Sequence[tuple[int, int]] | None = None) -> Events:
 
 
 def tallies(
-    run: Run, arm: str, on: Events, since: Sequence[int] = (0,), keep: Sequence[tuple[int, int]] | None = None
+    run: Logs, arm: str, on: Events, since: Sequence[int] = (0,), keep: Sequence[tuple[int, int]] | None = None
 ) -> dict[int, Tally]:
     """Counts of one arm over the turns from each of `since` on.
 
@@ -165,7 +165,7 @@ def _tally(
     )
 
 
-def _ratings(run: Run, arm: str, on: Events) -> tuple[F64, F64, int]:
+def _ratings(run: Logs, arm: str, on: Events) -> tuple[F64, F64, int]:
     """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
     table = run.feedback(arm, ["known_at", "rating"])
     at = _rows_of(table, on)
@@ -174,7 +174,7 @@ def _ratings(run: Run, arm: str, on: Events) -> tuple[F64, F64, int]:
     return sums(at[known], len(on)), sums(at[ok], len(on)), int(((at >= 0) & ~known).sum())
 
 
-def _added(run: Run, arm: str, on: Events) -> F64:
+def _added(run: Logs, arm: str, on: Events) -> F64:
     """Skills added at each turn, `[N]`."""
     table = run.updates(arm, ["op"])
     at = _rows_of(table, on)

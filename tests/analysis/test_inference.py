@@ -164,6 +164,17 @@ def test_all_columns_share_their_resamples() -> None:
     assert other[0] != low[0]
 
 
+def test_users_without_a_value_are_left_out_of_that_mean_only() -> None:
+    values = np.random.default_rng(2).normal(size=(40, 2))
+    some = values.copy()
+    some[::4, 1] = np.nan
+    low, high = inference.cluster_bootstrap(some, 3, 2000)
+    assert (low[0], high[0]) == tuple(end[0] for end in inference.cluster_bootstrap(values, 3, 2000))
+    alone = inference.paired_t(some[~np.isnan(some[:, 1]), 1])
+    assert high[1] - low[1] == pytest.approx(2 * 1.96 * alone.se, rel=0.1)
+    assert low[1] < alone.mean < high[1]
+
+
 def test_the_bootstrap_covers_the_truth_where_users_are_skewed() -> None:
     rng, inside = np.random.default_rng(4), 0
     for trial in range(400):
