@@ -9,9 +9,10 @@ from skg_bench.analysis.curves import Band, bands, signs
 from skg_bench.analysis.figures import NO_BOUNDS, Figures, figure
 from skg_bench.analysis.intervals import Estimate, estimates, sums
 from skg_bench.analysis.measure import contrast, denominator, measure, weekly
-from skg_bench.analysis.metrics import Metric
+from skg_bench.analysis.metrics import Metric, Utility
 from skg_bench.analysis.roles import Roles
 from skg_bench.analysis.tally import CEILINGS, Events, Tally, tallies
+from skg_bench.analysis.waterfall import losses, waterfall
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
@@ -29,6 +30,7 @@ class Found:
     effects: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # live - frozen, since the freeze
     swept: dict[str, list[Figures]] = field(default_factory=dict)  # utility at each price of a wrong answer
     swept_against: dict[str, list[Figures]] = field(default_factory=dict)
+    waterfall: dict[str, Figures] = field(default_factory=dict)
     totals: dict[str, Figures] = field(default_factory=dict)
     ceiling: Figures = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
@@ -41,9 +43,11 @@ def collect(
     shown: Mapping[str, Metric],
     beyond: Mapping[str, Metric],
     prices: Sequence[Metric],
+    utility: Utility,
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
     found, multipliers = Found(), signs(on.seed, on.users)
+    base = None if role.reference is None else losses(run, role.reference, on, utility)
     for arm, own, held in _in_turn(run, on, role):
         reference = None if role.reference in (None, arm) else held[role.reference][0]
         of_arm = measure(shown.values(), own, on)
@@ -56,6 +60,7 @@ def collect(
             difference = contrast(shown.values(), own, reference, on)
             found.against[arm] = {name: (difference[name], denominator(m, own)) for name, m in shown.items()}
             found.swept_against[arm] = [figure(e, len(on)) for e in contrast(prices, own, reference, on).values()]
+        found.waterfall[arm] = waterfall(losses(run, arm, on, utility), None if reference is None else base, on)
         live = None
         if arm in role.frozen:
             twin, since = role.frozen[arm]

@@ -1,6 +1,6 @@
 """`summary.json` and `curves.csv` of a run: what the page, the comparison and the gate read.
 
-`summary.json` (SCHEMA 1); numbers have 9 significant digits, null: there is no such number.
+`summary.json` (SCHEMA 2); numbers have 9 significant digits, null: there is no such number.
 
     schema, question, seed, users, weeks, turns (of one arm), reference, never, learner (arms by role, or null)
     incomplete: true while the run is unfinished
@@ -12,6 +12,9 @@
              what learning after turn `since` is worth: live - frozen over turns >= since; Holm over the frozen arms
     sensitivity: {wrong: [lambda ...], arms: arm -> [FIGURE ...], differences: arm -> [FIGURE ...],
                   break_even: arm -> lambda at which utility equals the reference's, null: at none >= 0}
+    waterfall: arm -> {ceiling, losses: cause -> FIGURE, differences: cause -> FIGURE (not for the reference)}
+             utility lost per request by `cause` of the turn log, and policy = score + threshold; all but policy sum to
+             ceiling - utility; differences: arm - reference, paired; n_turns: turns of the arm booked to the cause
     ceiling: k -> FIGURE                                share of requests with k or more earlier answers that still hold
     saturation: {verbatim, verbatim_last_week, types_used_up, one_offs_again, limit, testable, reasons: [words ...]}
     totals: arm -> {turn, hit, wrong, wrong_hit, call, tokens, cost, offer, add, rated, ok, pending}
@@ -49,7 +52,7 @@ from skg_bench.analysis.tally import events
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
-SCHEMA = 1
+SCHEMA = 2
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
 
 
@@ -84,7 +87,7 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
     utility = Utility.of(run.config)
     shown, beyond = metrics(utility), against_never() if role.never else {}
     lambdas = sorted({*LAMBDAS, utility.wrong})
-    found = collect(run, on, role, shown, beyond, [utility.at(price) for price in lambdas])
+    found = collect(run, on, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
     worn = saturation(on)
     figures: Figures = {
         "schema": SCHEMA, "question": run.manifest.get("question", ""), "seed": on.seed, "users": len(on.users),
@@ -105,6 +108,7 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
                 arm: _break_even(found.swept_against[arm], lambdas) for arm in run.arms if arm in found.swept_against
             },
         },
+        "waterfall": {arm: found.waterfall[arm] for arm in run.arms},
         "ceiling": found.ceiling,
         "saturation": {**asdict(worn), "limit": LIMIT, "testable": not worn.reasons, "reasons": worn.reasons},
         "totals": {arm: found.totals[arm] for arm in run.arms},
