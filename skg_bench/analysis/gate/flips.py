@@ -1,0 +1,100 @@
+"""The turns that explain a verdict: where the answer changed for the worse, for whom, and why.
+
+A baseline file knows of each turn whether the skillbook answered, and whether rightly; the new run says the rest.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.analysis.flips import REASONS
+from skg_bench.analysis.gate.against import Held
+from skg_bench.analysis.gate.judge import Harm
+from skg_bench.analysis.gate.panel import Panel
+from skg_bench.core.grid import I64, Bool
+from skg_bench.core.run import Run
+
+USERS, TURNS = 5, 3  # that are named, and turns of each
+OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong")  # 2 hit + wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn whose answer became worse."""
+
+    turn: int
+    message: str
+    before: str  # in OUTCOMES
+    after: str
+    reason: str  # in flips.REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user for whom it became worse."""
+
+    user: int
+    harm: float
+    turns: tuple[Turn, ...]  # the first TURNS of them
+    of: int  # turns that became worse
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """What became worse in one metric."""
+
+    metric: str
+    worse: int  # turns that became worse
+    better: int  # turns that became better
+    reasons: tuple[tuple[str, int], ...]  # of the worse ones, the most frequent first
+    users: tuple[User, ...]  # the most harmed first
+
+
+def explain(held: Held, new: Panel, run: Run) -> Flips | None:
+    """The flips behind the metric with the largest harm, in margins; None where no turn became worse in it."""
+    known = [at for at, one in enumerate(held.judged) if one.n]
+    if not known:
+        return None
+    harm = held.harms[max(known, key=lambda at: held.judged[at].mean / held.judged[at].margin)]
+    worse, better = _flipped(harm.metric, held.base, new), _flipped(harm.metric, new, held.base)
+    rows = np.flatnonzero(worse)
+    if not rows.size:
+        return None
+    owner = np.repeat(new.users, new.turns)
+    table = run.turns(new.arm, ["message", "matched_skill", "skill_score", "cause"]).take(pa.array(rows))
+    by_llm = ~(held.base.hit[rows] | new.hit[rows])
+    causes = zip(table["cause"].to_pylist(), by_llm.tolist(), strict=True)
+    reasons = [REASONS["none" if llm else cause] for cause, llm in causes]
+    counted = Counter(reasons).most_common()
+    users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
+    return Flips(harm.metric, len(rows), int(better.sum()), tuple(counted), tuple(one for one in users if one.turns))
+
+
+def _flipped(metric: str, before: Panel, after: Panel) -> Bool:
+    """Turns that became worse, `[N]`."""
+    if metric == "hit_rate":
+        return before.hit & ~after.hit
+    if metric == "err_per_hit":
+        return after.hit & after.wrong & ~(before.hit & before.wrong)
+    return after.wrong & ~before.wrong
+
+
+def _most_harmed(harm: Harm) -> list[int]:
+    order = np.argsort(-harm.each, kind="stable")[:USERS]
+    return [int(harm.users[at]) for at in order if harm.each[at] > 0]
+
+
+def _user(
+    user: int, harm: Harm, rows: I64, owner: I64, before: Panel, after: Panel, table: pa.Table, reasons: list[str]
+) -> User:
+    own = np.flatnonzero(owner == user)
+    turns = []
+    for at in own[:TURNS].tolist():
+        row, said = int(rows[at]), table.slice(at, 1).to_pylist()[0]
+        answered = f" ({said['matched_skill']!r}, score {said['skill_score']:.2f})" if after.hit[row] else ""
+        became = OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
+        was = OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
+        turns.append(Turn(said["turn"], said["message"], was, became, reasons[at]))
+    return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(own))

@@ -1,0 +1,196 @@
+"""The rule of the verdict. Harm is signed so that positive is worse; limits are one-sided, at 95 %.
+
+    pass          every metric's upper limit is below its margin
+    fail          some metric's lower limit, corrected for their number (Holm 1979), is above 0, and its harm is at
+                  least the margin
+    inconclusive  anything else, with the number of users that would decide it
+
+Pass needs no correction, as each metric alone must pass (Berger 1982), and it excludes fail, as no harm lies above its
+own upper limit. Harm that is proven but below the margin passes, and is flagged.
+
+Student's limits assume that the mean of n users is about normal. Their one-sided error of 5 % is off by about
+``.11 skewness / sqrt(n)`` (first term of Edgeworth's expansion: Hall 1992, section 2.6), which is 2 points from
+n = 25 skewness^2 users on (Cochran 1977, eq. 2.15). Where there are fewer, Cantelli's inequality takes the place of
+Student's quantile: P(mean - truth >= k se) <= 1 / (1 + k^2), whatever the distribution. So a build that changes the
+answers of a few users can pass if it changes them little, and is inconclusive otherwise. A metric is not judged at all
+with fewer than MIN_USERS users, or with fewer trials than would show one event in 95 of 100 cases at the rate of the
+margin (the rule of three: 299 for 1 %).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log, log1p, sqrt
+from typing import Literal
+
+import numpy as np
+
+from skg_bench.analysis.inference import paired_t, users_for
+from skg_bench.analysis.intervals import t_quantile
+from skg_bench.core.grid import F64, I64
+
+ALPHA = 0.05  # one-sided
+POWER = 0.95  # with which the users asked for decide
+MIN_USERS = 30
+COCHRAN = 25.0  # users per squared skewness from which Student's limits are used
+_MANY = 1_000_000  # more users than this are not asked for
+
+State = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What one metric became, user by user."""
+
+    metric: str
+    margin: float  # the harm that is too much
+    users: I64  # [n] who have the metric before and after
+    each: F64  # [n] positive is worse
+    excluded: int  # other users
+    trials: int  # rows under the metric, before or after, whichever are fewer
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One metric's part of the verdict."""
+
+    metric: str
+    margin: float
+    n: int
+    excluded: int
+    mean: float  # harm
+    lower: float  # one-sided limits; lower is corrected for the number of metrics
+    upper: float
+    cantelli: bool  # limits are Cantelli's
+    state: State
+    why: tuple[str, ...]  # what keeps it from being judged better
+    users: int | None  # that would decide it; None: it is decided, or no affordable number would
+    alarm: float  # probability of failing if nothing had become worse
+
+    @property
+    def worse(self) -> bool:
+        """Whether harm is proven, however small."""
+        return self.lower > 0
+
+
+def judge(harms: Sequence[Harm]) -> list[Judged]:
+    """Every metric's part, corrected for their number."""
+    tests = [_test(harm) for harm in harms]
+    lower = _holm_limits(tests)
+    return [_judged(harm, test, low, len(harms)) for harm, test, low in zip(harms, tests, lower, strict=True)]
+
+
+def verdict(judged: Sequence[Judged]) -> State:
+    """The verdict on all metrics together."""
+    states = [one.state for one in judged]
+    return "fail" if "fail" in states else "inconclusive" if "inconclusive" in states else "pass"
+
+
+def trials_for(margin: float) -> int:
+    """Fewest trials that show an event of this rate at least once in 95 of 100 cases: 299 for 1 %."""
+    return ceil(log(ALPHA) / log1p(-margin)) if margin < 1 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A mean and how its limits are drawn; NaN standard error: there are none."""
+
+    n: int
+    mean: float
+    se: float
+    skewness: float
+
+    @property
+    def cantelli(self) -> bool:
+        return self.n < COCHRAN * self.skewness**2
+
+    def quantile(self, tail: float) -> float:
+        """Standard errors beyond which the mean is with probability `tail` at most."""
+        return sqrt((1 - tail) / tail) if self.cantelli else t_quantile(1 - tail, self.n - 1.0)
+
+    def tail(self, errors: float) -> float:
+        """Inverse of `quantile`; 1 below the mean for Cantelli, who says nothing there."""
+        from scipy import special  # costs 0.1 s: not at import
+
+        if self.cantelli:
+            return 1 / (1 + errors**2) if errors > 0 else 1.0
+        return float(special.stdtr(self.n - 1.0, -errors))
+
+    @property
+    def p(self) -> float:
+        """One-sided p-value of "nothing became worse"."""
+        if not self.se > 0:
+            return 0.0 if self.se == 0 and self.mean > 0 else 1.0
+        return self.tail(self.mean / self.se)
+
+
+def _test(harm: Harm) -> _Test:
+    n = len(harm.each)
+    if n == 0:
+        return _Test(0, np.nan, np.nan, 0.0)
+    found = paired_t(harm.each)
+    spread = harm.each.std()
+    skewness = float(((harm.each - harm.each.mean()) ** 3).mean() / spread**3) if found.se > 0 else 0.0
+    return _Test(n, found.mean, found.se, skewness)
+
+
+def _holm_limits(tests: Sequence[_Test]) -> list[float]:
+    """Lower limits that are above 0 where Holm's procedure rejects: each at the level of its step."""
+    lower, steps = [np.nan] * len(tests), len(tests)
+    for at in sorted(range(len(tests)), key=lambda i: tests[i].p):
+        test = tests[at]
+        lower[at] = test.mean - (test.quantile(ALPHA / steps) * test.se if test.se > 0 else test.se)
+        if lower[at] > 0:
+            steps -= 1
+    return lower
+
+
+def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
+    wanted = trials_for(harm.margin)
+    upper = test.mean + (test.quantile(ALPHA) * test.se if test.se > 0 else test.se)
+    why = []
+    if test.n < MIN_USERS:
+        why.append(f"too few users: {test.n} have it before and after, {MIN_USERS} are needed")
+    if harm.trials < wanted:
+        why.append(f"rare: {harm.trials:,} trials, and it takes {wanted:,} to see a rate of {harm.margin:g} at all")
+    state: State = "inconclusive"
+    if not why and upper < harm.margin:
+        state = "pass"
+    elif not why and lower > 0 and test.mean >= harm.margin:
+        state = "fail"
+    users = None
+    if state == "inconclusive":
+        if test.cantelli:
+            why.append(
+                f"skewed: a few users changed much (skewness {test.skewness:+.1f}), so Cantelli's limits are used"
+            )
+        users = _users(harm, test, metrics)
+    can_fail = test.se > 0 and test.n >= MIN_USERS and harm.trials >= wanted
+    alarm = test.tail(max(harm.margin / test.se, test.quantile(ALPHA / metrics))) if can_fail else 0.0
+    return Judged(
+        harm.metric, harm.margin, test.n, harm.excluded, test.mean, lower, upper, test.cantelli, state, tuple(why),
+        users, alarm,
+    )  # fmt: skip
+
+
+def _users(harm: Harm, test: _Test, metrics: int) -> int | None:
+    """Users with whom no harm would pass, and twice the margin fail, in POWER of cases; if there are as many already,
+    those who would tell the harm found from the margin. None: none, or more than _MANY.
+    """
+    if not test.n or not harm.trials:
+        return None
+    trials = ceil(test.n * trials_for(harm.margin) / harm.trials)
+    if not test.se > 0:
+        return max(MIN_USERS, trials)
+    sd, symmetric = test.se * sqrt(test.n), ceil(COCHRAN * test.skewness**2)
+    student = max(_users_for(sd, harm.margin, ALPHA), symmetric)
+    cantelli = ceil(((sqrt((1 - ALPHA) / ALPHA) + t_quantile(POWER, np.inf)) * sd / harm.margin) ** 2)
+    planned = max(MIN_USERS, trials, min(student, cantelli))
+    if planned <= test.n:
+        below = test.mean < harm.margin
+        gap, level = (harm.margin - test.mean, ALPHA) if below else (test.mean, ALPHA / metrics)
+        planned = max(_users_for(sd, gap, level), symmetric)
+    return planned if planned <= _MANY else None
+
+
+def _users_for(sd: float, effect: float, alpha: float) -> int:
+    return users_for(sd, effect, alpha, POWER, True) if sd < effect * sqrt(_MANY) else _MANY + 1

@@ -1,0 +1,193 @@
+"""A verdict in words: for a terminal, a pull request, a test report, and beside the code."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from skg_bench.analysis.gate.against import Held, Which
+from skg_bench.analysis.gate.flips import Flips
+from skg_bench.analysis.gate.judge import ALPHA, Judged, State
+from skg_bench.analysis.metrics import Metric, metrics
+from skg_bench.analysis.wording import number
+
+HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
+SAYS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
+LEVELS: Mapping[State, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
+_DIGESTS = 6  # named
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a gate has to say of a run."""
+
+    run: str
+    arm: str
+    held: tuple[Held, ...]  # against the baseline, then against the release
+    differences: Mapping[Which, Sequence[str]]  # of configuration, data, code and versions: `key: old -> new`
+    flips: Flips | None
+    builds: int  # changing builds a year, for the number of false alarms
+
+    @property
+    def state(self) -> State:
+        """The worse of the verdicts."""
+        states = [held.state for held in self.held]
+        return "fail" if "fail" in states else "inconclusive" if "inconclusive" in states else "pass"
+
+    @property
+    def false_alarms(self) -> float:
+        """Failures to be expected in a year of builds that change answers and make nothing worse."""
+        return self.builds * max(min(1.0, sum(one.alarm for one in held.judged)) for held in self.held)
+
+
+def cells(held: Held) -> list[tuple[str, ...]]:
+    """The table under HEADINGS; harm is positive where it is worse."""
+    known = metrics(held.base.utility)
+    return [(known[one.metric].label, *_numbers(one, known[one.metric]), _verdict(one)) for one in held.judged]
+
+
+def _numbers(one: Judged, metric: Metric) -> tuple[str, ...]:
+    values = (number(x, metric.unit, signed=True) for x in (one.mean, one.lower, one.upper))
+    return (*values, number(one.margin, metric.unit, signed=True).lstrip("+"), f"{one.n:,}")
+
+
+def _verdict(one: Judged) -> str:
+    return f"{SAYS[one.state]}, but proven worse" if one.state == "pass" and one.worse else SAYS[one.state]
+
+
+def headline(outcome: Outcome) -> str:
+    """One sentence."""
+    return f"Gate {SAYS[outcome.state]}: arm {outcome.arm} of {outcome.run}"
+
+
+def sentences(outcome: Outcome) -> list[str]:
+    """What stands beside the tables."""
+    said: list[str] = []
+    for held in outcome.held:
+        said += [f"against the {held.which}: {text}" for text in _about(held)]
+    if any(held.judged for held in outcome.held):
+        said.append(
+            f"Of {outcome.builds:,} builds a year that change answers and make nothing worse, "
+            f"{outcome.false_alarms:.2g} would fail by chance (by the rule at most {ALPHA * outcome.builds:g})."
+        )
+    return said
+
+
+def _about(held: Held) -> list[str]:
+    if held.same:
+        return ["the same bits, turn by turn."]
+    known, said = metrics(held.base.utility), []
+    for one in held.judged:
+        label = known[one.metric].label
+        if one.state == "inconclusive":
+            said.append(f"{label} is inconclusive: {'; '.join((*one.why, _asked(one)))}.")
+        elif one.state == "pass" and one.worse:
+            said.append(
+                f"{label} passed, but is proven worse: by {number(one.lower, known[one.metric].unit)} at least."
+            )
+        if one.excluded:
+            said.append(f"{label} is of {one.n:,} users; {one.excluded:,} do not have it both before and after.")
+    shown = ", ".join(held.changed[:_DIGESTS])
+    rest = len(held.changed) - _DIGESTS
+    said.append(f"columns that changed: {shown}{f' and {rest} more' if rest > 0 else ''}.")
+    return said
+
+
+def _asked(one: Judged) -> str:
+    if one.users is None:
+        return "no affordable number of users would decide it"
+    return f"{one.users:,} users would decide it"
+
+
+def explained(outcome: Outcome) -> list[str]:
+    """The flips as lines, if any; those that are indented belong to the line before. Who passes is not named."""
+    flips = outcome.flips
+    if flips is None:
+        return []
+    metric = metrics(outcome.held[0].base.utility)[flips.metric]
+    reasons = ", ".join(f"{reason} {n:,}" for reason, n in flips.reasons)
+    lines = [f"{metric.label}: {flips.worse:,} turns became worse ({reasons}), {flips.better:,} better"]
+    for user in flips.users if outcome.state != "pass" else ():
+        harm = number(user.harm, metric.unit, signed=True)
+        lines.append(f"user {user.user}: harm {harm}, {user.of:,} turns became worse")
+        lines += [
+            f'  turn {turn.turn} "{turn.message}": {turn.before} -> {turn.after}; reason: {turn.reason}'
+            for turn in user.turns
+        ]
+    return lines
+
+
+def markdown(outcome: Outcome) -> str:
+    """For a pull request."""
+    parts = [f"### {headline(outcome)}", ""]
+    for held in outcome.held:
+        if held.judged:
+            parts += [f"Against the {held.which}, limits one-sided at 95 %, positive is worse:", ""]
+            parts += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *(_row(row) for row in cells(held)), ""]
+    parts += [f"* {text}" for text in sentences(outcome)]
+    for which, lines in outcome.differences.items():
+        parts += ["", f"What differs from the {which}:", "", *(f"* `{line}`" for line in lines or ["nothing"])]
+    if lines := explained(outcome):
+        parts += ["", "What became worse:", ""]
+        parts += [f"  * {_plain(line[2:])}" if line.startswith("  ") else f"* {_plain(line)}" for line in lines]
+    return "\n".join(parts) + "\n"
+
+
+def _row(values: Sequence[str]) -> str:
+    return f"| {' | '.join(_plain(value) for value in values)} |"
+
+
+def _plain(text: str) -> str:
+    """No sign of the text is markup."""
+    for sign in "\\|*_`<[":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def annotations(outcome: Outcome) -> list[str]:
+    """Workflow commands of GitHub: one for each metric that did not simply pass, or one notice."""
+    found = []
+    for held in outcome.held:
+        for one, row in zip(held.judged, cells(held), strict=True):
+            if one.state != "pass" or one.worse:
+                text = f"against the {held.which}: harm {row[1]}, at least {row[2]}, at most {row[3]}, margin {row[4]}"
+                level = "warning" if one.state == "pass" else LEVELS[one.state]
+                found.append(_command(level, f"{row[0]}: {row[-1]}", "; ".join((text, *one.why))))
+    if outcome.state != "pass" and (lines := explained(outcome)):
+        found.append(_command("notice", "what became worse", "\n".join(lines)))
+    return found or [_command("notice", "gate", headline(outcome))]
+
+
+def _command(level: str, title: str, text: str) -> str:
+    def escaped(value: str, signs: str) -> str:
+        for sign in f"%\r\n{signs}":
+            value = value.replace(sign, f"%{ord(sign):02X}")
+        return value
+
+    return f"::{level} title={escaped(title, ':,')}::{escaped(text, '')}"
+
+
+def junit(outcome: Outcome) -> str:
+    """A test suite with a case for each metric and baseline; what is inconclusive is an error, not a failure."""
+    suite = ET.Element("testsuite", name="skg-bench gate")
+    described = ET.SubElement(suite, "properties")
+    for which, lines in outcome.differences.items():
+        for line in lines:
+            key, _, value = line.partition(": ")
+            ET.SubElement(described, "property", name=f"{which}: {key}", value=value)
+    text = "\n".join(explained(outcome))
+    for held in outcome.held:
+        if held.same:
+            ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name="same bits")
+        for one, row in zip(held.judged, cells(held), strict=True):
+            case = ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name=one.metric)
+            said = "; ".join(f"{heading} {value}" for heading, value in zip(HEADINGS[1:], row[1:], strict=True))
+            if one.state == "pass":
+                ET.SubElement(case, "system-out").text = said
+            else:
+                kind = "failure" if one.state == "fail" else "error"
+                broken = ET.SubElement(case, kind, type=one.state, message="; ".join((said, *one.why)))
+                broken.text = text
+    for name, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+        suite.set(name, str(len(suite.findall(f".//{kind}"))))
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

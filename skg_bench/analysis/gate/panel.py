@@ -1,0 +1,155 @@
+"""What one arm did on a panel of users: totals by user, the outcome of every turn, digests of all that was logged."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skg_bench.analysis.figures import digits
+from skg_bench.analysis.intervals import sums
+from skg_bench.analysis.metrics import Metric, Utility, metrics
+from skg_bench.analysis.tally import COUNTS, Events, events, tallies
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.run import Run
+
+EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
+_WORLD = ("seed", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
+_SAID_BY_OTHERS = ("user_msg_id", "arm", "seed", "user", "turn", "time", "message")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One arm of a run. Rows are in the order (user, turn)."""
+
+    arm: str
+    users: I64  # [n] ids, ascending
+    turns: I64  # [n] number of turns
+    counts: Mapping[str, F64]  # name in tally.COUNTS -> [n] total, at 9 significant digits
+    hit: Bool  # [N] answered from the skillbook
+    wrong: Bool  # [N] answered wrongly
+    digests: Mapping[str, str]  # EVENTS and columns of the turn log -> 16 hex digits
+    made: Mapping[str, Any]  # commit, dirty, versions, config, compositions, data, code: as in a manifest
+
+    @property
+    def utility(self) -> Utility:
+        """The price list."""
+        return Utility.of(self.made["config"])
+
+
+def panel(run: Run, arm: str) -> Panel:
+    """Read an arm of a finished run.
+
+    Raises UsageError for an unfinished run, an unknown arm, and rows that are missing or torn.
+    """
+    if run.manifest.get("incomplete"):
+        raise UsageError(f"{run.path} is unfinished; the `skg-bench run` that began it goes on from there")
+    if arm not in run.arms:
+        raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline is of; it has {', '.join(run.arms)}")
+    on = events(run)
+    tally = tallies(run, arm, on)[0]
+    table = run.turns(arm)
+    logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
+    config = {key: run.config[key] for key in _WORLD if key in run.config}
+    made = {key: run.manifest.get(key) for key in ("commit", "dirty", "versions", "data", "code")}
+    return Panel(
+        arm=arm,
+        users=on.users,
+        turns=np.bincount(on.row).astype(np.int64),
+        counts={name: rounded(sums(on.cells.user, len(on.users), tally.by_cell[name])) for name in COUNTS},
+        hit=~table["fallback_to_llm"].to_numpy(),
+        wrong=~table["answer_correct"].to_numpy(),
+        digests={EVENTS: _of_events(on), **logged},
+        made={**made, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
+    )
+
+
+def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
+    """A metric with its numerator and denominator by user, `[n]` each.
+
+    Raises UsageError for a metric that is unknown, is no ratio of counts, or was not kept.
+    """
+    known = metrics(panel.utility)
+    possible = [m.name for m in known.values() if m.over not in ("week", "book") and m.better != "neither"]
+    if name not in possible:
+        raise UsageError(f"metric {name!r} cannot block; those that can are {', '.join(possible)}")
+    metric = known[name]
+    if missing := sorted({metric.over, *metric.count} - set(panel.counts)):
+        raise UsageError(
+            f"the baseline has no counts of {', '.join(missing)} for metric {name!r}; write it with --update"
+        )
+    total: F64 = sum((weight * panel.counts[count] for count, weight in metric.count.items()), start=np.zeros(()))
+    return metric, total, panel.counts[metric.over]
+
+
+def needed(names: Iterable[str], utility: Utility) -> list[str]:
+    """Counts that these metrics are made of, in the order of COUNTS."""
+    known = metrics(utility)
+    wanted = {count for name in names for count in (known[name].over, *known[name].count)}
+    return [name for name in COUNTS if name in wanted]
+
+
+def changed(base: Panel, new: Panel) -> list[str]:
+    """What was logged otherwise: digests that `base` has and `new` has not. None: the same bits."""
+    return [name for name, digest in base.digests.items() if new.digests.get(name) != digest]
+
+
+def paired(base: Panel, new: Panel, name: str) -> None:
+    """Check that both are of the same users and events; `name` is what `base` was read from.
+
+    Raises UsageError saying what differs.
+    """
+    ours, theirs = new.made["config"], base.made["config"]
+    keys = [key for key in ("seed", "weeks", "utility") if ours.get(key) != theirs.get(key)]
+    said = [f"{key}={theirs.get(key)} there, {ours.get(key)} in the run" for key in keys]
+    if not np.array_equal(base.users, new.users):
+        shared = len(np.intersect1d(base.users, new.users))
+        said.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")
+    if not said and base.digests[EVENTS] != new.digests[EVENTS]:
+        said.append("the events differ, as they do after a change of the simulator or its data")
+    if said:
+        raise UsageError(
+            f"{name} is of another panel: {'; '.join(said)}. Users are compared with themselves: run the same panel, "
+            "or write a new baseline with --update"
+        )
+
+
+def rounded(values: F64) -> F64:
+    """Nine significant digits, as the file keeps them: so that equal runs are equal to their file."""
+    return np.array([digits(float(value)) for value in values], np.float64)
+
+
+def _of_events(on: Events) -> str:
+    digest = hashlib.sha256("\n".join(on.message.tolist()).encode())
+    for part in (on.users, on.row, on.time, on.text.astype(np.int64)):
+        digest.update(part.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _digest(column: pa.ChunkedArray) -> str:
+    """Of the values, whatever the chunks and the order of a dictionary."""
+    digest = hashlib.sha256()
+    for part in _parts(column.combine_chunks()):
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def _parts(values: pa.Array) -> Iterable[bytes]:
+    if pa.types.is_dictionary(values.type):
+        said = values.cast(pa.string())
+        words = sorted(word for word in pc.unique(said).to_pylist() if word is not None)
+        yield "\n".join(words).encode()
+        yield pc.index_in(said, pa.array(words, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False).tobytes()
+    elif pa.types.is_fixed_size_list(values.type):
+        yield from _parts(values.flatten())
+    elif pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
+        yield b"".join(values.to_pylist())
+    else:
+        yield pc.is_null(values).to_numpy(zero_copy_only=False).tobytes()
+        yield (
+            values.fill_null(False if pa.types.is_boolean(values.type) else 0).to_numpy(zero_copy_only=False).tobytes()
+        )

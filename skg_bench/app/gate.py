@@ -1,0 +1,167 @@
+"""What `skg-bench gate` does: hold a run against a baseline file, or write that file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from skg_bench.analysis.gate import baseline as baselines
+from skg_bench.analysis.gate import outputs
+from skg_bench.analysis.gate.against import Held, hold
+from skg_bench.analysis.gate.baseline import CUMULATIVE, MARGINS, Baseline
+from skg_bench.analysis.gate.flips import explain
+from skg_bench.analysis.gate.judge import State, trials_for
+from skg_bench.analysis.gate.outputs import Outcome
+from skg_bench.analysis.gate.panel import Panel, panel, ratios
+from skg_bench.analysis.roles import roles
+from skg_bench.analysis.summary import replace_text
+from skg_bench.app.identity import code_digest, differences, uncommitted
+from skg_bench.app.progress import console
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+CODES: Mapping[State, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
+BUILDS = 250  # that change answers, a year: one a working day
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where else the verdict is written."""
+
+    junit: Path | None = None
+    markdown: Path | None = None
+    annotations: bool = False  # on standard output
+
+
+def gate(run: Run | str | Path, baseline: Path, release: Path | None = None, builds: int = BUILDS) -> Outcome:
+    """Hold a run against a baseline file, and against the last release's with its cumulative margins.
+
+    Raises UsageError for files that are missing, corrupt or of another panel, and for runs that cannot be read.
+    """
+    run = run if isinstance(run, Run) else Run(run)
+    main = baselines.read(baseline)
+    new = panel(run, main.panel.arm)
+    held = [hold(new, main.panel, main.margins, "baseline", str(baseline))]
+    if release is not None:
+        last = baselines.read(release)
+        if last.panel.arm != main.panel.arm:
+            raise UsageError(f"{release} is of arm {last.panel.arm!r}, {baseline} of {main.panel.arm!r}; gate one arm")
+        allowed = {name: main.cumulative * margin for name, margin in main.margins.items()}
+        held.append(hold(new, last.panel, allowed, "release", str(release)))
+    worst = min(held, key=lambda one: ("fail", "inconclusive", "pass").index(one.state))
+    return Outcome(
+        run=str(run.path),
+        arm=main.panel.arm,
+        held=tuple(held),
+        differences={one.which: _differences(one.base, new) for one in held},
+        flips=explain(worst, new, run),
+        builds=builds,
+    )
+
+
+def _differences(base: Panel, new: Panel) -> list[str]:
+    before, after = (panel.made.get("versions") or {} for panel in (base, new))
+    versions = [
+        f"versions.{name}: {before.get(name)} -> {after.get(name)}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    return [*differences(base.made, new.made), *versions]
+
+
+def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[Baseline, Held | None]:
+    """Write a baseline file from a run. What the file says of arm and margins stays; returned beside the baseline: the
+    run against the one before, None if there was none of this panel.
+
+    Raises UsageError when what made the run is not committed, or the run cannot be read.
+    """
+    run = run if isinstance(run, Run) else Run(run)
+    before = baselines.read(file) if file.exists() else None
+    _refuse_dirty(run, file)
+    if before is not None and arm not in (None, before.panel.arm):
+        raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
+    new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
+    margins = before.margins if before else {name: m for name, m in MARGINS.items() if _has_trials(new, name, m)}
+    after = Baseline(new, margins, before.cumulative if before else CUMULATIVE)
+    try:
+        held = hold(new, before.panel, margins, "baseline", str(file)) if before else None
+    except UsageError:
+        held = None  # of another panel: nothing to compare
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(file, baselines.text(after))
+    return after, held
+
+
+def _has_trials(new: Panel, name: str, margin: float) -> bool:
+    return float(ratios(new, name)[2].sum()) >= trials_for(margin)
+
+
+def _refuse_dirty(run: Run, file: Path) -> None:
+    why = "a baseline must be what a commit makes, so that anyone can make it again"
+    if run.manifest.get("dirty") is not None:
+        raise UsageError(
+            f"{run.path} was made from a dirty tree (manifest: dirty); commit, run again, then --update: {why}"
+        )
+    if dirty := [name for name in uncommitted() if Path(name).resolve() != file.resolve()]:
+        raise UsageError(f"the tree is dirty: {', '.join(dirty[:5])}; commit, run again, then --update: {why}")
+    if run.manifest.get("code") not in (None, code_digest()):
+        raise UsageError(f"{run.path} was made by other code than this; run it again, then --update: {why}")
+
+
+def command(run: Path, baseline: Path, release: Path | None, builds: int, files: Files) -> int:
+    """Print and write the verdict; returns the exit code."""
+    outcome = gate(run, baseline, release, builds)
+    screen = console()
+    for held in outcome.held:
+        if held.judged:
+            screen.print(f"against the {held.which}; harm, positive is worse, with one-sided 95 % limits:")
+            screen.print(_table(held))
+    for sentence in outputs.sentences(outcome):
+        screen.print(f"* {sentence}", markup=False)
+    for which, lines in outcome.differences.items():
+        for line in lines:
+            screen.print(f"  differs from the {which}: {line}", markup=False, soft_wrap=True)
+    for line in outputs.explained(outcome):
+        screen.print(line, markup=False, soft_wrap=True)
+    screen.print(outputs.headline(outcome), markup=False, soft_wrap=True)
+    _write(outcome, files, screen)
+    return CODES[outcome.state]
+
+
+def _table(held: Held) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for at, heading in enumerate(outputs.HEADINGS):
+        table.add_column(heading, justify="right" if 0 < at < len(outputs.HEADINGS) - 1 else "left", no_wrap=True)
+    for row in outputs.cells(held):
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _write(outcome: Outcome, files: Files, screen: Console) -> None:
+    for path, text in ((files.junit, outputs.junit), (files.markdown, outputs.markdown)):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(path, text(outcome))
+    if files.annotations:
+        for line in outputs.annotations(outcome):
+            screen.out(line, highlight=False)
+
+
+def update_command(run: Path, baseline: Path, arm: str | None) -> None:
+    """Write the file, and print what changed."""
+    after, held = update(run, baseline, arm)
+    screen = console()
+    if held is not None and held.same:
+        screen.print("the same bits as before")
+    elif held is not None:
+        screen.print("against the baseline before; harm, positive is worse, with one-sided 95 % limits:")
+        screen.print(_table(held))
+    for name in MARGINS.keys() - after.margins.keys():
+        screen.print(f"  {name} does not block")
+    blocking = ", ".join(f"{name} {margin:g}" for name, margin in after.margins.items())
+    screen.print(
+        f"{baseline}: arm {after.panel.arm}, {len(after.panel.users):,} users; margins: {blocking}", soft_wrap=True
+    )
