@@ -1,10 +1,10 @@
-"""What routers share: the best similarity of each skill, near-duplicates, and the K best skills."""
+"""What routers share: the best similarity of each skill, its centroid, near-duplicates, and the K best skills."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from skg_bench.core.grid import F32, F64, I32, I64, Bool, cosine
+from skg_bench.core.grid import F32, F64, I32, I64, SCALE, Bool, cosine, snap
 from skg_bench.core.types import Book, Query, Shortlist, Similarity
 
 _BITS = 24  # of a skill id in a sort key
@@ -41,6 +41,24 @@ def _nearest(similarity: Similarity, text: I32, book: Book) -> F32:
     return best
 
 
+def centroid_cosines(query: Query, book: Book) -> F64:
+    """Cosine of the message to the mean of each skill's examples, `[B, S]` in [0, 1] on the 2**-16 grid.
+
+    The mean points where the sum does, so it is the sum of the dot products over the length of the sum. Both are whole
+    numbers (below 2**53 up to 20,000 examples of a skill), and root and quotient are rounded correctly by IEEE 754: the
+    same bits everywhere. Archived and missing skills get 0.
+    """
+    dots = query.similarity.dots(query.text, book.example)
+    b, width = book.active.shape
+    beyond = np.arange(dots.shape[1], dtype=np.int32) >= book.n_examples[:, None]
+    np.copyto(dots, 0.0, where=beyond)
+    at = (np.arange(b, dtype=np.int64) * width)[:, None] + np.where(beyond, 0, book.example_skill)
+    total = np.bincount(at.reshape(-1), dots.reshape(-1), b * width).reshape(b, width)
+    length = np.sqrt(np.maximum(book.square, 1).astype(np.float64))  # examples that cancel out have no direction
+    share = np.maximum(total, 0.0) / (length * SCALE)
+    return snap(np.where(book.active, np.minimum(share, 1.0), 0.0))
+
+
 def top(value: F32 | F64 | I32, allowed: Bool, k: int) -> I32:
     """Ids of the `k` largest allowed values of each row, `[B, k]`, best first, ties by id, -1 beyond the end.
 
@@ -62,3 +80,11 @@ def shortlist(skill: I32, dots: F32) -> Shortlist:
     similarity = cosine(dots[np.arange(len(skill))[:, None], skill])
     similarity[skill < 0] = 0.0
     return Shortlist(skill, similarity)
+
+
+def ranked(similarity: F64, allowed: Bool, k: int) -> Shortlist:
+    """The `k` best allowed skills by `similarity` `[B, S]`, in [0, 1] on the 2**-16 grid; ties by id."""
+    skill = top(similarity * 65536.0, allowed, k)
+    found = np.take_along_axis(similarity, np.maximum(skill, 0), axis=1)
+    found[skill < 0] = 0.0
+    return Shortlist(skill, found)

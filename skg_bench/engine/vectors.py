@@ -75,7 +75,8 @@ class Pinned:
 
 
 def _pairs(vectors: I16, one: I32, other: I32) -> F32:
-    return np.einsum("nd,nd->n", vectors[one].astype(np.float32), vectors[other].astype(np.float32))
+    dots: F32 = np.einsum("nd,nd->n", vectors[one].astype(np.float32), vectors[other].astype(np.float32))
+    return dots
 
 
 def check(vectors: I16, n_texts: int) -> None:

@@ -82,13 +82,10 @@ def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100
 
 def lengthened(book: Book, vectors: I16) -> Book:
     """The book with the lengths that the sums of its examples have."""
-    square = np.zeros(book.active.shape, np.int64)
-    for u, n in enumerate(book.n_examples):
-        for s in range(square.shape[1]):
-            square[u, s] = np.sum(
-                vectors[book.example[u, :n][book.example_skill[u, :n] == s]].sum(axis=0, dtype=np.int64) ** 2
-            )
-    return replace(book, square=square)
+    total = np.zeros((*book.active.shape, vectors.shape[1]), np.int64)
+    row, place = np.nonzero(np.arange(book.example.shape[1]) < book.n_examples[:, None])
+    np.add.at(total, (row, book.example_skill[row, place]), vectors[book.example[row, place]])
+    return replace(book, square=np.square(total).sum(axis=2))
 
 
 def some(book: Book, rows: Which) -> Book:

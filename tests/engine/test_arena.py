@@ -13,17 +13,19 @@ from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import ADD, OPERATIONS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book
 from skg_bench.engine.arena import Arena
+from skg_bench.engine.vectors import Rows
 from tests.core import books
 
 USERS = 5
 TEXTS = [f"message {i}" for i in range(30)]
 NAMES = [f"name-{i}" for i in range(12)]
+VECTORS = books.vectors(np.random.default_rng(0), len(TEXTS), 384)
 
 
 def new_arena(n_users: int = USERS) -> Arena:
     """Empty books over TEXTS and NAMES."""
-    hashes = ([text_hash(x) for x in words] for words in (NAMES, TEXTS))
-    return Arena(n_users, *(np.array(h, np.uint64) for h in hashes), books.table(np.random.default_rng(0), len(TEXTS)))
+    names, texts = (np.array([text_hash(x) for x in words], np.uint64) for words in (NAMES, TEXTS))
+    return Arena(n_users, names, texts, Rows(VECTORS))
 
 
 def batch_of(rows: list[dict[str, int]]) -> Batch:
@@ -139,6 +141,13 @@ class Twins(RuleBasedStateMachine):
             self.arena.apply(batch_of(rows), self.time, zero, *unknown(len(rows)))
         assert np.array_equal(hashes, self.arena.hash)
         assert np.array_equal(versions, self.arena.version)
+
+    @invariant()
+    def examples_sum_to_vectors_of_the_length_that_is_kept(self) -> None:
+        for u, book in enumerate(self.books):
+            for skill in book.skills:
+                total = VECTORS[[TEXTS.index(text) for text in skill.examples]].sum(axis=0, dtype=np.int64)
+                assert self.arena.square[u, skill.id] == total @ total
 
     @invariant()
     def both_are_in_the_same_state(self) -> None:

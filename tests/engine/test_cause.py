@@ -13,6 +13,7 @@ from skg_bench.engine.arena import Arena
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.simulator.corpus import load
+from tests.core import books
 from tests.laws import world
 
 USERS = 60
@@ -155,7 +156,10 @@ def test_the_first_link_that_failed_is_the_cause(
     skills: list[Stored], combined: list[float], served: int, answerable: int, cause: str
 ) -> None:
     """Candidates are the first skills of the book, as many as there are scores."""
-    arena, now = Arena(1, np.zeros(9, np.uint64), np.zeros(9, np.uint64)), np.array([1_000_000])
+    arena, now = (
+        Arena(1, np.zeros(9, np.uint64), np.zeros(9, np.uint64), books.table(np.random.default_rng(0), 9, 8)),
+        np.array([1_000_000]),
+    )
     for s, (kind, right, age) in enumerate(skills):
         arena.active[0, s], arena.source_type[0, s], arena.source_right[0, s] = True, kind, right
         arena.born[0, s] = now[0] - age

@@ -30,7 +30,7 @@ def world(seed: int, users: int = 30, examples: int = 40) -> tuple[Query, Book, 
     """Messages, books, and the vectors of all texts."""
     rng = np.random.default_rng(seed)
     vectors = books.vectors(rng, TEXTS, 64)
-    book = books.ragged(rng, users, examples, texts=TEXTS, skills=12)
+    book = books.lengthened(books.ragged(rng, users, examples, texts=TEXTS, skills=12), vectors)
     wide = vectors.astype(np.float32)
     truth = TurnTruth(
         rng.integers(0, 3, book.active.shape).astype(np.int32), np.zeros(users, np.int32), np.zeros(users, np.bool_)

@@ -1,0 +1,29 @@
+"""MaxSim and centroid in one: near to an example, and like the others."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import cosine, snap
+from skg_bench.core.shortlist import centroid_cosines, max_dots, ranked
+from skg_bench.core.types import Book, Query, Shortlist
+
+
+@dataclass(frozen=True)
+class MaxSimCentroid:
+    """Similarity is `weight` times MaxSim plus `1 - weight` times the cosine to the mean of a skill's examples."""
+
+    top_k: int
+    weight: float
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.top_k < 1:
+            raise UsageError(f"router.top_k={self.top_k} must be at least 1")
+        if not 0 <= self.weight <= 1:
+            raise UsageError(f"router.weight={self.weight} must lie in [0, 1]: 1 is MaxSim, 0 the centroid")
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """The most similar skills, best first."""
+        nearest, centre = cosine(max_dots(query, book)), centroid_cosines(query, book)
+        return ranked(snap(self.weight * nearest + (1.0 - self.weight) * centre), book.active, self.top_k)

@@ -1,0 +1,60 @@
+"""The vote of the nearest examples, counted one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import cosine
+from skg_bench.engine.vectors import Rows
+from skg_bench.router.knn import KNN
+from skg_bench.router.maxsim import MaxSim
+from tests.core import books
+
+seeds = st.integers(0, 2**32)
+
+
+@settings(deadline=None, max_examples=15)
+@given(seed=seeds, neighbours=st.integers(1, 60), examples=st.integers(0, 200))
+def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
+    seed: int, neighbours: int, examples: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = books.vectors(rng, 200, 384)
+    book = books.ragged(rng, 30, examples, texts=200, skills=20)
+    asked = books.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors))
+    made = KNN(30, neighbours).route(asked, book)
+    whole = vectors.astype(np.int64)
+    for u in range(30):
+        near = []
+        for e in range(book.n_examples[u]):
+            s = int(book.example_skill[u, e])
+            if book.active[u, s]:
+                near.append((-int(whole[asked.text[u]] @ whole[book.example[u, e]]), s))
+        near = sorted(near)[:neighbours]
+        votes: dict[int, float] = {}
+        for minus, s in near:
+            votes[s] = votes.get(s, 0.0) + float(cosine(np.array([-minus], np.float64))[0])
+        expected = {s: round(v / len(near) * 65536) / 65536 for s, v in votes.items()}
+        found = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
+        assert found == pytest.approx(expected, abs=2**-16)
+        assert list(found) == sorted(found, key=lambda s: (-found[s], s))
+
+
+@settings(deadline=None, max_examples=15)
+@given(seed=seeds)
+def test_with_one_neighbour_the_skill_of_maxsim_wins_with_the_same_similarity(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    book = books.ragged(rng, 60, 60, texts=200, skills=20)
+    asked = books.query(rng.integers(0, 200, 60).astype(np.int32), books.table(rng, 200))
+    one, nearest = KNN(5, 1).route(asked, book), MaxSim(1).route(asked, book)
+    assert np.array_equal(one.skill[:, :1], nearest.skill)
+    assert np.array_equal(one.similarity[:, :1], nearest.similarity)
+    assert (one.skill[:, 1:] == -1).all()
+
+
+@pytest.mark.parametrize(("parameters", "says"), [((0, 5), "top_k=0"), ((5, 0), "neighbours=0")])
+def test_no_places_and_no_neighbours_are_refused(parameters: tuple[int, int], says: str) -> None:
+    with pytest.raises(UsageError, match=rf"router\.{says} must be at least 1"):
+        KNN(*parameters)
