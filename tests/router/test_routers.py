@@ -11,16 +11,23 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT
 from skg_bench.core.types import RIGHT, Book, Query, Router, Shortlist, TurnTruth
 from skg_bench.engine.vectors import Pinned, Table
+from skg_bench.router.bm25 import BM25
+from skg_bench.router.centroid import Centroid
 from skg_bench.router.exact import Exact
 from skg_bench.router.frequency import Frequency
+from skg_bench.router.hybrid import Hybrid
+from skg_bench.router.knn import KNN
 from skg_bench.router.masked import Masked
 from skg_bench.router.maxsim import MaxSim
+from skg_bench.router.maxsim_centroid import MaxSimCentroid
 from skg_bench.router.oracle import Oracle
 from tests.core import books
 
 ROUTERS: list[Router] = [
     MaxSim(5), Frequency(5), Exact(5), Oracle(), MaxSim(70), Frequency(1), Exact(70), Masked(MaxSim(5), 1, None),
-    Masked(MaxSim(5), 0, 0.6), Masked(Oracle(), 0, None),
+    Masked(MaxSim(5), 0, 0.6), Masked(Oracle(), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
+    BM25(5, 1.5, 0.75), Hybrid(MaxSim(20), BM25(20, 1.5, 0.75), 60, 5), Centroid(70), MaxSimCentroid(1, 0.3), KNN(70, 1),
+    KNN(2, 100), BM25(70, 0, 1), Hybrid(Oracle(), KNN(20, 20), 0, 70), Masked(BM25(5, 1.5, 0.75), 1, 0.6),
 ]  # fmt: skip
 TEXTS = 40  # few, so that messages come back verbatim
 seeds = st.integers(0, 2**32)
