@@ -15,6 +15,7 @@ from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.roster import Row, roster
 from skg_bench.analysis.report.typeset import interval, shown, typeset
+from skg_bench.analysis.report.waterfall import panels
 from skg_bench.core.run import Run
 
 TILES = ("hit_rate", "err_per_hit", "correct", "rated_ok", "calls_saved", "cost_saved_usd")
@@ -60,6 +61,7 @@ def html(run: Run, users: Sequence[int] | None = None) -> str:
         "levels": rows,
         "differences": tables.differences(found, all_looks),
         "effects": tables.effects(found, all_looks),
+        "waterfalls": panels(found, all_looks),
         "ceilings": [
             (k, shown(of["mean"], "share"), interval(of, "share", new=True)) for k, of in found["ceiling"].items()
         ],

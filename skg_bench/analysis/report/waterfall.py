@@ -1,0 +1,128 @@
+"""Where an arm loses utility: from the ceiling down to what it reached, bar by bar, and the same as a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from markupsafe import Markup
+
+from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.chart import WIDTH, tick, ticks
+from skg_bench.analysis.report.typeset import interval, shown
+from skg_bench.analysis.waterfall import ORDER
+
+LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
+WORDS = {
+    "novelty": ("Nothing to know", "A one-off, or no earlier answer that still holds: the LLM answered."),
+    "capture": ("Not captured", "An earlier answer holds, but no skill has one: the LLM answered."),
+    "wrong_source": ("Wrong source", "The stored answer was wrong from the beginning."),
+    "staleness": ("Stale", "The stored answer had expired."),
+    "routing": ("Not shortlisted", "A right skill was there, but not on the shortlist."),
+    "score": ("Policy: score", "A right skill was on the shortlist, but another scored higher."),
+    "threshold": ("Policy: threshold",
+                  "The right skill was best, but the LLM answered; or a skill answered, and none was right."),
+    "none": ("Right hits", "What the answers of right skills themselves cost."),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cause, as text."""
+
+    label: str
+    says: str
+    turns: str
+    loss: str
+    these: str
+    new: str
+    difference: str  # to the reference
+    difference_new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One arm's losses."""
+
+    look: Look
+    ceiling: str
+    reached: str
+    drawing: Markup
+    rows: Sequence[Row]
+
+
+def panels(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[Panel]:
+    """One per arm, in the order of `looks`."""
+    return [_panel(look, figures["waterfall"][look.arm], figures["turns"]) for look in looks]
+
+
+def _panel(look: Look, found: Mapping[str, Any], turns: int) -> Panel:
+    losses, against = found["losses"], found.get("differences") or {}
+    reached = found["ceiling"] - sum(losses[cause]["mean"] for cause in ORDER)
+    return Panel(
+        look,
+        shown(found["ceiling"], "utility"),
+        shown(reached, "utility"),
+        Markup(svg(look, found["ceiling"], losses)),  # noqa: S704  names are escaped
+        [_row(cause, losses[cause], against.get(cause) or {}, turns) for cause in ORDER],
+    )
+
+
+def _row(cause: str, loss: Mapping[str, Any], against: Mapping[str, Any], turns: int) -> Row:
+    label, says = WORDS[cause]
+    return Row(
+        label,
+        says,
+        shown(loss["n_turns"] / turns, "share"),
+        shown(loss["mean"], "utility"),
+        interval(loss, "utility", new=False),
+        interval(loss, "utility", new=True),
+        shown(against.get("mean"), "utility", signed=True),
+        interval(against, "utility", new=True, signed=True),
+    )
+
+
+def svg(look: Look, ceiling: float, losses: Mapping[str, Any]) -> str:
+    """The bars, with the 95 % interval for new requests at the end of each."""
+    levels = [ceiling]
+    for cause in ORDER:
+        levels.append(levels[-1] - losses[cause]["mean"])
+    marks, step = ticks(levels[-1], ceiling)
+    floor = ROW * len(levels) + ROW + 4
+
+    def x(value: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
+
+    words = "; ".join(f"{WORDS[c][0]} {shown(losses[c]['mean'], 'utility')}" for c in ORDER)
+    said = f"{look.arm}: from {shown(ceiling, 'utility')} to {shown(levels[-1], 'utility')}. {words}."
+    out = [
+        f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
+        f' aria-label="{escape(said)}"><g class="grid">',
+    ]
+    for mark in marks:
+        out.append(f'<line x1="{x(mark)}" x2="{x(mark)}" y1="0" y2="{floor}"/>')
+        out.append(f'<text x="{x(mark)}" y="{floor + 15}" text-anchor="middle">{tick(mark, "utility", step)}</text>')
+    out.append(f"</g>{_words('Ceiling', ceiling, 0)}{_level(x(ceiling), 0)}")
+    for n, cause in enumerate(ORDER, 1):
+        loss, middle = losses[cause], (n + 0.5) * ROW
+        before, after = x(levels[n - 1]), x(levels[n])
+        wide = max(before - after, 0.8)
+        out.append(f'<rect x="{after}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
+        if loss.get("low_new") is not None:
+            ends = [x(levels[n - 1] - loss[end]) for end in ("high_new", "low_new")]
+            out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')
+        out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + BAR / 2}" y2="{(n + 1) * ROW}"/>')
+        out.append(_words(WORDS[cause][0], loss["mean"], n))
+    return "".join([*out, _words("Reached", levels[-1], len(levels)), _level(x(levels[-1]), len(levels)), "</svg>"])
+
+
+def _level(x: float, n: int) -> str:
+    return f'<line class="level" x1="{x}" x2="{x}" y1="{n * ROW + 2}" y2="{(n + 1) * ROW - 2}"/>'
+
+
+def _words(label: str, value: float, n: int) -> str:
+    y = (n + 0.5) * ROW + 4
+    return (
+        f'<text x="{LEFT - 8}" y="{y}" text-anchor="end">{label}</text>'
+        f'<text x="{WIDTH}" y="{y}" text-anchor="end">{shown(value, "utility")}</text>'
+    )
