@@ -94,7 +94,7 @@ def loop_cost(users: int, weeks: int) -> float:
     one = plan(users, weeks)
     events = one.simulator.population(one.seed, np.arange(users, dtype=np.int32), weeks)
     vectors = one.embedder.embed(one.simulator.messages)
-    world = World(one.seed, one.simulator, lambda: Rows(vectors))
+    world = World(one.seed, one.simulator, lambda: Rows(vectors), one.weeks)
     world.labels(one.arms[0])
     order = np.argsort(-events.n, kind="stable")
     with TemporaryDirectory() as folder:

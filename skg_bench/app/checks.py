@@ -11,7 +11,7 @@ from skg_bench.core.errors import UsageError
 SHARED_SEAMS = ("simulator", "embedder")
 SEAMS_OF_ARMS = (
     "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
-    "decline_is_miss",
+    "decline_is_miss", "fork", "book",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
@@ -46,6 +46,14 @@ def _serving(value: Any) -> str | None:
     return None if value in ("stored", "prompted") else "must be stored or prompted"
 
 
+def _no_fork(value: Any) -> str | None:
+    return None if value is None else "must be null: it is arms that fork, as in '+arms.NAME=[fork=ARM@TURN]'"
+
+
+def _own(value: Any) -> str | None:
+    return None if value == "own" else "must be own; an arm that forks may serve another: '+arms.NAME=[book=donor,...]'"
+
+
 def _utility(value: Any) -> str | None:
     keys = ("wrong", "usd", "second")
     if not isinstance(value, Mapping) or set(value) != set(keys):
@@ -68,6 +76,8 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "refit_every": _whole(1),
     "refit_on_capture": _flag,
     "decline_is_miss": _flag,
+    "fork": _no_fork,
+    "book": _own,
     "utility": _utility,
     "reference": _text,
 }

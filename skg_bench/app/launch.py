@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from skg_bench.analysis.compare import Comparison
 from skg_bench.analysis.compare import compare as paired
+from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.identity import code_digest, differences, identity, provenance, versions, write_json
@@ -18,7 +19,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
 from skg_bench.engine.execute import execute
-from skg_bench.engine.plan import Arm, Plan
+from skg_bench.engine.plan import Plan
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 State = Literal["new", "unfinished", "finished"]
@@ -61,22 +62,14 @@ def prepare(composed: Composed, parent: Path | None = None) -> Job:
     Raises UsageError for parameters that a component refuses, and for a directory that holds another run.
     """
     root = composed.root
-    arms = tuple(_arm(name, config) for name, config in composed.arms.items())
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
-    plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms)
+    plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
     data = {"simulator": simulator.digest, "embedder": embedder.digest}
     key = identity(root, composed.arms, data)
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     job = Job(composed, plan, key, data, Path(root["out"]) if named else (parent or Path("runs")) / name, "new")
     return replace(job, state=_state(job))
-
-
-def _arm(name: str, config: Mapping[str, Any]) -> Arm:
-    def made(key: str, node: Any) -> Any:
-        return build(f"arm {name!r}: {key}", node) if isinstance(node, Mapping) else node
-
-    return Arm(name=name, **{key: made(key, node) for key, node in config.items()})
 
 
 def _state(job: Job) -> State:

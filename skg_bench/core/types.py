@@ -237,11 +237,23 @@ class Router(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Rated turns of R users that are new since their last fit, flat over n rows."""
+    """Rated turns of R users, flat over n rows, each user's in the order in which they became known.
+
+    A rating is of the served skill; the candidates that it was chosen from are there for those who rank.
+    """
 
     row: I32  # [n] row of the user among those being refitted
-    features: F64  # [n, F] of the skill that was served
+    features: F64  # [n, K, F] of the shortlist, 0 beyond its end
+    candidates: I32  # [n] how many the shortlist has
+    place: I32  # [n] the one that was served
     label: F64  # [n] ok 1, partial 0.5, miss 0
+    offset: F64 | None = None  # [n, K] logits that what is fitted here will be added to; None: 0
+
+    def rows(self, which: I64 | Bool) -> "Rated":
+        """These rows only."""
+        offset = None if self.offset is None else self.offset[which]
+        columns = (self.row, self.features, self.candidates, self.place, self.label)
+        return Rated(*(column[which] for column in columns), offset)
 
 
 class Scorer(Protocol):
@@ -255,12 +267,17 @@ class Scorer(Protocol):
 class Reranker(Protocol):
     """Recipe that makes scorers from rated turns."""
 
+    @property
+    def window(self) -> int:
+        """How many of a user's last rated turns each fit is given; 0: those that are new since the last one."""
+        ...
+
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         """The scorer before anything is known; None: this reranker gives no signal."""
         ...
 
     def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` `[R]` have also learned from `rated`."""
+        """A new scorer in which users `rows` `[R]` have learned from `rated`; each of them has a rated turn there."""
         ...
 
 

@@ -18,6 +18,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
 }  # fmt: skip
 _BOOK = tuple(f.name for f in fields(Book) if f.name != "starts")
+_TIMES = ("born", "last_used", "last_ok")
 _DAY = 86_400
 
 
@@ -55,6 +56,7 @@ class Arena:
         self.skill_hash = np.zeros((n_users, 8, 2), np.uint64)
         self.example = np.zeros((n_users, 8), np.int32)
         self.example_skill = np.zeros((n_users, 8), np.int32)
+        self._later: dict[str, I64] = {}  # times of skills as they are, where the book is from the future
 
     def view(self, n_users: int) -> Book:
         """Read-only view of the first `n_users` books."""
@@ -62,6 +64,27 @@ class Arena:
         for view in views.values():
             view.flags.writeable = False
         return Book(**views, starts=None)
+
+    def hindsight(self) -> None:
+        """From now on the books are read at earlier times too; they may not change any more."""
+        self._later = {column: getattr(self, column).copy() for column in _TIMES}
+
+    def as_of(self, now: I64) -> None:
+        """No skill is younger than `now` `[b]`: what is from the future counts as made and used right now."""
+        for column, later in self._later.items():
+            np.minimum(later[: len(now)], now[:, None], out=getattr(self, column)[: len(now)])
+
+    def adopt(self, rows: I64, other: "Arena", theirs: I64) -> None:
+        """The books of users `rows` become those that users `theirs` have in `other`."""
+        self._grow(other.active.shape[1], other.example.shape[1])
+        for column, (_, empty) in _SKILL_COLUMNS.items():
+            getattr(self, column)[rows] = empty
+        self.hours[rows], self.skill_hash[rows] = 0, 0
+        for column in (*_SKILL_COLUMNS, "hours", "skill_hash", "example", "example_skill"):
+            copied = getattr(other, column)[theirs]
+            getattr(self, column)[rows, : copied.shape[1]] = copied
+        for column in ("n_skills", "n_examples", "n_active", "version", "hash"):
+            getattr(self, column)[rows] = getattr(other, column)[theirs]
 
     def _grow(self, skills: int, examples: int) -> None:
         width = self.active.shape[1]

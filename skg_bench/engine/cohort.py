@@ -1,24 +1,27 @@
 """One cohort of users under the arms of a stack, from the first turn to the shards."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from skg_bench.core.draws import key
-from skg_bench.core.grid import I32, U64
+from skg_bench.core.grid import I64, U64
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.terms import Terms, terms
 from skg_bench.core.types import Events, Similarity, Simulator
-from skg_bench.engine.logbook import Labels, Logbook
-from skg_bench.engine.plan import Arm
+from skg_bench.engine.logbook import Labels, Log, Logbook, Nowhere
+from skg_bench.engine.plan import Arm, Fork
 from skg_bench.engine.stack import repeated, stacked
 from skg_bench.engine.step import State, lucky, step, trim
 
 _BLOCK = 64  # turns whose draws are made at once
+_DONORS = np.int32(2**30)  # ids from here on are nobody's users
+_CANDIDATES = 8  # donors among whom size decides
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class World:
     seed: int
     simulator: Simulator
     similarity: Callable[[], Similarity]  # a new one for each cohort, as it may keep examples
+    weeks: int
 
     @cached_property
     def terms(self) -> Terms:
@@ -63,25 +67,77 @@ def run_cohort(
     Each user is at their own next turn, and leaves when done. `progress` is called with the number of turns made so
     far, those of all arms counted.
     """
-    arm = stacked(arms)
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = repeated(events.rows(order), len(arms))
-    keys = key(world.seed, events.user)
-    similarity = world.similarity()
-    state = State(arm, *events.text.shape, world.name_hash, world.text_hash, similarity)
-    log = Logbook.empty(arm.name, world.seed, events, top_k, world.labels(arm))
-    t_max = events.time.shape[1]
-    here = np.searchsorted(-events.n, -np.arange(t_max), side="left")
-    made = 0
-    for first in range(0, t_max, _BLOCK):
-        steps = min(_BLOCK, t_max - first)
-        a = int(here[first])
-        for t, luck in enumerate(lucky(keys[:a], events.number[:a, first : first + steps]), first):
-            b = int(here[t])
-            step(arm, world.simulator, similarity, events, world.terms, state, t, b, luck if b == a else trim(luck, b), log)
-            made += b
-        progress(made)
+    lives, turns = _Lives(world, arms, events), events.time.shape[1]
+    log = Logbook.empty(arms[0].name, world.seed, events, top_k, world.labels(stacked(arms)))
+    if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
+        final = stacked(arms, max(arm.cuts[-1] for arm in arms))
+        lives.live(min(max(arm.cuts[-1] for arm in arms), turns), Nowhere(), lambda _: progress(0))
+        lives.state.go_on(final, [])
+        lives.state.again()
+        lives.turns(final, range(turns), log, progress)
+    else:
+        lives.live(turns, log, progress)
     return log.split([one.name for one in arms])
+
+
+class _Lives:
+    """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
+
+    def __init__(self, world: World, arms: Sequence[Arm], events: Events) -> None:
+        self._world, self._arms, self._events = world, arms, events
+        self._keys, self._similarity = key(world.seed, events.user), world.similarity()
+        hashes = world.name_hash, world.text_hash
+        self.state = State(stacked(arms), *events.text.shape, *hashes, self._similarity)
+
+    def live(self, last: int, log: Log, progress: Callable[[int], None]) -> None:
+        """Turns 0 to `last`, through all forks."""
+        arms, made = self._arms, 0
+        cuts = sorted({cut for arm in arms for cut in arm.cuts})
+        for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
+            arm = stacked(arms, first)
+            self.state.go_on(arm, [stacked(arms, cut) for cut in cuts if cut > first])
+            for j, one in enumerate(arms):
+                if one.book == "donor" and one.fork is not None and one.fork.turn == first:
+                    self._adopt(one.fork, np.arange(j, len(self._keys), len(arms)), partial(progress, made))
+            made = self.turns(arm, range(first, end), log, progress, made)
+
+    def turns(self, arm: Arm, turns: range, log: Log, progress: Callable[[int], None], made: int = 0) -> int:
+        """Some turns under one arm, or a stack of them; returns `made`, a number of turns, with these."""
+        world, events = self._world, self._events
+        here = np.searchsorted(-events.n, -np.arange(turns.stop), side="left")
+        for first in turns[::_BLOCK]:
+            block = range(first, min(first + _BLOCK, turns.stop))
+            a = int(here[first])
+            for t, luck in zip(block, lucky(self._keys[:a], events.number[:a, first : block.stop]), strict=True):
+                b = int(here[t])
+                step(arm, world.simulator, self._similarity, events, world.terms, self.state, t, b,
+                     luck if b == a else trim(luck, b), log)  # fmt: skip
+                made += b
+            progress(made)
+        return made
+
+    def _adopt(self, fork: Fork, rows: I64, tick: Callable[[], None]) -> None:
+        """In place of their own, the users of `rows` get the skillbook of somebody else who has lived under the same
+        arm until the same moment: of some people who are in no run, drawn for this user, the one whose book is nearest
+        in size.
+        """
+        world, events, arena = self._world, self._events, self.state.arena
+        rows = rows[events.n[rows] > fork.turn]
+        user, now = events.user[rows], events.time[rows, fork.turn]
+        size, nearest = arena.n_active[rows].copy(), np.full(len(rows), np.iinfo(np.int32).max)
+        for k in range(_CANDIDATES):
+            tick()
+            theirs = world.simulator.population(world.seed, _DONORS + user * _CANDIDATES + k, world.weeks)
+            theirs = replace(theirs, n=(theirs.time < now[:, None]).sum(axis=1, dtype=np.int32))
+            order = np.argsort(-theirs.n, kind="stable")
+            donors = _Lives(world, [fork.arm], theirs.rows(order))
+            donors.live(int(theirs.n.max(initial=0)), Nowhere(), lambda _: None)
+            apart = np.abs(donors.state.arena.n_active - size[order])
+            nearer = np.flatnonzero(apart < nearest[order])
+            nearest[order[nearer]] = apart[nearer]
+            arena.adopt(rows[order[nearer]], donors.state.arena, nearer)
 
 
 def write_cohort(logs: Sequence[Logbook], events: Events, out: Path) -> None:

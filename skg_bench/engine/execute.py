@@ -164,7 +164,7 @@ class Job:
 
     def world(self) -> World:
         """The world of this run, as this process sees it."""
-        return World(self.plan.seed, self.plan.simulator, _maker(self.source))
+        return World(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
 
     def run(self, task: Task, world: World, tick: Callable[[int], None]) -> None:
         """Run one task and write its shards; `tick` is given the number of turns made so far."""

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,33 @@ class Labels:
     intents: pa.Array
     types: pa.Array
     reasons: pa.Array
+
+
+class Log(Protocol):
+    """Where a step writes."""
+
+    def turn(self, t: int, **values: np.ndarray) -> None: ...
+
+    def update(
+        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
+    ) -> None: ...
+
+    def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None: ...
+
+
+class Nowhere:
+    """A log of lives that nobody asks about."""
+
+    def turn(self, t: int, **values: np.ndarray) -> None:
+        """Forgotten."""
+
+    def update(
+        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
+    ) -> None:
+        """Forgotten."""
+
+    def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
+        """Forgotten."""
 
 
 @dataclass

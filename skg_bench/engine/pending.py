@@ -1,94 +1,150 @@
-"""Feedback on its way: ratings that are not known yet, and known ratings that the scorer has not learned from."""
+"""Feedback on its way: ratings that are not known yet, and known ratings that the scorer learns from."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.types import EMPTY, Late, Rated, Reaction
 
 _LABEL = np.array([1.0, 0.5, 0.0])  # ok, partial, miss
 _NEVER = np.iinfo(np.int64).max
+Columns = dict[str, npt.NDArray[Any]]  # [B, n, ...] each
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What served skills were chosen from, n turns."""
+
+    features: F64  # [n, K, F]
+    candidates: I32  # [n] skills of the shortlist
+    place: I32  # [n] the one that was served
+
+    def rows(self, rows: I64) -> "Shown":
+        """These turns only."""
+        return Shown(self.features[rows], self.candidates[rows], self.place[rows])
 
 
 class Ratings:
-    """Rated uses of skills since each user's last refit."""
+    """Rated uses of skills: those since each user's last refit or, with a window, the last so many.
 
-    def __init__(self, n_users: int, n_features: int) -> None:
-        self._n = np.zeros(n_users, np.int32)
-        self._label = np.zeros((n_users, 4))
-        self._features = np.zeros((n_users, 4, n_features))
+    `keep`: all stay, for a recipe that comes later.
+    """
 
-    def add(self, row: I64, rating: I32, features: F64 | None) -> None:
-        """Ratings of users `row`, each at most once; `rating` and `features` are `[B, ...]`."""
-        if features is None or not len(row):
+    def __init__(self, n_users: int, window: int, keep: bool = False) -> None:
+        self._window, self.keep = window, keep
+        self._ring = 0 if keep else window  # places in use
+        self._n = np.zeros(n_users, np.int32)  # since the last refit; with a window, or if all are kept: ever
+        self._seen = np.zeros(n_users, np.int32)  # of these, how many the last refit saw
+        self._new = np.zeros(n_users, np.bool_)  # is any of them new since the last refit?
+        self._columns: Columns = _shown(n_users) | {"label": np.zeros((n_users, 4))}
+
+    def add(self, row: I64, rating: I32, shown: Shown | None) -> None:
+        """Ratings `[n]` of users `row` `[n]`, each at most once; None: there is no scorer that would learn."""
+        if shown is None or not len(row):
             return
-        place = self._n[row]
-        if place.max() >= self._label.shape[1]:
-            self._label = np.concatenate([self._label, np.zeros_like(self._label)], axis=1)
-            self._features = np.concatenate([self._features, np.zeros_like(self._features)], axis=1)
-        self._label[row, place] = _LABEL[rating[row]]
-        self._features[row, place] = features[row]
+        place = self._n[row] % self._ring if self._ring else self._n[row]
+        if place.max() >= self._columns["label"].shape[1]:
+            self._columns = {name: _wider(column) for name, column in self._columns.items()}
+        _put(self._columns, row, place, shown)
+        self._columns["label"][row, place] = _LABEL[rating]
         self._n[row] += 1
+        self._new[row] = True
 
     def take(self, rows: I64) -> tuple[I64, Rated]:
-        """Which of `rows` have new ratings, and these, which are then no longer new."""
-        rows = rows[self._n[rows] > 0]
-        place = np.arange(self._label.shape[1])
-        at, where = np.nonzero(place[None, :] < self._n[rows, None])
-        rated = Rated(at.astype(np.int32), self._features[rows[at], where], self._label[rows[at], where])
-        self._n[rows] = 0
-        return rows, rated
+        """Which of `rows` have new ratings, and what they learn from; nothing of it is new any longer."""
+        rows = rows[self._new[rows]]
+        n = self._n[rows]
+        kept = np.minimum(n, self._window) if self._window else n - self._seen[rows]
+        at, nth = np.nonzero(np.arange(kept.max(initial=0)) < kept[:, None])
+        place = (n - kept)[at] + nth
+        user, place = rows[at], place % self._ring if self._ring else place
+        columns = {name: column[user, place] for name, column in self._columns.items()}
+        self._new[rows] = False
+        if self.keep:
+            self._seen[rows] = n
+        elif not self._window:
+            self._n[rows] = 0
+        return rows, Rated(row=at.astype(np.int32), **columns)
+
+    def anew(self, window: int) -> None:
+        """For a recipe that has seen none of them; all must have been kept."""
+        self._window, self._seen, self._new = window, np.zeros_like(self._seen), self._n > 0
 
 
 class Pending:
     """Ratings of uses that become known later."""
 
-    def __init__(self, n_users: int, n_features: int) -> None:
-        self._known_at = np.full((n_users, 4), _NEVER)
-        self._first = np.full(n_users, _NEVER)  # the earliest of each user
-        self._skill = np.zeros((n_users, 4), np.int32)
-        self._rating = np.zeros((n_users, 4), np.int32)
-        self._turn = np.zeros((n_users, 4), np.int32)
-        self._features = np.zeros((n_users, 4, n_features))
+    def __init__(self, n_users: int) -> None:
+        self._first = np.full(n_users, _NEVER)  # when the earliest of each user will be known
+        whole = dict.fromkeys(("skill", "rating", "turn"), (n_users, 4))
+        self._columns: Columns = _shown(n_users) | {k: np.zeros(shape, np.int32) for k, shape in whole.items()}
+        self._columns["known_at"] = np.full((n_users, 4), _NEVER)
 
-    def add(self, row: I64, turn: int, now: I64, reaction: Reaction, skill: I32, features: F64 | None) -> None:
-        """Late ratings of users `row` for this turn; ratings of the LLM's answers teach nothing and are only logged."""
+    def add(self, row: I64, turn: int, now: I64, reaction: Reaction, skill: I32, shown: Shown | None) -> None:
+        """Late ratings of users `row` for this turn; ratings of the LLM's answers teach nothing and are only logged.
+
+        All but `row` and `turn` are `[B]`.
+        """
         row = row[skill[row] >= 0]
         if not len(row):
             return
-        free = self._known_at[row] == _NEVER
+        free = self._columns["known_at"][row] == _NEVER
         if not free.any(axis=1).all():
-            for name in ("_known_at", "_skill", "_rating", "_turn", "_features"):
-                old = getattr(self, name)
-                fill = np.full_like(old, _NEVER) if name == "_known_at" else np.zeros_like(old)
-                setattr(self, name, np.concatenate([old, fill], axis=1))
-            free = self._known_at[row] == _NEVER
+            self._columns = {name: _wider(column) for name, column in self._columns.items()}
+            free = self._columns["known_at"][row] == _NEVER
         place = free.argmax(axis=1)
-        self._known_at[row, place] = now[row] + reaction.delay[row]
-        self._first[row] = np.minimum(self._first[row], self._known_at[row, place])
-        self._skill[row, place] = skill[row]
-        self._rating[row, place] = reaction.rating[row]
-        self._turn[row, place] = turn
-        if features is not None:
-            self._features[row, place] = features[row]
+        known_at = now[row] + reaction.delay[row]
+        self._first[row] = np.minimum(self._first[row], known_at)
+        for name, values in (("known_at", known_at), ("skill", skill[row]), ("rating", reaction.rating[row])):
+            self._columns[name][row, place] = values
+        self._columns["turn"][row, place] = turn
+        if shown is not None:
+            _put(self._columns, row, place, shown.rows(row))
 
     def due(self, now: I64, ratings: Ratings) -> Late:
         """Ratings known by `now` `[B]`, in order of the rated turn; they go to `ratings` as well."""
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
             return Late(EMPTY, EMPTY, EMPTY, EMPTY)
-        at, place = np.nonzero(self._known_at[users] <= now[users, None])
+        known_at, turn = self._columns["known_at"], self._columns["turn"]
+        at, place = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]
-        order = np.lexsort((self._turn[row, place], row))
+        order = np.lexsort((turn[row, place], row))
         row, place = row[order], place[order]
-        late = Late(row.astype(np.int32), self._skill[row, place], self._rating[row, place], self._turn[row, place])
-        features = self._features[row, place]
-        self._known_at[row, place] = _NEVER
-        self._first[users] = self._known_at[users].min(axis=1)
+        skill, rating = (self._columns[name][row, place] for name in ("skill", "rating"))
+        late = Late(row.astype(np.int32), skill, rating, turn[row, place])
+        known_at[row, place] = _NEVER
+        self._first[users] = known_at[users].min(axis=1)
+        shown = None
+        if self._columns["features"].size:
+            shown = Shown(*(self._columns[name][row, place] for name in Shown.__slots__))
         nth = np.arange(len(row)) - np.searchsorted(row, row)
         for n in range(int(nth.max()) + 1):
             part = np.flatnonzero(nth == n)
-            full_rating, full_features = np.zeros(len(now), np.int32), np.zeros((len(now), features.shape[1]))
-            full_rating[row[part]], full_features[row[part]] = late.rating[part], features[part]
-            if features.shape[1]:
-                ratings.add(row[part], full_rating, full_features)
+            ratings.add(row[part], rating[part], None if shown is None else shown.rows(part))
         return late
+
+
+def _shown(n_users: int) -> Columns:
+    """Columns of `Shown`; what the features are is known when the first come."""
+    whole = np.zeros((n_users, 4), np.int32)
+    return {"features": np.zeros((n_users, 4, 0, 0)), "candidates": whole, "place": whole.copy()}
+
+
+def _put(columns: Columns, row: I64, place: I64 | I32, shown: Shown) -> None:
+    old, (_, k, n_features) = columns["features"], shown.features.shape
+    if k > old.shape[2]:  # the first, or a fork has a longer shortlist
+        columns["features"] = np.zeros((*columns["place"].shape, k, n_features))
+        columns["features"][:, :, : old.shape[2]] = old if old.size else 0.0
+    columns["features"][row, place, k:] = 0.0
+    columns["features"][row, place, :k] = shown.features
+    columns["candidates"][row, place], columns["place"][row, place] = shown.candidates, shown.place
+
+
+def _wider(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Twice as many places a user."""
+    fill = np.full_like(column, _NEVER) if column.dtype == np.int64 else np.zeros_like(column)
+    return np.concatenate([column, fill], axis=1)

@@ -1,15 +1,36 @@
 """What a run is made of."""
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import LLM, Curator, Embedder, Policy, Reranker, Router, Serving, Simulator
 from skg_bench.engine.signals import Signals
 
+Served = Literal["own", "donor", "hindsight"]
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Until the user's turn `turn` an arm is `arm`; its own components go on from all that `arm` remembers then."""
+
+    arm: "Arm"
+    turn: int
+
+    def __post_init__(self) -> None:
+        if self.arm.book != "own":
+            raise UsageError(f"fork={self.arm.name}@{self.turn}: fork from an arm that serves books of its own")
+
 
 @dataclass(frozen=True)
 class Arm:
-    """A name and one complete choice of components."""
+    """A name and one complete choice of components.
+
+    `book` says which skillbook a fork serves. `own`: that of the user at the fork, from then on; `donor`: in its place
+    that of another user, who has lived under the same arm for as long and has a skillbook of about the same size;
+    `hindsight`: the user's own, but for all turns, those before the fork included, when it is from the future. What is
+    learned later is no part of such a book, so these two learn nothing.
+    """
 
     name: str
     router: Router
@@ -22,12 +43,38 @@ class Arm:
     refit_every: int  # turns of a user between refits of the scorer
     refit_on_capture: bool
     decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
+    fork: Fork | None = None
+    book: Served = "own"
 
     def __post_init__(self) -> None:
         if self.serving not in ("stored", "prompted"):
             raise UsageError(f"serving={self.serving!r}, valid are stored, prompted")
         if self.refit_every < 1:
             raise UsageError(f"refit_every={self.refit_every} must be at least 1")
+        if self.book not in get_args(Served):
+            raise UsageError(f"book={self.book!r}, valid are {', '.join(get_args(Served))}")
+        if self.book != "own" and self.fork is None:
+            raise UsageError(f"book={self.book} needs a fork; say when that is: fork=ARM@TURN")
+        if self.book != "own" and self.curator.reasons:
+            raise UsageError(f"book={self.book} serves a given skillbook and learns nothing; add curator=none")
+        if self.fork is not None and self.fork.arm.signals.names != self.signals.names:
+            raise UsageError(
+                f"signals.features differ from those of {self.fork.arm.name}, on which the ratings of the time before "
+                "the fork were recorded; fork from an arm with the same features"
+            )
+
+    def at(self, turn: int) -> "Arm":
+        """The arm whose components are in force at the user's turn `turn`."""
+        return self if self.fork is None or turn >= self.fork.turn else self.fork.arm.at(turn)
+
+    @property
+    def cuts(self) -> list[int]:
+        """Turns at which other components come into force, ascending; the first is 0."""
+        return (
+            [0]
+            if self.fork is None
+            else sorted({0, self.fork.turn, *(c for c in self.fork.arm.cuts if c < self.fork.turn)})
+        )
 
 
 @dataclass(frozen=True)

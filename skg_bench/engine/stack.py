@@ -1,8 +1,8 @@
-"""Arms stepped together: those that differ in policy and curator only share one pass over their users.
+"""Arms stepped together: those that at all turns differ in policy and curator only share one pass over their users.
 
 A step costs about the same for one row as for a hundred. So arms of one stack lie side by side, row ``u * A + j`` being
 user u under arm j of A, and policy and curator are wrapped to treat each row as its arm does. Rows do not know one
-another, so a stack changes no result.
+another, so a stack changes no result. A fork lies beside the arm that it forks from, unless it changes more than that.
 """
 
 from collections.abc import Sequence
@@ -42,16 +42,30 @@ def stacks(arms: Sequence[Arm]) -> list[list[int]]:
 
 
 def _alike(one: Arm, other: Arm) -> bool:
-    same = replace(other, name=one.name, policy=one.policy, curator=one.curator) == one
+    twice = (one.book == "hindsight", other.book == "hindsight")  # who goes through the same turns twice
+    turns = {*one.cuts, *other.cuts}
+    return len(set(twice)) == 1 and all(_alike_now(one.at(t), other.at(t)) for t in turns)
+
+
+def _alike_now(one: Arm, other: Arm) -> bool:
+    shared = replace(one, fork=None, book="own")
+    same = replace(other, name=one.name, policy=one.policy, curator=one.curator, fork=None, book="own") == shared
     return same and one.curator.sees_truth == other.curator.sees_truth
 
 
-def stacked(arms: Sequence[Arm]) -> Arm:
-    """One arm that treats row `u * A + j` as `arms[j]` does."""
-    if len(arms) == 1:
+def stacked(arms: Sequence[Arm], turn: int = 0) -> Arm:
+    """One arm that treats row `u * A + j` as `arms[j]` does at turn `turn`, and counts its reasons in the same way at
+    all turns.
+    """
+    if len(arms) == 1 and arms[0].fork is None:
         return arms[0]
-    policies, curators = _Policies(tuple(a.policy for a in arms)), _Curators(tuple(a.curator for a in arms))
-    return replace(arms[0], name="+".join(a.name for a in arms), policy=policies, curator=curators)
+    now = [arm.at(turn) for arm in arms]
+    ever = [arm.at(t).curator for arm in arms for t in arm.cuts]
+    reasons = tuple(dict.fromkeys(reason for curator in ever for reason in curator.reasons))
+    policies, curators = _Policies(tuple(a.policy for a in now)), _Curators(tuple(a.curator for a in now), reasons)
+    return replace(
+        now[0], name="+".join(a.name for a in arms), policy=policies, curator=curators, fork=None, book="own"
+    )
 
 
 def repeated(events: Events, n_arms: int) -> Events:
@@ -103,11 +117,7 @@ class _Curators:
     """The curators of A arms, by row."""
 
     curators: tuple[Curator, ...]
-
-    @cached_property
-    def reasons(self) -> Sequence[str]:
-        """Those of all curators, each once."""
-        return list(dict.fromkeys(reason for curator in self.curators for reason in curator.reasons))
+    reasons: Sequence[str]  # those of all curators, and maybe more
 
     @cached_property
     def _parts(self) -> list[tuple[Curator, Bool, I32]]:

@@ -1,5 +1,6 @@
 """The turn. There is no other loop: answering one message online is `decide` with B = 1."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +29,8 @@ from skg_bench.core.types import (
 )
 from skg_bench.engine.arena import Arena
 from skg_bench.engine.cause import causes
-from skg_bench.engine.logbook import Logbook
-from skg_bench.engine.pending import Pending, Ratings
+from skg_bench.engine.logbook import Log
+from skg_bench.engine.pending import Pending, Ratings, Shown
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.signals import Places
 
@@ -71,22 +72,47 @@ def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns:
 class State:
     """All that one arm remembers of a cohort."""
 
-    def __init__(self, arm: Arm, n_users: int, n_turns: int, name_hash: U64, text_hash: U64, similarity: Similarity) -> None:
+    def __init__(
+        self, arm: Arm, n_users: int, n_turns: int, name_hash: U64, text_hash: U64, similarity: Similarity
+    ) -> None:
         self.arena = Arena(n_users, name_hash, text_hash, similarity)
         self.past = np.full((n_users, n_turns), -1, np.int32)  # messages that the LLM answered
         self.right = np.zeros((n_users, n_turns), np.bool_)  # was the answer? (truth)
+        self.reranker = arm.reranker
         self.scorer = arm.reranker.start(n_users, arm.signals.names)
-        width = len(arm.signals.names) if self.scorer is not None else 0
-        self.pending = Pending(n_users, width)
-        self.ratings = Ratings(n_users, width)
+        self.pending = Pending(n_users)
+        self.ratings = Ratings(n_users, arm.reranker.window)
         self.last_skill = np.full(n_users, -1, np.int32)
         self.llm_turns = np.zeros(n_users, np.int32)
         self.fatigue = np.zeros(n_users)
         self.last_offer = np.zeros(n_users, np.int64)
 
+    def go_on(self, arm: Arm, later: Sequence[Arm]) -> None:
+        """From the next turn on the components of `arm` are in force, then those of `later`, if any.
+
+        A recipe for reranking other than the one before learns from all ratings known so far.
+        """
+        n_users = len(self.last_skill)
+        if arm.reranker != self.reranker:
+            self.reranker, self.scorer = arm.reranker, arm.reranker.start(n_users, arm.signals.names)
+            self.ratings.anew(arm.reranker.window)
+            if self.scorer is not None:
+                self.scorer = _refit(arm, self.scorer, self.ratings, np.ones(n_users, np.bool_))
+        elif not self.ratings.keep and any(other.reranker != arm.reranker for other in later):
+            self.ratings = Ratings(n_users, arm.reranker.window, keep=True)
+
+    def again(self) -> None:
+        """Back to the first turn, with the skillbook and the scorer from later on."""
+        n_users = len(self.last_skill)
+        self.arena.hindsight()
+        self.pending = Pending(n_users)
+        for column, empty in ((self.past, -1), (self.right, False), (self.last_skill, -1), (self.llm_turns, 0),
+                              (self.fatigue, 0.0), (self.last_offer, 0)):  # fmt: skip
+            column[...] = empty
+
 
 def lucky(keys: U64, number: I32) -> list[Luck]:
-    """The draws of successive turns; `keys` are those of the users, `[B]`, `number` those of the events, `[B, steps]`."""
+    """The draws of successive turns; `keys` are of the users, `[B]`, `number` of the events, `[B, steps]`."""
     event = fold(keys[None, :], number.T)
     u = uniform(fold(fold(fold(event[None], _PURPOSES[:, None, None]), 0), 0))
     names = [purpose.name.lower() for purpose in _LUCK]
@@ -108,11 +134,12 @@ def step(
     t: int,
     a: int,
     luck: Luck,
-    log: Logbook,
+    log: Log,
 ) -> None:
     """Turn `t` of the first `a` users: the message is answered, rated, learned from and logged."""
     arena, now, text = state.arena, events.time[:a, t], events.text[:a, t]
     type_ = events.truth.type[:a, t]
+    arena.as_of(now)
     book = arena.view(a)
     last = state.last_skill[:a].copy()
     gap = now - events.time[:a, t - 1] if t else np.full(a, _FOREVER)
@@ -135,14 +162,20 @@ def step(
     reaction = simulator.react(quality, luck)
     given = reaction.rating >= 0
     rating = np.where(given & (reaction.delay == 0), reaction.rating, -1).astype(np.int32)
-    chosen = None if choice.features is None else choice.features[rows, np.maximum(place, 0)]
+    shown, features = None, choice.features
+    if features is None and state.ratings.keep:
+        features = arm.signals.describe(query, book, Places(choice.shortlist, book), choice.shortlist.similarity,
+                                        choice.preference)  # fmt: skip
+    if features is not None:
+        shown = Shown(features, (choice.shortlist.skill >= 0).sum(axis=1, dtype=np.int32), place)
     late = state.pending.due(now, state.ratings)
     told = np.flatnonzero(given)
     if len(told):
         log.feedback(t, told, now[told], now[told] + reaction.delay[told], skill[told], reaction.rating[told])
-    state.ratings.add(np.flatnonzero(hit & (rating >= 0)), rating, chosen)
+    known = np.flatnonzero(hit & (rating >= 0))
+    state.ratings.add(known, rating[known], None if shown is None else shown.rows(known))
     wait = np.flatnonzero(given & (reaction.delay > 0))
-    state.pending.add(wait, t, now, reaction, skill, chosen)
+    state.pending.add(wait, t, now, reaction, skill, shown)
 
     best_similarity = choice.shortlist.similarity.max(axis=1)
     if truth is not None:

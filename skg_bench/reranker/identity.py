@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from skg_bench.core.grid import I64
 from skg_bench.core.types import Rated, Scorer
@@ -10,6 +11,8 @@ from skg_bench.core.types import Rated, Scorer
 @dataclass(frozen=True)
 class Identity:
     """Gives no score."""
+
+    window: ClassVar[int] = 0
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         """None: the signal is absent."""

@@ -1,18 +1,20 @@
 """A weight vector for each user, fitted on that user's rated turns (SKG paper, sections 2.2 and 3, step 4).
 
-One Newton step from zero of L2-penalised logistic regression: ``w = (X'X / 4 + l2 I)^-1 X'(y - 1/2)``, the one-step
-estimator (Bickel, JASA 1975). Features are multiples of 2**-16, so X'X and X'y are exact sums, in any order; they are
+One Newton step from zero of L2-penalised logistic regression on the served skills: ``w = (X'X / 4 + l2 I)^-1 X'(y - 1/2)``,
+the one-step estimator (Bickel, JASA 1975). Features are multiples of 2**-16, so X'X and X'y are exact sums, in any order; they are
 all that is kept of the past, which makes a refit independent of the number of turns. The system is solved by
 elimination in elementwise operations, so that its bits do not depend on the BLAS.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I64, WEIGHT_UNIT
+from skg_bench.core.finite import check_finite
+from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid
 from skg_bench.core.types import Rated, Scorer
 
 
@@ -22,7 +24,7 @@ class LinearScorer:
 
     weights: F64  # [B, F] multiples of 2**-20
     gram: F64  # [B, F, F] sums of x x'
-    moment: F64  # [B, F] sums of x (y - 1/2)
+    moment: F64  # [B, F] sums of x (y - 1/2); the probability of the offset in place of 1/2, where there is one
 
     def score(self, features: F64) -> F64:
         """Log-odds of success, `[b, K]`, for features `[b, K, F]` of the first b users."""
@@ -36,6 +38,7 @@ class Linear:
     """Recipe for `LinearScorer`; `l2` is the strength of the penalty, in units of rated turns."""
 
     l2: float
+    window: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if not self.l2 > 0:
@@ -47,13 +50,19 @@ class Linear:
         return LinearScorer(np.zeros((n_users, n)), np.zeros((n_users, n, n)), np.zeros((n_users, n)))
 
     def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` have also learned from `rated`."""
+        """A new scorer in which users `rows` have also learned from `rated`.
+
+        Raises UsageError for features that are not finite.
+        """
         if not isinstance(scorer, LinearScorer):
             raise TypeError(f"reranker=linear continues a LinearScorer, not a {type(scorer).__name__}")
         gram, moment, weights = scorer.gram.copy(), scorer.moment.copy(), scorer.weights.copy()
-        x, at = rated.features, rows[rated.row]
+        check_finite(rated.features)
+        served = np.arange(len(rated.place)), rated.place
+        x, at = rated.features[served], rows[rated.row]
+        before = 0.5 if rated.offset is None else sigmoid(rated.offset[served])
         np.add.at(gram, at, x[:, :, None] * x[:, None, :])
-        np.add.at(moment, at, x * (rated.label - 0.5)[:, None])
+        np.add.at(moment, at, x * (rated.label - before)[:, None])
         system = gram[rows] * 0.25
         system[:, np.arange(x.shape[1]), np.arange(x.shape[1])] += self.l2
         weights[rows] = np.rint(solve(system, moment[rows]) / WEIGHT_UNIT) * WEIGHT_UNIT

@@ -62,6 +62,8 @@ ROOT = """
     refit_every: 50
     refit_on_capture: true
     decline_is_miss: false
+    fork: null
+    book: own
     utility: {wrong: 1.0, usd: 10.0, second: 0.0}
     arms: {}
     reference: never

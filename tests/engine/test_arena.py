@@ -97,7 +97,7 @@ class Twins(RuleBasedStateMachine):
             added = len(self.books[u].skills) + sum(r["op"] == ADD and r["row"] == u for r in rows) - 1
             rows.append({"row": u, "op": REMOVE, "skill": added})  # at once
         types = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
-        right, born = types % 2 == 0, types * 1000 + 5
+        right, born = types % 2 == 0, types.astype(np.int64) * 1000 + 5
         operated = self.arena.apply(batch_of(rows), self.time, before, born, types, right)
         for u in range(USERS):
             mine = [
@@ -183,3 +183,42 @@ def test_a_book_grows_past_any_width() -> None:
     assert arena.n_skills.tolist() == [0, 180]
     assert arena.n_active.tolist() == [0, 180]
     assert [s.examples for s in skills_of(arena.view(2), 1)] == [(TEXTS[i // 3 % 30],) for i in range(180)]
+
+
+def a_book(skills: int, at: int) -> Arena:
+    """Two users, the second with so many skills, captured at time `at`."""
+    arena = new_arena(2)
+    rows = [{"row": 1, "op": ADD, "name": s % 12, "text": s % 30, "source": 3} for s in range(skills)]
+    born = np.full(skills, at, np.int64)
+    right = np.ones(skills, np.bool_)
+    arena.apply(batch_of(rows), np.full(2, at), np.zeros(2, np.int32), born, np.arange(skills, dtype=np.int32), right)
+    return arena
+
+
+@pytest.mark.parametrize(("own", "given"), [(2, 40), (40, 2), (7, 7), (5, 0)])
+def test_a_donors_book_takes_the_place_of_the_users_own(own: int, given: int) -> None:
+    arena, other = a_book(own, 10), a_book(given, 99)
+    arena.adopt(np.array([1]), other, np.array([1]))
+    assert skills_of(arena.view(2), 1) == skills_of(other.view(2), 1)
+    assert len(skills_of(arena.view(2), 1)) == given
+    for column in ("hash", "version", "n_active"):
+        assert np.array_equal(getattr(arena, column), getattr(other, column))
+    assert arena.source_type[1, :given].tolist() == list(range(given))
+    assert not arena.active[1, given:].any()
+    assert skills_of(arena.view(2), 0) == ()
+    one = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])
+    if given:  # the books are two: what is learned in one is not in the other
+        arena.apply(one, np.full(2, 100), np.zeros(2, np.int32), *unknown(1))
+        assert (arena.n_skills[1], other.n_skills[1]) == (given + 1, given)
+
+
+def test_in_hindsight_a_skill_is_never_younger_than_now_and_later_as_old_as_it_is() -> None:
+    arena = a_book(3, 500)
+    hash_ = arena.hash.copy()
+    arena.hindsight()
+    for now, seen in ((100, 100), (400, 400), (499, 499), (501, 500), (900, 500), (200, 200)):
+        arena.as_of(np.full(2, now))
+        view = arena.view(2)
+        for times in (view.born, view.last_used, view.last_ok):
+            assert (times[1, :3] == seen).all()
+    assert np.array_equal(arena.hash, hash_)

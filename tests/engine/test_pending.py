@@ -5,61 +5,97 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.types import Reaction
-from skg_bench.engine.pending import Pending, Ratings
+from skg_bench.core.types import Rated, Reaction
+from skg_bench.engine.pending import Pending, Ratings, Shown
 
 LABEL = (1.0, 0.5, 0.0)
+Learned = tuple[int, float, bytes, int, int]  # user, label, features, candidates, place
+
+
+def shown_to(rng: np.random.Generator, b: int, width: int) -> Shown:
+    candidates = rng.integers(1, 6, b).astype(np.int32)
+    features = np.rint(rng.random((b, 5, width)) * 64) / 64
+    return Shown(features, candidates, (candidates * rng.random(b)).astype(np.int32))
+
+
+def one(user: int, label: float, shown: Shown) -> Learned:
+    return user, label, shown.features[user].tobytes(), int(shown.candidates[user]), int(shown.place[user])
+
+
+def each(rows: np.ndarray, rated: Rated) -> list[Learned]:
+    columns = (rated.row, rated.label, rated.features, rated.candidates, rated.place)
+    return [(int(rows[r]), y, x.tobytes(), int(c), int(p)) for r, y, x, c, p in zip(*columns, strict=True)]
 
 
 @settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 2**32), b=st.integers(1, 40), turns=st.integers(1, 25), width=st.sampled_from([0, 1, 32]))
+@given(
+    seed=st.integers(0, 2**32), b=st.integers(1, 40), turns=st.integers(1, 25), width=st.sampled_from([None, 1, 32]),
+    window=st.sampled_from([0, 1, 5, 300]),
+)  # fmt: skip
 @pytest.mark.req("K07", "P27")
-def test_late_ratings_come_when_they_are_due_and_none_is_lost(seed: int, b: int, turns: int, width: int) -> None:
+def test_late_ratings_come_when_they_are_due_and_none_is_lost(
+    seed: int, b: int, turns: int, width: int | None, window: int
+) -> None:
     rng = np.random.default_rng(seed)
-    pending, ratings = Pending(b, width), Ratings(b, width)
+    pending, ratings = Pending(b), Ratings(b, window)
     waiting: list[tuple[int, int, int, int, int]] = []  # known at, user, turn, skill, rating
-    learned: list[tuple[int, float, tuple[float, ...]]] = []
-    came: list[tuple[int, float, tuple[float, ...]]] = []
-    feature_of: dict[tuple[int, int], tuple[float, ...]] = {}
+    fresh: dict[int, list[Learned]] = {user: [] for user in range(b)}  # known, and not yet learned from
+    known: dict[int, list[Learned]] = {user: [] for user in range(b)}  # ever
+    of: dict[tuple[int, int], Shown] = {}
     now = np.zeros(b, np.int64)
+
+    def learn(due: np.ndarray) -> None:
+        rows, rated = ratings.take(due)
+        assert rows.tolist() == [u for u in due.tolist() if fresh[u]]
+        expected = [k for u in rows.tolist() for k in (known[u][-window:] if window else fresh[u])]
+        assert each(rows, rated) == expected  # in the order in which they became known
+        for u in rows.tolist():
+            fresh[u] = []
+
     for t in range(turns):
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
         late = pending.due(now[:here], ratings)
         found = list(zip(late.row, late.turn, late.skill, late.rating, strict=True))
-        due = sorted(w for w in waiting if w[0] <= now[w[1]] and w[1] < here)
-        assert sorted(found) == sorted((u, turn, s, r) for _, u, turn, s, r in due)
-        assert found == sorted(found, key=lambda f: f[:2])  # by user, then by the turn that was rated
-        came += [(u, LABEL[r], feature_of[u, turn]) for _, u, turn, _, r in due]
-        waiting = [w for w in waiting if w not in due]
+        due = sorted((u, turn, s, r) for at, u, turn, s, r in waiting if at <= now[u] and u < here)
+        assert found == due  # by user, then by the turn that was rated
+        for u, turn, _, r in due if width else []:
+            fresh[u].append(one(u, LABEL[r], of[u, turn]))
+            known[u].append(fresh[u][-1])
+        waiting = [w for w in waiting if w[0] > now[w[1]] or w[1] >= here]
 
-        features = np.rint(rng.random((here, width)) * 64) / 64
+        shown = shown_to(rng, here, width) if width else None
         skill = rng.integers(-1, 5, here).astype(np.int32)
         reaction = Reaction(rng.integers(0, 3, here).astype(np.int32), rng.integers(1, 200, here).astype(np.int64))
-        row = np.flatnonzero(rng.random(here) < 0.6)
-        pending.add(row, t, now[:here], reaction, skill, features if width else None)
-        for u in row:
+        said = rng.random(here)
+        row = np.flatnonzero(said < 0.6)
+        pending.add(row, t, now[:here], reaction, skill, shown)
+        at_once = np.flatnonzero(said > 0.8)
+        ratings.add(at_once, reaction.rating[at_once], None if shown is None else shown.rows(at_once))
+        for u in at_once.tolist() if shown else []:
+            fresh[u].append(one(u, LABEL[reaction.rating[u]], shown))  # type: ignore[arg-type]
+            known[u].append(fresh[u][-1])
+        for u in row.tolist():
             if skill[u] >= 0:  # ratings of the LLM's answers teach a skillbook nothing
-                at = int(now[u] + reaction.delay[u])
-                waiting.append((at, int(u), t, int(skill[u]), int(reaction.rating[u])))
-                feature_of[int(u), t] = tuple(features[u])
+                waiting.append((int(now[u] + reaction.delay[u]), u, t, int(skill[u]), int(reaction.rating[u])))
+                if shown is not None:
+                    of[u, t] = shown
         if rng.random() < 0.3:
-            rows, rated = ratings.take(np.flatnonzero(rng.random(b) < 0.5))
-            learned += [
-                (int(rows[r]), y, tuple(x)) for r, y, x in zip(rated.row, rated.label, rated.features, strict=True)
-            ]
-    rows, rated = ratings.take(np.arange(b))
-    learned += [(int(rows[r]), y, tuple(x)) for r, y, x in zip(rated.row, rated.label, rated.features, strict=True)]
-    assert sorted(learned) == (sorted(came) if width else [])
+            learn(np.flatnonzero(rng.random(b) < 0.5))
+    learn(np.arange(b))
+    assert ratings.take(np.arange(b))[0].tolist() == []
 
 
 def test_ratings_are_taken_once_by_those_who_are_asked_for() -> None:
-    ratings = Ratings(3, 2)
-    features = np.arange(6.0).reshape(3, 2)
-    for rating in ([0, 0, 2], [1, 1, 1]):
-        ratings.add(np.array([0, 2]), np.array(rating, np.int32), features)
+    ratings = Ratings(3, 0)
+    features = np.arange(6.0).reshape(3, 1, 2)
+    shown = Shown(features, np.ones(3, np.int32), np.zeros(3, np.int32))
+    rows = np.array([0, 2])
+    for rating in ([0, 2], [1, 1]):
+        ratings.add(rows, np.array(rating, np.int32), shown.rows(rows))
     rows, rated = ratings.take(np.array([1, 2]))
     assert rows.tolist() == [2]
-    assert (rated.row.tolist(), rated.label.tolist(), rated.features.tolist()) == ([0, 0], [0.0, 0.5], [[4, 5], [4, 5]])
+    assert (rated.row.tolist(), rated.label.tolist()) == ([0, 0], [0.0, 0.5])
+    assert rated.features.tolist() == [[[4, 5]], [[4, 5]]]
     assert ratings.take(np.array([1, 2]))[0].tolist() == []
     assert ratings.take(np.array([0, 1, 2]))[0].tolist() == [0]

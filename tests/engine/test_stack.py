@@ -15,7 +15,7 @@ from skg_bench.curator.oracle import Oracle as OracleCurator
 from skg_bench.curator.skg import SKG
 from skg_bench.engine.cohort import World, run_cohort
 from skg_bench.engine.logbook import Logbook
-from skg_bench.engine.plan import Arm, Plan
+from skg_bench.engine.plan import Arm, Fork, Plan
 from skg_bench.engine.signals import GROUPS, Signals
 from skg_bench.engine.stack import stacked, stacks
 from skg_bench.engine.vectors import Rows
@@ -40,6 +40,10 @@ TOGETHER: list[dict[str, Any]] = [
     {"policy": Always()},
     {"curator": Frozen(PAPER, 9, "all")},
     {"name": "other", "policy": EpsilonThreshold(0.5, 0.1), "curator": Nothing()},
+    {"fork": Fork(ARM, 9), "policy": Always()},
+    {"fork": Fork(replace(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": Nothing()},
+    {"fork": Fork(ARM, 9), "book": "donor", "curator": Nothing()},
+    {"fork": Fork(replace(ARM, router=Exact(5)), 0)},  # nothing of the other arm is left
 ]
 APART: list[dict[str, Any]] = [
     {"router": MaxSim(6)},
@@ -53,6 +57,10 @@ APART: list[dict[str, Any]] = [
     {"refit_on_capture": False},
     {"decline_is_miss": True},
     {"curator": OracleCurator()},  # sees the truth
+    {"fork": Fork(ARM, 9), "router": Exact(5)},
+    {"fork": Fork(replace(ARM, router=Exact(5)), 9)},
+    {"fork": Fork(replace(ARM, curator=OracleCurator()), 9)},
+    {"fork": Fork(ARM, 9), "book": "hindsight", "curator": Nothing()},  # goes through its turns twice
 ]
 
 
@@ -98,6 +106,17 @@ def test_a_stack_answers_for_each_arm_whether_it_learns() -> None:
     assert list(stack.curator.reasons) == list(PAPER.reasons)
 
 
+def test_a_stack_with_forks_counts_its_reasons_in_the_same_way_before_and_after() -> None:
+    arms = [ARM, replace(ARM, name="other", curator=OracleCurator(), fork=Fork(ARM, 9))]
+    before, after = stacked(arms, 8), stacked(arms, 9)
+    assert (
+        list(before.curator.reasons)
+        == list(after.curator.reasons)
+        == list(dict.fromkeys([*PAPER.reasons, *OracleCurator.reasons]))
+    )
+    assert (before.fork, before.book) == (None, "own")
+
+
 def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     stack = stacked([replace(ARM, curator=Nothing()), replace(ARM, name="other", curator=Nothing())])
     rng = np.random.default_rng(0)
@@ -131,7 +150,7 @@ def plan() -> Plan:
 
 def world(plan: Plan) -> World:
     vectors = plan.embedder.embed(plan.simulator.messages)
-    return World(plan.seed, plan.simulator, lambda: Rows(vectors))
+    return World(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks)
 
 
 def logs(log: Logbook) -> list[dict[str, list[Any]]]:

@@ -176,6 +176,7 @@ class Noting:
 
     reranker: Reranker
     clock: Clock
+    window: ClassVar[int] = 0
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return self.reranker.start(n_users, features)

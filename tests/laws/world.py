@@ -51,6 +51,22 @@ ARMS = {
     "oracle": ["router=oracle", "policy=always", "curator=oracle"],
 }  # fmt: skip
 ALL = tuple(ARMS)
+FORK = 15  # the turn at which arms fork from skg
+FORKS = {
+    "as_before": [f"fork=skg@{FORK}"],
+    "at_once": ["fork=skg@0", "policy=always"],
+    "stopped": [f"fork=skg@{FORK}", "curator=none"],
+    "daring": [f"fork=skg@{FORK}", "policy=always"],
+    "matched": [f"fork=skg@{FORK}", "router=exact"],
+    "renewed": [f"fork=skg@{FORK}", "reranker.l2=5"],
+    "scored": [f"fork=identity@{FORK}", "router.top_k=7"],
+    "asking": [f"fork=skg@{FORK}", "serving=prompted"],
+    "twice": [f"fork=daring@{FORK + 9}", "curator=none"],
+    "donor": [f"fork=skg@{FORK}", "book=donor", "curator=none"],
+    "hindsight": [f"fork=skg@{FORK}", "book=hindsight", "curator=none"],
+    "hindsight_later": [f"fork=skg@{FORK + 9}", "book=hindsight", "curator=none"],
+}  # fmt: skip
+ARMS |= FORKS
 BLIND = tuple(arm for arm in ALL if arm != "oracle")
 
 

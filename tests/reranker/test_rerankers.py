@@ -12,6 +12,7 @@ from skg_bench.core.grid import WEIGHT_UNIT, snap
 from skg_bench.core.types import Rated, Scorer
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear, LinearScorer, solve
+from tests.reranker.turns import chosen, served, turns
 
 F = 6
 NAMES = [f"f{i}" for i in range(F)]
@@ -19,13 +20,7 @@ seeds = st.integers(0, 2**32)
 
 
 def rated(rng: np.random.Generator, users: int, n: int) -> Rated:
-    """Rated turns of `users` users, in any order, with features on the grid."""
-    label = rng.choice([0.0, 0.5, 1.0], n)
-    return Rated(rng.integers(0, users, n).astype(np.int32), snap(rng.random((n, F))), label)
-
-
-def part(turns: Rated, which: np.ndarray) -> Rated:
-    return Rated(turns.row[which], turns.features[which], turns.label[which])
+    return turns(rng, users, n, F)
 
 
 def started(users: int) -> Scorer:
@@ -67,11 +62,11 @@ def test_elimination_solves_what_a_library_solves(seed: int) -> None:
 @pytest.mark.req("K10")
 def test_weights_are_those_of_the_formula_on_their_grid(seed: int, l2: float) -> None:
     rng = np.random.default_rng(seed)
-    turns = rated(rng, 4, 200)
-    made = Linear(l2).fit(started(4), np.arange(4), turns)
+    told = rated(rng, 4, 200)
+    made = Linear(l2).fit(started(4), np.arange(4), told)
     assert isinstance(made, LinearScorer)
     for u in range(4):
-        x, y = turns.features[turns.row == u], turns.label[turns.row == u]
+        x, y = chosen(told)[told.row == u], told.label[told.row == u]
         w = np.linalg.solve(x.T @ x / 4 + l2 * np.eye(F), x.T @ (y - 0.5))
         assert np.abs(made.weights[u] - w).max() <= WEIGHT_UNIT
     units = made.weights / WEIGHT_UNIT
@@ -83,11 +78,11 @@ def test_weights_are_those_of_the_formula_on_their_grid(seed: int, l2: float) ->
 @pytest.mark.req("K19")
 def test_fitting_in_pieces_and_in_any_order_is_fitting_at_once_to_the_bit(seed: int, cuts: list[int]) -> None:
     rng = np.random.default_rng(seed)
-    turns, everyone = rated(rng, 5, 300), np.arange(5)
-    once = Linear(1.0).fit(started(5), everyone, turns)
+    told, everyone = rated(rng, 5, 300), np.arange(5)
+    once = Linear(1.0).fit(started(5), everyone, told)
     scorer = started(5)
     for piece in np.split(rng.permutation(300), sorted(cuts)):
-        scorer = Linear(1.0).fit(scorer, everyone, part(turns, piece))
+        scorer = Linear(1.0).fit(scorer, everyone, told.rows(piece))
     assert content(scorer) == content(once)
 
 
@@ -97,15 +92,15 @@ def test_a_refit_concerns_the_users_who_are_refitted_and_leaves_the_old_scorer_a
     first = Linear(1.0).fit(started(5), np.arange(5), rated(rng, 5, 100))
     before = content(first)
     rows = np.array([3, 1])
-    turns = rated(rng, 2, 60)
-    second = Linear(1.0).fit(first, rows, turns)
+    told = rated(rng, 2, 60)
+    second = Linear(1.0).fit(first, rows, told)
     assert content(first) == before
     assert isinstance(first, LinearScorer)
     assert isinstance(second, LinearScorer)
     changed = (first.weights != second.weights).any(axis=1)
     assert changed.tolist() == [False, True, False, True, False]
     alone = LinearScorer(first.weights[[3]], first.gram[[3]], first.moment[[3]])
-    again = Linear(1.0).fit(alone, np.array([0]), part(turns, turns.row == 0))
+    again = Linear(1.0).fit(alone, np.array([0]), told.rows(told.row == 0))
     assert isinstance(again, LinearScorer)
     assert np.array_equal(again.weights[0], second.weights[3])
 
@@ -137,8 +132,8 @@ def test_it_learns_which_of_several_skills_will_please() -> None:
 
     x, y = world(200)
     x[:, :, F - 1] = 1.0  # a constant
-    turns = Rated(np.repeat(np.arange(20), 200).astype(np.int32), x.reshape(-1, F), y.reshape(-1))
-    scorer = Linear(1.0).fit(started(20), np.arange(20), turns)
+    told = served(np.repeat(np.arange(20), 200), x.reshape(-1, F), y.reshape(-1))
+    scorer = Linear(1.0).fit(started(20), np.arange(20), told)
     x, y = world(300)
     x[:, :, F - 1] = 1.0
     logits = scorer.score(x)
@@ -156,9 +151,9 @@ def test_it_learns_which_of_several_skills_will_please() -> None:
 def test_partial_is_worth_half() -> None:
     x = np.ones((4, F))
     rows = np.zeros(4, np.int32)
-    halves = Linear(1.0).fit(started(1), np.arange(1), Rated(rows, x, np.full(4, 0.5)))
+    halves = Linear(1.0).fit(started(1), np.arange(1), served(rows, x, np.full(4, 0.5)))
     assert not halves.score(x[None]).any()
-    mixed = Linear(1.0).fit(started(1), np.arange(1), Rated(rows, x, np.array([1.0, 0.0, 1.0, 1.0])))
+    mixed = Linear(1.0).fit(started(1), np.arange(1), served(rows, x, np.array([1.0, 0.0, 1.0, 1.0])))
     assert (mixed.score(x[None]) > 0).all()
 
 

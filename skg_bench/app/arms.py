@@ -1,0 +1,52 @@
+"""Compositions to arms: components made, and forks tied to the arms that they fork from."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from skg_bench.app.components import build
+from skg_bench.app.wording import nearest
+from skg_bench.core.errors import UsageError
+from skg_bench.engine.plan import Arm, Fork
+
+Compositions = Mapping[str, Mapping[str, Any]]
+_FORK = re.compile(r"(?P<arm>.*)@(?P<turn>[0-9]{1,9})")
+
+
+def arms(compositions: Compositions) -> tuple[Arm, ...]:
+    """All arms, in order.
+
+    Raises UsageError for parameters that a component refuses, and for a fork that leads nowhere.
+    """
+    made: dict[str, Arm] = {}
+    for name in compositions:
+        _make(name, compositions, made, ())
+    return tuple(made[name] for name in compositions)
+
+
+def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tuple[str, ...]) -> Arm:
+    """An arm and, before it, those that it forks from; `above` are those that fork from it."""
+    if name in above:
+        raise UsageError(f"arm {name!r} forks from itself: {' from '.join([*above, name])}; leave out one of the forks")
+    if name not in made:
+        where, config = f"arm {name!r}: ", compositions[name]
+        parts = {
+            key: build(where + key, node) if isinstance(node, Mapping) else node
+            for key, node in config.items()
+            if key != "fork"
+        }
+        fork = None
+        if (wanted := config.get("fork")) is not None:
+            said = _FORK.fullmatch(str(wanted))
+            if said is None:
+                raise UsageError(f"{where}fork={wanted} must read ARM@TURN, such as fork=skg@200")
+            if said["arm"] not in compositions:
+                raise UsageError(
+                    f"{where}fork={wanted}: there is no arm {said['arm']!r}; {nearest(said['arm'], compositions)}"
+                )
+            fork = _make(said["arm"], compositions, made, (*above, name)), int(said["turn"])
+        try:
+            made[name] = Arm(name=name, fork=fork and Fork(*fork), **parts)
+        except UsageError as error:
+            raise UsageError(f"{where}{error}") from error
+    return made[name]
