@@ -32,8 +32,14 @@ def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
 def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
     """The book after `turn` (None: at the end), every state hash on the way checked.
 
-    Raises UsageError where the rebuilt book differs from the log.
+    Raises UsageError where the rebuilt book differs from the log, and for an arm that serves a book that was given to
+    it, which no log of its own tells.
     """
+    own = run.manifest.get("compositions", {}).get(arm, {})
+    if own.get("book", "own") != "own":
+        trunk, _, fork = str(own["fork"]).rpartition("@")
+        given = f"{trunk} had before turn {fork}" if own["book"] == "hindsight" else f"somebody else had under {trunk}"
+        raise UsageError(f"arm {arm!r} serves the book that {given}, and learns nothing; look at {trunk}")
     return rebuild(updates(run, arm, user), turn)[0]
 
 

@@ -88,8 +88,8 @@ class _Lives:
     def __init__(self, world: World, arms: Sequence[Arm], events: Events) -> None:
         self._world, self._arms, self._events = world, arms, events
         self._keys, self._similarity = key(world.seed, events.user), world.similarity()
-        hashes = world.name_hash, world.text_hash
-        self.state = State(stacked(arms), *events.text.shape, *hashes, self._similarity)
+        rows, turns = events.text.shape
+        self.state = State(stacked(arms), rows, turns, world.name_hash, world.text_hash, self._similarity)
 
     def live(self, last: int, log: Log, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last`, through all forks."""

@@ -50,3 +50,14 @@ def test_a_user_or_arm_that_is_not_there_is_refused(tiny_run: skg_bench.Run) -> 
         skillbooks.book(tiny_run, "skg", 4)
     with pytest.raises(UsageError, match="has no arm"):
         skillbooks.book(tiny_run, "nobody", 1)
+
+
+def test_a_book_that_was_given_is_not_shown_as_an_empty_one(tmp_path: Path) -> None:
+    given = "'fork=skg@9', curator=none"
+    arms = f"arms={{skg: [], donor: [{given}, book=donor], later: [{given}, book=hindsight]}}"
+    run = skg_bench.run([arms, "reference=skg", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
+    for arm, said in (("donor", "somebody else had under skg"), ("later", "skg had before turn 9")):
+        with pytest.raises(
+            UsageError, match=f"arm '{arm}' serves the book that {said}, and learns nothing; look at skg"
+        ):
+            skillbooks.book(run, arm, 1)
