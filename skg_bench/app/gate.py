@@ -84,7 +84,10 @@ def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[B
     if before is not None and arm not in (None, before.panel.arm):
         raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
     new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
-    margins = before.margins if before else {name: m for name, m in MARGINS.items() if _has_trials(new, name, m)}
+    found = {
+        name: (margin, ratios(new, name)[2].sum()) for name, margin in (before.margins if before else MARGINS).items()
+    }
+    margins = {name: margin for name, (margin, trials) in found.items() if before or trials >= trials_for(margin)}
     after = Baseline(new, margins, before.cumulative if before else CUMULATIVE)
     try:
         held = hold(new, before.panel, margins, "baseline", str(file)) if before else None
@@ -93,10 +96,6 @@ def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[B
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, baselines.text(after))
     return after, held
-
-
-def _has_trials(new: Panel, name: str, margin: float) -> bool:
-    return float(ratios(new, name)[2].sum()) >= trials_for(margin)
 
 
 def _refuse_dirty(run: Run, file: Path) -> None:

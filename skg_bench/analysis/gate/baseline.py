@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.gate.panel import EVENTS, Panel, needed, ratios
+from skg_bench.analysis.gate.panel import EVENTS, Panel, needed
 from skg_bench.analysis.tally import COUNTS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
@@ -57,12 +57,11 @@ def read(path: Path) -> Baseline:
         if found["format"] != FORMAT:
             raise UsageError(f"{path} has format {found['format']!r}, this version reads {FORMAT}; {again}")
         baseline = _read(found)
-        for name, margin in baseline.margins.items():
-            ratios(baseline.panel, name)
-            if not 0 < margin < float("inf"):
-                raise UsageError(f"{path}: margins.{name}={margin!r} must be above 0: the harm that is too much")
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
         raise UsageError(f"{path} is corrupt ({type(error).__name__}: {error}); {again}") from error
+    for name, margin in baseline.margins.items():
+        if not 0 < margin < float("inf"):
+            raise UsageError(f"{path}: margins.{name}={margin!r} must be above 0: the harm that is too much")
     if not baseline.margins or not baseline.cumulative >= 1:
         raise UsageError(f"{path}: margins must name a metric, and cumulative={baseline.cumulative!r} be 1 or more")
     return baseline

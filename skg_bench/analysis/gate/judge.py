@@ -29,7 +29,7 @@ from skg_bench.analysis.intervals import t_quantile
 from skg_bench.core.grid import F64, I64
 
 ALPHA = 0.05  # one-sided
-POWER = 0.95  # with which the users asked for decide
+POWER = 0.95  # with which the users asked for decide, if nothing is worse or something by twice the margin
 MIN_USERS = 30
 COCHRAN = 25.0  # users per squared skewness from which Student's limits are used
 _MANY = 1_000_000  # more users than this are not asked for
@@ -173,24 +173,31 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
 
 
 def _users(harm: Harm, test: _Test, metrics: int) -> int | None:
-    """Users with whom no harm would pass, and twice the margin fail, in POWER of cases; if there are as many already,
-    those who would tell the harm found from the margin. None: none, or more than _MANY.
+    """Users with whom no harm passes, and twice the margin fails, in POWER of cases, all metrics together; if there are
+    as many already, those who would tell the harm found from the margin. None: none, or more than _MANY.
+
+    The spread of few users may be too small by chance, and who plans with it asks for too few: instead of it stands its
+    upper 90 % limit (Browne 1995).
     """
+    from scipy import special
+
     if not test.n or not harm.trials:
         return None
     trials = ceil(test.n * trials_for(harm.margin) / harm.trials)
     if not test.se > 0:
         return max(MIN_USERS, trials)
-    sd, symmetric = test.se * sqrt(test.n), ceil(COCHRAN * test.skewness**2)
-    student = max(_users_for(sd, harm.margin, ALPHA), symmetric)
-    cantelli = ceil(((sqrt((1 - ALPHA) / ALPHA) + t_quantile(POWER, np.inf)) * sd / harm.margin) ** 2)
+    df = test.n - 1.0
+    sd, symmetric = test.se * sqrt(test.n * df / float(special.chdtri(df, 0.9))), ceil(COCHRAN * test.skewness**2)
+    power = 1 - (1 - POWER) / metrics
+    student = max(_users_for(sd, harm.margin, ALPHA, power), symmetric)
+    cantelli = ceil(((sqrt((1 - ALPHA) / ALPHA) + float(special.ndtri(power))) * sd / harm.margin) ** 2)
     planned = max(MIN_USERS, trials, min(student, cantelli))
     if planned <= test.n:
         below = test.mean < harm.margin
         gap, level = (harm.margin - test.mean, ALPHA) if below else (test.mean, ALPHA / metrics)
-        planned = max(_users_for(sd, gap, level), symmetric)
+        planned = max(_users_for(sd, gap, level, power), symmetric)
     return planned if planned <= _MANY else None
 
 
-def _users_for(sd: float, effect: float, alpha: float) -> int:
-    return users_for(sd, effect, alpha, POWER, True) if sd < effect * sqrt(_MANY) else _MANY + 1
+def _users_for(sd: float, effect: float, alpha: float, power: float) -> int:
+    return users_for(sd, effect, alpha, power, True) if sd < effect * sqrt(_MANY) else _MANY + 1

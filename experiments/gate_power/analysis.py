@@ -1,0 +1,178 @@
+"""How often the gate is wrong: `python -m experiments.gate_power.analysis`."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.gate_power.builds import Pool, build, groups, play, pool
+from experiments.known_truth.worlds import generator
+from skg_bench.analysis.gate.baseline import MARGINS
+from skg_bench.analysis.gate.judge import MIN_USERS, Judged, State, judge, verdict
+from skg_bench.core.grid import I64
+
+PANEL = 100  # users of the panel: conf/profile/gate.yaml
+JITTERS = 4  # populations run twice, the second time with jittered vectors
+CHANGES = {"another threshold": "policy.threshold=0.55", "no reranker": "reranker=identity"}
+MAY = 0.05  # share of verdicts that may be wrong
+AT_MOST = 0.075  # the upper binomial limit of failures where nothing is worse, from this many builds on:
+ENOUGH = 1000
+HEADINGS = (
+    "builds drawn from",
+    "true harm",
+    "users",
+    "builds",
+    "passed",
+    "inconclusive",
+    "FAILED",
+    "wrong",
+    "95 % limits",
+    "as due",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Verdicts on builds of one kind."""
+
+    source: str
+    harm: str
+    users: str
+    states: tuple[State, ...]
+    wrong: State | None  # the verdict that may come in 5 % of cases at most; None: anything but FAILED
+
+    @property
+    def mistakes(self) -> int:
+        return sum(state != "fail" if self.wrong is None else state == self.wrong for state in self.states)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Clopper and Pearson's, 95 %, two-sided: the Monte Carlo error."""
+        from scipy.stats import binomtest
+
+        found = binomtest(self.mistakes, len(self.states)).proportion_ci(0.95)
+        return float(found.low), float(found.high)
+
+    @property
+    def holds(self) -> bool:
+        """Mistakes are at most 5 % but for Monte Carlo error; with nothing worse, the upper limit is 7.5 % at most."""
+        low, high = self.limits
+        return low <= MAY and (self.harm != "none" or len(self.states) < ENOUGH or high <= AT_MOST)
+
+    def cells(self) -> tuple[str, ...]:
+        """As text under HEADINGS."""
+        n = len(self.states)
+        shares = (f"{100 * self.states.count(state) / n:.1f} %" for state in ("pass", "inconclusive", "fail"))
+        low, high = self.limits
+        return (
+            self.source, self.harm, self.users, f"{n:,}", *shares, f"{100 * self.mistakes / n:.1f} %",
+            f"{100 * low:.1f}-{100 * high:.1f} %", "yes" if self.holds else "NO",
+        )  # fmt: skip
+
+
+def drawn(source: Pool, rng: np.random.Generator, users: int) -> I64:
+    """Fresh users."""
+    return rng.integers(0, len(source), users)
+
+
+def at_panel(source: Pool, shift: Mapping[str, float], rng: np.random.Generator) -> State:
+    """The verdict with as many users as the panel has."""
+    return verdict(judge(build(source, drawn(source, rng, PANEL), shift)))
+
+
+def as_asked(source: Pool, shift: Mapping[str, float], rng: np.random.Generator) -> tuple[State, int]:
+    """Start with few users; if the gate is inconclusive, take as many fresh ones as it asks for, once."""
+    found = judge(build(source, drawn(source, rng, MIN_USERS), shift))
+    if verdict(found) != "inconclusive":
+        return verdict(found), MIN_USERS
+    users = asked(found)
+    return verdict(judge(build(source, drawn(source, rng, users), shift))), users
+
+
+def asked(judged: Iterable[Judged]) -> int:
+    """Users that the gate asks for: enough for every metric."""
+    return max(one.users or 0 for one in judged)
+
+
+def lines(source: Pool, builds: int, seed: int) -> Iterator[Line]:
+    """All that is resampled from a pool."""
+
+    def repeated(label: int) -> Iterator[np.random.Generator]:
+        return (generator(seed + label, r) for r in range(builds))
+
+    panel = f"{PANEL}"
+    yield Line(source.name, "none", panel, tuple(at_panel(source, {}, rng) for rng in repeated(0)), "fail")
+    yield _asked(source, "none", {}, repeated(1), "fail")
+    for at, (metric, margin) in enumerate(MARGINS.items()):
+        states = tuple(at_panel(source, {metric: margin}, rng) for rng in repeated(2 + at))
+        yield Line(source.name, f"m in {metric}", panel, states, "pass")
+    for at, (metric, margin) in enumerate(MARGINS.items()):
+        yield _asked(source, f"2 m in {metric}", {metric: 2 * margin}, repeated(2 + len(MARGINS) + at), None)
+
+
+def _asked(
+    source: Pool, harm: str, shift: Mapping[str, float], rngs: Iterable[np.random.Generator], wrong: State | None
+) -> Line:
+    states, users = zip(*(as_asked(source, shift, rng) for rng in rngs), strict=True)
+    low, middle, high = np.quantile(users, [0.05, 0.5, 0.95])
+    return Line(source.name, harm, f"asked: {middle:,.0f} ({low:,.0f}-{high:,.0f})", states, wrong)
+
+
+def simulated(users: int, weeks: int, seed: int, workers: int) -> tuple[list[Pool], Line]:
+    """Pools of real users, and the verdicts on groups of them as they are."""
+    sizes = [(f"seed={seed + i}", f"users={users}", f"weeks={weeks}", f"workers={workers}") for i in range(JITTERS)]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        before = [play(out / f"before-{i}", size) for i, size in enumerate(sizes)]
+        jittered = [play(out / f"jittered-{i}", size, jitter=i + 1) for i, size in enumerate(sizes)]
+        changed = {name: play(out / name, (*sizes[0], change)) for name, change in CHANGES.items()}
+    pairs = list(zip(before, jittered, strict=True))
+    states = tuple(held.state for one in pairs for held in groups(*one, PANEL))
+    pools = [pool("vectors jittered", pairs), *(pool(name, [(before[0], after)]) for name, after in changed.items())]
+    return pools, Line("vectors jittered, simulated", "none", f"{PANEL}", states, "fail")
+
+
+def markdown(found: Iterable[Line]) -> str:
+    """The table as a report."""
+    margins = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
+    rows = [HEADINGS, ("---",) * len(HEADINGS), *(line.cells() for line in found)]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return (
+        "# How often the gate is wrong\n\n`python -m experiments.gate_power.analysis`\n\n"
+        f"Margins m: {margins}. *Wrong*: FAILED where nothing is worse, passed at a harm of m, anything but "
+        f"FAILED at 2 m; beside it its 95 % limits (Monte Carlo).\n\n{table}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; 1 if the gate is wrong more often than it may be."""
+    from rich.console import Console
+    from rich.table import Table
+
+    parser = argparse.ArgumentParser(prog="python -m experiments.gate_power.analysis", description=__doc__)
+    parser.add_argument("--builds", type=int, default=1000, help="of each kind")
+    parser.add_argument("--users", type=int, default=1000, help="of each simulated population")
+    parser.add_argument("--weeks", type=int, default=26)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2, help="processes that simulate")
+    parser.add_argument("--quick", action="store_true", help="200 builds, 200 users: a minute")
+    parser.add_argument("--write", type=Path, help="also write the table here, as markdown")
+    given = parser.parse_args(arguments)
+    builds, users = (200, 200) if given.quick else (given.builds, given.users)
+    pools, real = simulated(users, given.weeks, given.seed, given.workers)
+    found = [real, *(line for source in pools for line in lines(source, builds, given.seed))]
+    table = Table(*HEADINGS, title="How often the gate is wrong")
+    for line in found:
+        table.add_row(*line.cells())
+    Console(width=150).print(table)
+    if given.write:
+        given.write.write_text(markdown(found), "utf-8")
+    return 0 if all(line.holds for line in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Panels made by hand."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skg_bench.analysis.gate.panel import EVENTS, Panel
+from skg_bench.core.grid import Bool
+
+UTILITY = {"wrong": 1.0, "usd": 0.0, "second": 0.0}
+
+
+def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, events: str = "e") -> Panel:
+    """Users in rows, their turns in columns, `[n, T]`; `digest` stands for all that was logged."""
+    n, turns = hit.shape
+    counts = {
+        "turn": np.full(n, float(turns)),
+        "hit": hit.sum(1),
+        "wrong": wrong.sum(1),
+        "wrong_hit": (hit & wrong).sum(1),
+    }
+    counts |= {"cost": np.zeros(n), "latency": np.zeros(n)}
+    return Panel(
+        arm="skg",
+        users=np.arange(first, first + n),
+        turns=np.full(n, turns),
+        counts={name: np.asarray(of, np.float64) for name, of in counts.items()},
+        hit=hit.ravel(),
+        wrong=wrong.ravel(),
+        digests={EVENTS: events, "answer_correct": digest},
+        made={
+            "commit": "c", "dirty": None, "versions": {}, "data": {}, "code": digest, "compositions": {"skg": {}},
+            "config": {"seed": seed, "users": n, "weeks": 4, "utility": UTILITY},
+        },
+    )  # fmt: skip
+
+
+def worse(lost: Sequence[int], turns: int = 1000, users: int = 60) -> Panel:
+    """Every user answered wrongly by the LLM in `lost[user % len(lost)]` of the turns, and never by the skillbook."""
+    wrong = np.zeros((users, turns), np.bool_)
+    for user in range(users):
+        wrong[user, : lost[user % len(lost)]] = True
+    hit = np.zeros_like(wrong)
+    hit[:, -100:] = True
+    return made(hit, wrong & ~hit, "-".join(map(str, lost)))

@@ -1,0 +1,186 @@
+"""The rule of the verdict, by properties and against scipy and statsmodels."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from skg_bench.analysis.gate.judge import ALPHA, MIN_USERS, Harm, judge, trials_for, verdict
+from skg_bench.core.grid import F64
+
+ORDER = ("pass", "inconclusive", "fail")
+
+
+def harm(each: F64, margin: float = 0.01, trials: int = 100_000, name: str = "utility") -> Harm:
+    return Harm(name, margin, np.arange(len(each)), each, 0, trials)
+
+
+def normal(n: int, mean: float, sd: float) -> F64:
+    """Values with exactly this mean and spread, and no skewness."""
+    z = stats.norm.ppf((np.arange(n) + 0.5) / n)
+    return np.asarray(mean + sd * z / z.std(ddof=1), np.float64)
+
+
+@st.composite
+def builds(draw: st.DrawFn) -> list[Harm]:
+    """Up to eight metrics of some hundred users: about normal, skewed, mostly zero, all equal."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    found = []
+    for at in range(draw(st.integers(1, 8))):
+        n, margin = draw(st.integers(2, 300)), draw(st.sampled_from([0.001, 0.01, 0.03]))
+        shape = draw(st.sampled_from(["normal", "skewed", "sparse", "equal"]))
+        each = {
+            "normal": rng.normal(0.0, 1.0, n),
+            "skewed": rng.lognormal(0.0, 1.0, n) - 1.0,
+            "sparse": rng.normal(0.0, 1.0, n) * (rng.random(n) < 0.1),
+            "equal": np.zeros(n),
+        }[shape]
+        sd, mean = draw(st.sampled_from([0.1, 1.0, 10.0])), draw(st.sampled_from([-2.0, 0.0, 0.5, 1.0, 2.0, 20.0]))
+        found.append(harm(margin * (mean + sd * each), margin, draw(st.sampled_from([10, 300, 100_000])), f"m{at}"))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(builds())
+def test_a_verdict_is_what_the_rule_says_of_its_limits(harms: list[Harm]) -> None:
+    judged = judge(harms)
+    for one in judged:
+        passes = one.upper < one.margin
+        fails = one.lower > 0 and one.mean >= one.margin
+        assert not (passes and fails)
+        assert one.state in (("pass",) if passes else ("fail",) if fails else ()) + ("inconclusive",)
+        if one.state == "inconclusive":
+            assert one.why or not (passes or fails)
+    states = [one.state for one in judged]
+    assert (verdict(judged) == "pass") == all(state == "pass" for state in states)
+    assert (verdict(judged) == "fail") == any(state == "fail" for state in states)
+
+
+@settings(max_examples=100, deadline=None)
+@given(builds(), st.sampled_from([0.01, 0.5, 1.0, 5.0]), st.integers(0, 7))
+def test_more_harm_never_makes_a_verdict_better(harms: list[Harm], more: float, which: int) -> None:
+    before = judge(harms)
+    at = which % len(harms)
+    worse = [
+        harm(one.each + more * one.margin, one.margin, one.trials, one.metric) if i == at else one
+        for i, one in enumerate(harms)
+    ]
+    after = judge(worse)
+    assert ORDER.index(verdict(after)) >= ORDER.index(verdict(before))
+    assert ORDER.index(after[at].state) >= ORDER.index(before[at].state)
+
+
+@settings(max_examples=10, deadline=None)  # each call of multipletests collects garbage: 0.3 s
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> None:
+    rng = np.random.default_rng(seed)
+    harms = [harm(rng.normal(rng.choice([0.0, 0.005, 0.03]), 0.05, 200), name=f"m{i}") for i in range(metrics)]
+    judged = judge(harms)
+    tests = [stats.ttest_1samp(one.each, 0.0, alternative="greater") for one in harms]
+    rejected = multipletests([test.pvalue for test in tests], ALPHA, "holm")[0]
+    for one, of, reject in zip(judged, harms, rejected, strict=True):
+        assert not one.cantelli
+        assert one.worse == reject
+        assert one.mean == pytest.approx(of.each.mean(), abs=1e-15)
+        upper = stats.ttest_1samp(of.each, 0.0, alternative="less").confidence_interval(1 - ALPHA).high
+        assert one.upper == pytest.approx(upper, abs=1e-12)
+    assert min(one.lower for one in judged) <= min(test.confidence_interval(1 - ALPHA).low for test in tests) + 1e-12
+
+
+def test_one_metric_alone_has_a_lower_limit_of_ninety_five_percent() -> None:
+    each = normal(100, 0.004, 0.01)
+    (one,) = judge([harm(each)])
+    assert one.lower == pytest.approx(stats.ttest_1samp(each, 0.0, alternative="greater").confidence_interval(0.95).low)
+
+
+def test_clear_cases() -> None:
+    def state(mean: float, sd: float, n: int = 100) -> str:
+        return judge([harm(normal(n, mean, sd))])[0].state
+
+    assert state(0.0, 0.01) == "pass"
+    assert state(-0.5, 0.01) == "pass"
+    assert state(0.02, 0.01) == "fail"
+    assert state(0.0, 0.1) == "inconclusive"
+    assert state(0.01, 0.01) == "fail"  # the margin itself is too much
+    assert state(0.009, 0.01) == "inconclusive"
+    assert state(0.02, 0.01, n=MIN_USERS - 1) == "inconclusive"
+
+
+def test_proven_harm_below_the_margin_passes_and_is_flagged() -> None:
+    (one,) = judge([harm(normal(100, 0.004, 0.01))])
+    assert (one.state, one.worse) == ("pass", True)
+    (one,) = judge([harm(normal(100, 0.001, 0.01))])
+    assert (one.state, one.worse) == ("pass", False)
+
+
+def test_equal_harm_of_all_users_is_decided_without_a_spread() -> None:
+    for each, state, worse in (
+        (0.0, "pass", False),
+        (0.009, "pass", True),
+        (0.01, "fail", True),
+        (-0.2, "pass", False),
+    ):
+        (one,) = judge([harm(np.full(50, each))])
+        assert (one.state, one.worse) == (state, worse)
+
+
+def test_three_hundred_trials_but_one_show_a_rate_of_one_percent() -> None:
+    assert trials_for(0.01) == 299
+    assert (1 - 0.01) ** 299 <= 0.05 < (1 - 0.01) ** 298
+    each = normal(100, 0.0, 0.001)
+    (few,), (enough,) = judge([harm(each, trials=298)]), judge([harm(each, trials=299)])
+    assert (few.state, enough.state) == ("inconclusive", "pass")
+    assert "299" in few.why[0]
+    assert few.users == 101
+
+
+def test_too_few_users_are_never_judged_however_clear() -> None:
+    for n in range(MIN_USERS):
+        (one,) = judge([harm(np.full(n, 0.5))])
+        assert one.state == "inconclusive"
+        assert "too few users" in one.why[0]
+        assert one.users == (MIN_USERS if n else None)
+        assert one.alarm == 0.0
+
+
+def test_a_few_changed_users_pass_if_little_and_are_inconclusive_if_much() -> None:
+    little, much = np.zeros(100), np.zeros(100)
+    little[:3], much[:3] = 0.01, 0.2
+    (a,), (b,) = judge([harm(little)]), judge([harm(much)])
+    assert a.cantelli
+    assert b.cantelli
+    assert (a.state, b.state) == ("pass", "inconclusive")
+    assert "skewed" in b.why[-1]
+    assert b.users is not None
+    assert b.users > 100
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.floats(0.005, 0.2), st.integers(1, 6))
+def test_with_the_users_asked_for_no_harm_passes_and_twice_the_margin_fails(seed: int, sd: float, metrics: int) -> None:
+    rng = np.random.default_rng(seed)
+    pilot = judge([harm(rng.normal(0.0, sd, 40), name=f"m{i}") for i in range(metrics)])
+    if verdict(pilot) != "inconclusive":
+        return
+    users = max(one.users or 0 for one in pilot)
+    assert users > 40
+    one = judge([harm(normal(users, 0.0, sd), name=f"m{i}") for i in range(metrics)])
+    assert verdict(one) == "pass"
+    assert verdict(judge([harm(normal(users, 0.02, sd), name=f"m{i}") for i in range(metrics)])) == "fail"
+
+
+def test_a_harm_that_is_the_margin_less_a_hair_is_not_decided_by_any_affordable_number() -> None:
+    (one,) = judge([harm(normal(1000, 0.0099999, 0.05))])
+    assert (one.state, one.users) == ("inconclusive", None)
+
+
+def test_alarms_are_as_frequent_as_said() -> None:
+    """A failure needs a harm of the margin by chance: its probability is that of Student's t beyond margin / se."""
+    sd, n, margin = 0.05, 100, 0.01
+    (one,) = judge([harm(normal(n, 0.0, sd), margin)])
+    assert one.alarm == pytest.approx(stats.t.sf(margin / (sd / n**0.5), n - 1), rel=1e-9)
+    rng = np.random.default_rng(0)
+    failed = sum(judge([harm(rng.normal(0.0, sd, n), margin)])[0].state == "fail" for _ in range(2000))
+    assert failed / 2000 == pytest.approx(one.alarm, abs=3 * (one.alarm / 2000) ** 0.5)
