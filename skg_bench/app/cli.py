@@ -81,6 +81,33 @@ def compare(
 
 
 @app.command()
+def gate(
+    run: One,
+    baseline: Annotated[Path, typer.Option(help="The committed baseline file.")],
+    release: Annotated[Path | None, typer.Option(help="That of the last release, held to cumulative margins.")] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write the baseline file from RUN instead.")] = False,
+    arm: Annotated[str | None, typer.Option(help="With the first --update: arm to gate; default: the learner.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write a test report here (JUnit XML).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request here.")] = None,
+    annotations: Annotated[bool, typer.Option("--annotations", help="Print workflow commands of GitHub.")] = False,
+    builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
+) -> None:
+    """May this land? Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
+    with plain_errors():
+        from skg_bench.app import gate as command
+
+        if update:
+            if release or junit or markdown or annotations:
+                raise UsageError("--update writes the baseline and gives no verdict; leave out the other outputs")
+            command.update_command(run, baseline, arm)
+        elif arm is not None:
+            raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
+        else:
+            code = command.command(run, baseline, release, builds, command.Files(junit, markdown, annotations))
+            raise typer.Exit(code)
+
+
+@app.command()
 def report(
     runs: Runs,
     user: Annotated[list[int] | None, typer.Option(help="A user to look into; may be given again.")] = None,
