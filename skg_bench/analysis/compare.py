@@ -1,22 +1,34 @@
-"""Arms of one or several runs against a reference arm, paired on the same users and events."""
+"""Arms of one or several runs against a reference arm, paired on the same users and events.
 
-from collections.abc import Sequence
+Runs that differ only in their seed are pooled: events are aligned on (seed, user, event), and users of different seeds
+are different users.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.measure import Difference, contrast, differences, measure
+from skg_bench.analysis.flips import Done, Flip, done, examples, flips
+from skg_bench.analysis.inference import PairedT, cluster_bootstrap, equivalence
+from skg_bench.analysis.intervals import ALPHA, Estimate
+from skg_bench.analysis.matched import Fallbacks, Hits, Matched, hits, ladder, matched
+from skg_bench.analysis.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
 from skg_bench.analysis.metrics import Metric, Utility, metrics
+from skg_bench.analysis.pool import STRIDE, Pool, labels, pools
 from skg_bench.analysis.tally import Events, Tally, events, tallies
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
 SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
 HEADINGS = (
-    "arm", "metric", "value", "reference", "difference", "these requests", "new requests", "detectable", "p (Holm)",
-    "verdict",
+    "arm", "metric", "value", "reference", "difference", "these requests", "bootstrap", "new requests", "detectable",
+    "p ({correction})", "users +/=/-", "verdict",
 )  # fmt: skip
+SEED = 0  # of the bootstrap
 
 Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 
@@ -25,11 +37,27 @@ Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 class Row:
     """One arm and one metric against the reference."""
 
-    arm: str  # with the run's folder before it when there are several
+    arm: str  # after what tells its run from the others, when there are several
     metric: Metric
     mean: float
     reference_mean: float
     difference: Difference
+    bootstrap: tuple[float, float]  # 95 % interval over resampled users, these requests
+    wins: int  # users with a better value (higher, where neither is better)
+    ties: int
+    losses: int
+    margin: float | None  # what is too small to matter, if that was said
+    equivalent: float | None  # p-value of "differs by the margin or more", new requests, corrected as the others
+
+
+@dataclass(frozen=True, slots=True)
+class Flipped:
+    """Events that an arm and the reference answered differently, by reason, the most frequent first."""
+
+    arm: str
+    worse: Mapping[str, int]  # the reference was right, the arm was not
+    better: Mapping[str, int]
+    examples: tuple[Flip, ...]  # of the worse ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,119 +65,285 @@ class Comparison:
     """Paired differences on the events that all runs share."""
 
     reference: str
-    seed: int
+    seeds: tuple[int, ...]
     users: int
     turns: int
+    correction: str
     rows: tuple[Row, ...]  # by arm, then by metric
     gaps: tuple[str, ...]  # what a run lacks of the others' events, one sentence each; never read as a regression
+    matched: tuple[Matched, ...]  # arms at the error rate of the reference or the reference at theirs
+    unmatched: tuple[str, ...]  # why there are not more of them
+    flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
 
 
-def compare(runs: Sequence[Run], reference: str | None = None) -> Comparison:
+@dataclass(frozen=True)
+class _Aligned:
+    """What all runs share."""
+
+    on: Events  # of the first
+    each: list[Events]  # of every run
+    keep: Coverage | None  # the part that is shared, None: all
+    moved: list[bool]  # of every run: the same requests in another order than the first has them
+    gaps: list[str]
+
+
+def compare(
+    runs: Sequence[Run],
+    reference: str | None = None,
+    *,
+    correction: str = "holm",
+    margins: Mapping[str, float] | None = None,
+    flips: int = 0,
+) -> Comparison:
     """Every arm of `runs` against `reference`, an arm of the first run that has it (default: the first run's own).
 
-    Where several runs have arms of one name, `folder:arm` says which. Utility is priced as in the reference's run.
+    Where several runs have arms of one name, `label:arm` says which; a label is the configuration that tells a run from
+    the others, or its folder. p-values are corrected over the arms, for each metric. `margins`: by metric, what is too
+    small a difference to matter. `flips`: how many events that an arm answered worse are told, of each arm. Utility is
+    priced as in the reference's run.
 
-    Raises UsageError when runs share no user, when the events that they share differ, or for an unknown reference.
+    Raises UsageError when runs share no user, when the events that they share differ, for an unknown reference, metric
+    or correction.
     """
     if not runs:
         raise UsageError("nothing to compare; name at least one run directory")
+    if correction not in CORRECTIONS:
+        raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
+    of = pools(runs)
     wanted = reference if reference is not None else runs[0].config.get("reference")
-    labels = {(at, arm): _label(runs, at, arm) for at, run in enumerate(runs) for arm in run.arms}
-    place = [key for key, label in labels.items() if wanted in (key[1], label)]
+    told = labels(of)
+    arms = {(at, arm): arm if len(of) == 1 else f"{told[at]}:{arm}" for at, pool in enumerate(of) for arm in pool.arms}
+    place = [(at, arm) for at, arm in arms if wanted in (arm, arms[at, arm], f"{of[at].runs[0].path.name}:{arm}")]
     if not place:
-        raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(labels.values())}")
-    at, arm = place[0]
-    on, shared, gaps = _shared(runs)
-    shown = metrics(Utility.of(runs[at].config))
-    base = tallies(runs[at], arm, on, keep=shared)[0]
-    base_means = measure(shown.values(), base, on)
-    found = []
-    for key, label in labels.items():
-        if key != place[0]:
-            own: Tally = tallies(runs[key[0]], key[1], on, keep=shared)[0]
-            means, against = measure(shown.values(), own, on), contrast(shown.values(), own, base, on)
-            found.append((label, means, against))
-    rows = {
-        (label, metric.name): Row(label, metric, means[metric.name].mean, base_means[metric.name].mean, tested)
-        for metric in shown.values()
-        for (label, means, _), tested in zip(
-            found, differences(metric, [against[metric.name] for _, _, against in found]), strict=True
+        raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
+    price = Utility.of(of[place[0][0]].config)
+    shown = metrics(price)
+    if unknown := [name for name in margins or {} if name not in shown]:
+        raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
+    shared = _shared(of)
+    tested, matches, unmatched, flipped = _contrasts(of, arms, place[0], shared, shown, price, flips)
+    rows = _rows(tested, shown, correction, margins or {})
+    seeds = sorted({int(run.manifest["seed"]) for run in runs})
+    return Comparison(
+        arms[place[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows, tuple(shared.gaps),
+        matches, unmatched, flipped,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Contrast:
+    """One arm against the reference: figures by metric."""
+
+    label: str
+    means: Mapping[str, Estimate]
+    base: Mapping[str, Estimate]
+    against: Mapping[str, Estimate]
+    each: Mapping[str, F64]  # [n] difference of every user, NaN: there is none
+
+
+def _contrasts(
+    of: Sequence[Pool],
+    arms: Mapping[tuple[int, str], str],
+    reference: tuple[int, str],
+    shared: _Aligned,
+    shown: Mapping[str, Metric],
+    price: Utility,
+    told: int,
+) -> tuple[list[_Contrast], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...]]:
+    """Every arm is read once; what is kept of it are sums, and its hits."""
+    on = shared.on
+    asked: dict[str, Fallbacks] = {}
+    served: dict[tuple[int, str], tuple[Hits, Fallbacks, Events]] = {}
+
+    def read(at: int, arm: str) -> Tally:
+        own = shared.each[at]
+        llm = asked.setdefault(_llm(of[at], arm, shared, at), Fallbacks.of(own))
+        served[at, arm] = hits(of[at], arm, own, price, llm, shared.keep), llm, own
+        return tallies(of[at], arm, own, keep=shared.keep)[0]
+
+    base, base_done = read(*reference), done(of[reference[0]], reference[1], shared.keep)
+    base_means, base_each = measure(shown.values(), base, on), by_user(shown.values(), base, on)
+    tested, flipped = [], []
+    for (at, arm), label in arms.items():
+        if (at, arm) != reference:
+            own = read(at, arm)
+            each = by_user(shown.values(), own, on)
+            tested.append(
+                _Contrast(
+                    label,
+                    measure(shown.values(), own, on),
+                    base_means,
+                    contrast(shown.values(), own, base, on),
+                    {name: each[name] - base_each[name] for name in shown},
+                )
+            )
+            if at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]]):
+                flipped.append(_flipped(label, done(of[at], arm, shared.keep), base_done, told))
+    return tested, *_matches(arms, reference, served), tuple(flipped)
+
+
+def _flipped(label: str, own: Done, base: Done, told: int) -> Flipped:
+    worse = flips(own, base)
+    return Flipped(label, worse.counts(), flips(base, own).counts(), tuple(examples(worse, told)))
+
+
+def _llm(pool: Pool, arm: str, shared: _Aligned, at: int) -> str:
+    """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
+    order = at if shared.moved[at] else 0
+    said = (pool.manifest.get("compositions") or {}).get(arm, {}).get("llm")
+    return json.dumps([order, said], sort_keys=True)
+
+
+def _matches(
+    arms: Mapping[tuple[int, str], str],
+    reference: tuple[int, str],
+    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, Events]],
+) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
+    idle = [arms[key] for key, (found, _, _) in served.items() if not found.at.size]
+    if arms[reference] in idle:
+        return (), (f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference",)
+    base = ladder(*served[reference])
+    found = [
+        matched(label, ladder(*served[key]), base, SEED)
+        for key, label in arms.items()
+        if key != reference and label not in idle
+    ]
+    said = [f"{', '.join(idle)}: no answer from the skillbook, nothing to match"] if idle else []
+    if any(set(one.figures) == {"hit_rate"} for one in found):
+        said.append(
+            "what the LLM would have answered instead of some hits is not known: add a run with an arm `never` and the "
+            "same LLM to see right answers and utility at matched error rates"
         )
-    }
-    ordered = tuple(rows[label, name] for label, _, _ in found for name in shown)
-    return Comparison(labels[place[0]], on.seed, len(on.users), len(on), ordered, gaps)
+    return tuple(found), tuple(said)
+
+
+def _rows(
+    tested: Sequence[_Contrast], shown: Mapping[str, Metric], correction: str, margins: Mapping[str, float]
+) -> tuple[Row, ...]:
+    """By arm, then by metric; the same resamples for all of them."""
+    if not tested:
+        return ()
+    boot = cluster_bootstrap(np.stack([one.each[name] for one in tested for name in shown], axis=1), SEED)
+    low, high = (end.reshape(len(tested), len(shown)) for end in boot)
+    rows: dict[tuple[str, str], Row] = {}
+    for column, metric in enumerate(shown.values()):
+        estimates = [one.against[metric.name] for one in tested]
+        margin = margins.get(metric.name)
+        equal = _equivalences(estimates, margin, correction)
+        for i, (one, test) in enumerate(zip(tested, differences(metric, estimates, correction), strict=True)):
+            name = metric.name
+            wins, ties, losses = _counted(one.each[name], metric)
+            rows[one.label, name] = Row(
+                one.label, metric, one.means[name].mean, one.base[name].mean, test,
+                (float(low[i, column]), float(high[i, column])), wins, ties, losses, margin, equal[i],
+            )  # fmt: skip
+    return tuple(rows[one.label, name] for one in tested for name in shown)
+
+
+def _equivalences(estimates: Sequence[Estimate], margin: float | None, correction: str) -> Sequence[float | None]:
+    if margin is None:
+        return [None] * len(estimates)
+    raw = [equivalence(PairedT(e.mean, e.se_new, e.df_new, e.p(new=True)), margin) for e in estimates]
+    return CORRECTIONS[correction](raw)
+
+
+def _counted(each: F64, metric: Metric) -> tuple[int, int, int]:
+    """Users with a better, an equal and a worse value. What differs by rounding is equal."""
+    each = each[~np.isnan(each)]
+    tie = np.abs(each) <= 1e-12 * max(1.0, float(np.abs(each).max(initial=0.0)))
+    up = int(np.sum(~tie & (each > 0)))
+    down = len(each) - up - int(tie.sum())
+    return (down, int(tie.sum()), up) if metric.better == "lower" else (up, int(tie.sum()), down)
+
+
+def headings(comparison: Comparison) -> list[str]:
+    """Of the columns of `cells`."""
+    name = {"holm": "Holm", "bh": "BH"}[comparison.correction]
+    return [heading.format(correction=name) for heading in HEADINGS]
 
 
 def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[str, ...]]:
-    """The table as text under HEADINGS, for these metrics."""
+    """The table as text under HEADINGS, for these metrics and those with a margin."""
     table: list[tuple[str, ...]] = []
     for row in comparison.rows:
-        if row.metric.name in names:
+        if row.metric.name in names or row.margin is not None:
             unit, d = row.metric.unit, row.difference
             table.append((
                 row.arm, row.metric.label, number(row.mean, unit), number(row.reference_mean, unit),
                 number(d.estimate.mean, unit, signed=True),
-                interval(*d.estimate.interval(new=False), unit, signed=True),
-                interval(*d.estimate.interval(new=True), unit, signed=True),
+                *(
+                    bare(interval(*span, unit, signed=True))
+                    for span in (d.estimate.interval(new=False), row.bootstrap, d.estimate.interval(new=True))
+                ),
                 number(d.mde_new, unit, signed=True).lstrip("+"),
-                "-" if d.p_holm != d.p_holm else f"{d.p_holm:.3f}", said(d),
+                "-" if d.p_adjusted != d.p_adjusted else f"{d.p_adjusted:.3f}",
+                f"{row.wins}/{row.ties}/{row.losses}", said(row),
             ))  # fmt: skip
     return table
 
 
-def said(d: Difference) -> str:
-    """The verdict in words; what is not shown is inconclusive, never equal."""
-    if d.verdict != "inconclusive":
-        return d.verdict
+def said(row: Row) -> str:
+    """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is.
+
+    Small: significant, but below what so few users can show reliably.
+    """
+    d = row.difference
+    words = d.verdict if d.verdict != "inconclusive" else ""
+    if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:
+        within = f"equal within {number(row.margin, row.metric.unit, signed=True).lstrip('+')}"
+        return f"{words}, yet {within}" if words else within
+    if words:
+        return words
     if d.estimate.mean == 0 and d.mde_new == 0:
         return "equal for every user"
-    return "inconclusive: below what is detectable" if d.significant else "no difference shown (inconclusive)"
+    return "inconclusive, small" if d.significant else "inconclusive"
 
 
-def _label(runs: Sequence[Run], at: int, arm: str) -> str:
-    if len(runs) == 1:
-        return arm
-    names = [run.path.name for run in runs]
-    return f"{names[at] if names.count(names[at]) == 1 else runs[at].path}:{arm}"
-
-
-def _shared(runs: Sequence[Run]) -> tuple[Events, Coverage | None, tuple[str, ...]]:
-    """The events that all runs have, how much of each user that is (None: all of it), and what is missing where."""
-    each = [events(run) for run in runs]
-    for run, own in zip(runs[1:], each[1:], strict=True):
-        if own.seed != each[0].seed:
-            raise UsageError(
-                f"{run.path} has seed {own.seed}, {runs[0].path} has seed {each[0].seed}: they share no user; compare "
-                "runs of one seed"
-            )
+def _shared(of: Sequence[Pool]) -> _Aligned:
+    """The events that all runs have, how much of each user that is, and what is missing where."""
+    each = [events(pool) for pool in of]
     turns = [dict(zip(own.users.tolist(), np.bincount(own.row).tolist(), strict=True)) for own in each]
     users = sorted(set.intersection(*(set(of) for of in turns)))
     if not users:
-        raise UsageError(f"{' and '.join(str(run.path) for run in runs)} share no user; compare runs of the same users")
+        raise UsageError(
+            f"{' and '.join(str(pool.path) for pool in of)} share no user; compare runs of the same seeds and users"
+        )
     shared = [(user, min(of[user] for of in turns)) for user in users]
-    gaps = tuple(_gap(run, of, shared) for run, of in zip(runs, turns, strict=True) if of != dict(shared))
-    kept = [events(run, shared) for run in runs] if gaps else each
-    for run, own in zip(runs[1:], kept[1:], strict=True):
-        _same_events(runs[0], kept[0], run, own)
-    return kept[0], shared if gaps else None, gaps
+    gaps = [_gap(pool, of, shared) for pool, of in zip(of, turns, strict=True) if of != dict(shared)]
+    kept = [events(pool, shared) for pool in of] if gaps else each
+    moved = [False] + [_moved(of[0], kept[0], pool, own) for pool, own in zip(of[1:], kept[1:], strict=True)]
+    for pool, other in zip(of, moved, strict=True):
+        if other:
+            gaps.append(f"{pool.path}: the same requests in another order; paired by user, not turn by turn")
+    return _Aligned(kept[0], kept, shared if kept is not each else None, moved, gaps)
 
 
-def _gap(run: Run, of: dict[int, int], shared: Coverage) -> str:
+def _gap(pool: Pool, of: dict[int, int], shared: Coverage) -> str:
     users = len(of) - len(shared)
     turns = sum(of.values()) - sum(n for _, n in shared)
-    return f"{run.path}: {turns:,} of {sum(of.values()):,} turns ({users} users wholly) are not in all runs; left out"
+    return f"{pool.path}: {turns:,} of {sum(of.values()):,} turns ({users} users wholly) are not in all runs; left out"
 
 
-def _same_events(first: Run, a: Events, second: Run, b: Events) -> None:
+def _moved(first: Pool, a: Events, second: Pool, b: Events) -> bool:
+    """Whether users have the same requests in another order.
+
+    Raises UsageError when they have others.
+    """
     differs, what = a.time != b.time, "time"
     if not differs.any():
         place = np.minimum(np.searchsorted(a.message, b.message), len(a.message) - 1)
         same_text = np.where(a.message[place] == b.message, place, -1)  # b's vocabulary as a's codes
         differs, what = a.text != same_text[b.text], "message"
-    if differs.any():
-        at = int(np.flatnonzero(differs)[0])
-        raise UsageError(
-            f"{first.path} and {second.path} differ in the {what} of {int(differs.sum()):,} of {len(a):,} events "
-            f"(first: user {a.users[a.row[at]]}, turn {a.turn[at]}), so that their arms cannot be paired; compare runs "
-            "of the same simulator and data"
-        )
+    if not differs.any():
+        return False
+    mine, others = (np.sort(e.row * len(e.message) + e.text) for e in (a, b))
+    if np.array_equal(a.message, b.message) and np.array_equal(mine, others):
+        return True
+    at = int(np.flatnonzero(differs)[0])
+    user = int(a.users[a.row[at]])
+    seed = f"seed number {user // STRIDE}, " if user >= STRIDE else ""
+    raise UsageError(
+        f"{first.path} and {second.path} differ in the {what} of {int(differs.sum()):,} of {len(a):,} events "
+        f"(first: {seed}user {user % STRIDE}, turn {a.turn[at]}), so that their arms cannot be paired; compare runs "
+        "of the same simulator and data"
+    )

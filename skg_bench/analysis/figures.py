@@ -22,7 +22,7 @@ def figure(e: Estimate, n_turns: int, bounds: tuple[float, float] = NO_BOUNDS) -
 def difference(d: Difference, n_turns: int) -> Figures:
     """A DIFFERENCE of `summary`, not yet rounded."""
     return {
-        **figure(d.estimate, n_turns), "p": d.p, "p_new": d.p_new, "p_holm": d.p_holm, "mde": d.mde,
+        **figure(d.estimate, n_turns), "p": d.p, "p_new": d.p_new, "p_holm": d.p_adjusted, "mde": d.mde,
         "mde_new": d.mde_new, "significant": d.significant, "verdict": d.verdict,
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ import numpy as np
 from skg_bench.analysis.tally import coded, kept
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.core.run import Logs
 from skg_bench.core.types import CAUSES
 
 REASONS = {
@@ -34,7 +34,7 @@ REASONS = {
 class Done:
     """What an arm did with N events, in the order (user, turn)."""
 
-    run: Run
+    run: Logs
     arm: str
     user: I32  # [N]
     turn: I32  # [N]
@@ -72,7 +72,7 @@ class Flip:
     right: str  # what the right arm answered from
 
 
-def done(run: Run, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
+def done(run: Logs, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
     """Read an arm. `keep`: (user id, number of first turns), ascending; None: all."""
     table = kept(run.turns(arm, ["fallback_to_llm", "answer_correct", "cause"]), keep)
     code, vocabulary = coded(table["cause"])

@@ -19,8 +19,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, U64
 
 __all__ = [
-    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "holm", "noninferiority", "paired_t", "percentile",
-    "power_for", "resampled_means", "sign_flip", "tost", "users_for",
+    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "equivalence", "holm", "noninferiority", "paired_t",
+    "percentile", "power_for", "resampled_means", "sign_flip", "tost", "users_for",
 ]  # fmt: skip
 
 RESAMPLES = 10_000
@@ -58,25 +58,28 @@ def paired_t(d: F64) -> PairedT:
 
 def noninferiority(harm: F64, margin: float) -> float:
     """One-sided p-value of "the mean harm is at least `margin`": small means that it is proven smaller."""
-    return _below(paired_t(harm), margin)
+    test = paired_t(harm)
+    return _below(test.mean, test, margin)
 
 
 def tost(d: F64, margin: float) -> float:
-    """p-value of "the mean is `margin` or more away from 0": small means that it is proven equivalent to 0.
-
-    Two one-sided tests (Schuirmann 1987).
-    """
-    return max(noninferiority(d, margin), noninferiority(-d, margin))
+    """p-value of "the mean is `margin` or more away from 0": small means that it is proven equivalent to 0."""
+    return equivalence(paired_t(d), margin)
 
 
-def _below(test: PairedT, margin: float) -> float:
+def equivalence(test: PairedT, margin: float) -> float:
+    """`tost` of a mean whose standard error is known: two one-sided tests (Schuirmann 1987)."""
+    return max(_below(test.mean, test, margin), _below(-test.mean, test, margin))
+
+
+def _below(mean: float, test: PairedT, margin: float) -> float:
     from scipy import special  # costs 0.1 s: not at import
 
-    if not margin > 0:
+    if not 0 < margin < np.inf:
         raise UsageError(f"margin={margin:g}; it is a size above 0, in the unit of the values")
     if test.se == 0:
-        return float(test.mean >= margin)
-    return float(special.stdtr(test.df, (test.mean - margin) / test.se))
+        return float(mean >= margin)
+    return float(special.stdtr(test.df, (mean - margin) / test.se))
 
 
 def sign_flip(
@@ -131,8 +134,12 @@ def resampled_means(values: F64, seed: int, resamples: int = RESAMPLES) -> F64:
 
 
 def percentile(means: F64, p: float) -> F64:
-    """The share p of the resampled means `[resamples, m]` lies below, `[m]`; NaN ones do not count."""
-    found: F64 = np.nanquantile(means, p, axis=0) if np.isnan(means).any() else np.quantile(means, p, axis=0)
+    """Below which the share p of the resampled means `[resamples, m]` lies, `[m]`; NaN ones do not count."""
+    missing = np.isnan(means)
+    whole, some = ~missing.any(axis=0), missing.any(axis=0) & ~missing.all(axis=0)
+    found = np.full(means.shape[1], np.nan)
+    found[whole] = np.quantile(means[:, whole], p, axis=0)
+    found[some] = np.nanquantile(means[:, some], p, axis=0)
     return found
 
 

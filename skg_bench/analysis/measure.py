@@ -1,18 +1,20 @@
 """Metrics of one arm and paired differences of two, from their tallies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.intervals import ALPHA, Estimate, estimates, holm, sums
+from skg_bench.analysis.inference import bh, holm
+from skg_bench.analysis.intervals import ALPHA, Estimate, estimates, sums
 from skg_bench.analysis.metrics import Metric
 from skg_bench.analysis.tally import Events, Tally
 from skg_bench.core.grid import F64
 
 Verdict = Literal["better", "worse", "higher", "lower", "inconclusive", "not measured"]
+CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +25,10 @@ class Difference:
     estimate: Estimate  # of the mean over users of (arm - reference)
     p: float  # these requests, paired t
     p_new: float  # new requests
-    p_holm: float  # p_new, adjusted for all arms of the table
+    p_adjusted: float  # p_new, corrected for all arms of the table
     mde: float  # minimum detectable effect, these requests
     mde_new: float  # new requests
-    significant: bool  # p_holm below 0.05
+    significant: bool  # p_adjusted below 0.05
     verdict: Verdict  # by new requests
 
 
@@ -65,7 +67,7 @@ def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, on: Events
     return found
 
 
-def differences(metric: Metric, estimates: Sequence[Estimate]) -> list[Difference]:
+def differences(metric: Metric, estimates: Sequence[Estimate], correction: str = "holm") -> list[Difference]:
     """Tests of the estimates of one table, corrected for their number.
 
     A verdict needs both: the difference is significant after correction, and at least as large as the minimum
@@ -74,7 +76,7 @@ def differences(metric: Metric, estimates: Sequence[Estimate]) -> list[Differenc
     """
     p_new = [e.p(new=True) for e in estimates]
     found = []
-    for e, raw, adjusted in zip(estimates, p_new, holm(p_new), strict=True):
+    for e, raw, adjusted in zip(estimates, p_new, CORRECTIONS[correction](p_new), strict=True):
         mde, mde_new = e.detectable(new=False), e.detectable(new=True)
         significant = adjusted < ALPHA
         verdict = _verdict(metric, e.mean, significant and abs(e.mean) >= mde_new)

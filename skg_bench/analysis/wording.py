@@ -32,3 +32,8 @@ def interval(low: float | None, high: float | None, unit: str, *, signed: bool =
     if low is None or high is None or not (isfinite(low) and isfinite(high)):
         return "-"
     return f"{number(low, unit, signed=signed)} to {number(high, unit, signed=signed)}"
+
+
+def bare(text: str) -> str:
+    """Without the unit, where what stands beside it has one."""
+    return text.replace(" pp", "").replace(" s", "").replace("$", "")

@@ -1,13 +1,17 @@
 """Tables for the terminal: a plan, the arms of a run, a comparison."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from skg_bench.analysis.compare import HEADINGS, Comparison, cells
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.compare import Comparison, cells, headings
+from skg_bench.analysis.flips import lines
+from skg_bench.analysis.matched import Matched
+from skg_bench.analysis.pool import STRIDE
+from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.app.launch import Job
 
 SHOWN = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
@@ -37,19 +41,68 @@ def arms(summary: Mapping[str, Any]) -> Table:
 
 
 def differences(compared: Comparison) -> Table:
-    """One row a metric, under a row for each arm: the paired difference and its two intervals."""
+    """One row a metric, under a row for each arm: the paired difference and its intervals."""
     table = Table(box=None, pad_edge=False)
-    arm_and_metric, *headings = " / ".join(HEADINGS[:2]), *HEADINGS[2:]
-    table.add_column(arm_and_metric, no_wrap=True)
-    for heading in headings:
+    arm, metric, *others = headings(compared)
+    table.add_column(f"{arm} / {metric}", no_wrap=True)
+    for heading in others:
         table.add_column(heading, justify="left" if heading == "verdict" else "right")
     before = ""
-    for arm, metric, *row in cells(compared):
-        if arm != before:
-            table.add_row(Text(arm, style="bold"))
-            before = arm
-        table.add_row(f"  {metric}", *row)
+    for name, of, *row in cells(compared):
+        if name != before:
+            table.add_row(Text(name, style="bold"))
+            before = name
+        table.add_row(f"  {of}", *row)
     return table
+
+
+def matched(found: Sequence[Matched], reference: str) -> Table:
+    """One row an arm: it and the reference at the lower of their error rates."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("at matched error rate", no_wrap=True)
+    for heading in (
+        "wrong hits",
+        "raised",
+        "hit rate",
+        "reference",
+        "hit rate +/-",
+        "right answers +/-",
+        "utility +/-",
+    ):
+        table.add_column(heading, justify="right")
+    for one in found:
+        raised = [
+            f"{who} to {threshold:.3f}"
+            for who, threshold in ((one.arm, one.threshold), (reference, one.reference_threshold))
+            if threshold is not None
+        ]
+        hits = one.figures["hit_rate"]
+        row = [f"{100 * one.wrong:.2f} %", raised[0] if raised else "-", f"{100 * hits.arm:.1f} %"]
+        row.append(f"{100 * hits.reference:.1f} %")
+        for name, unit in (("hit_rate", "share"), ("correct", "share"), ("utility", "utility")):
+            pair = one.figures.get(name)
+            span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
+            row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
+        table.add_row(one.arm, *row)
+    return table
+
+
+def flips(compared: Comparison) -> Iterator[str]:
+    """Turns that arms and the reference answered differently, counted by reason, and those that are told."""
+    if compared.flips:
+        yield f"turns answered worse and better than by {compared.reference}, by what failed in the arm that was wrong"
+    for one in compared.flips:
+        worse, better = (
+            f"{sum(counts.values()):,}"
+            + (f" ({', '.join(f'{why} {n:,}' for why, n in counts.items())})" if counts else "")
+            for counts in (one.worse, one.better)
+        )
+        yield f"  {one.arm}: worse {worse}; better {better}"
+        for flip in one.examples:
+            place, user = divmod(flip.user, STRIDE)
+            seed = f"seed {compared.seeds[place]}, " if len(compared.seeds) > 1 else ""
+            first, *others = lines(replace(flip, user=user), one.arm, compared.reference)
+            yield from (f"    {line}" for line in (seed + first, *others))
 
 
 def plan(job: Job) -> Table:

@@ -29,11 +29,15 @@ class Logs(Protocol):
     @property
     def manifest(self) -> dict[str, Any]: ...
 
-    def turns(self, arm: str, columns: Sequence[str] | None = None) -> pa.Table: ...
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table: ...
 
-    def updates(self, arm: str, columns: Sequence[str] | None = None) -> pa.Table: ...
+    def updates(
+        self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None
+    ) -> pa.Table: ...
 
-    def feedback(self, arm: str, columns: Sequence[str] | None = None) -> pa.Table: ...
+    def feedback(
+        self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None
+    ) -> pa.Table: ...
 
 
 class Run:
@@ -91,7 +95,7 @@ class Run:
                 tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
             except (pa.ArrowInvalid, OSError) as error:
                 raise UsageError(f"{file} is torn or unreadable ({error}); delete it and run again") from error
-        table = pa.concat_tables(tables).unify_dictionaries()
+        table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
         return table.take(pc.sort_indices(table, [("user", "ascending"), ("turn", "ascending")]))
 
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:

@@ -1,0 +1,111 @@
+"""Runs of one configuration under several seeds, read as one run: users of different seeds are different users."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skg_bench.core.run import BESIDE, Log, Run, flat
+
+STRIDE = 10**9  # users of the n-th seed are numbered from n times this on
+_LABELLED = 3  # more keys than this are no label
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A run, or several that differ in their seed; has what `tally` reads of a run."""
+
+    runs: tuple[Run, ...]
+    place: tuple[int, ...]  # of each run's seed among all that are compared
+
+    @property
+    def path(self) -> Path:
+        return Path(" + ".join(str(run.path) for run in self.runs))
+
+    @property
+    def arms(self) -> list[str]:
+        return self.runs[0].arms
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return self.runs[0].manifest
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.runs[0].config
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Turn rows of one arm of all runs, by user and turn; the same holds for the other logs."""
+        return self._joined("turns", arm, columns, users)
+
+    def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        return self._joined("updates", arm, columns, users)
+
+    def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        return self._joined("feedback", arm, columns, users)
+
+    def _joined(self, log: Log, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+        tables = []
+        for run, place in zip(self.runs, self.place, strict=True):
+            own = None if users is None else [user - place * STRIDE for user in users if user // STRIDE == place]
+            table = getattr(run, log)(arm, columns, own)
+            if place:
+                number = pc.add(table["user"].cast(pa.int64()), place * STRIDE)
+                table = table.set_column(table.schema.get_field_index("user"), "user", number)
+            tables.append(table)
+        if len(tables) == 1:
+            return tables[0]
+        return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
+
+
+def pools(runs: Sequence[Run]) -> list[Pool]:
+    """Runs gathered by what they are besides their seed, in the order in which they were given.
+
+    Runs that are the same in all, seed included, stay apart.
+    """
+    seeds = sorted({int(run.manifest["seed"]) for run in runs})
+    gathered: dict[tuple[str, int], list[Run]] = {}
+    seen: dict[tuple[str, int], int] = {}
+    for run in runs:
+        key, seed = _besides_seed(run), int(run.manifest["seed"])
+        again = seen[key, seed] = seen.get((key, seed), -1) + 1
+        gathered.setdefault((key, again), []).append(run)
+    found = []
+    for of in gathered.values():
+        ordered = sorted(of, key=lambda run: int(run.manifest["seed"]))
+        found.append(Pool(tuple(ordered), tuple(seeds.index(int(run.manifest["seed"])) for run in ordered)))
+    return found
+
+
+def labels(of: Sequence[Pool]) -> list[str]:
+    """What tells each of several pools from the others: the keys of configuration that differ, else the folder.
+
+    >>> labels([Pool((run_with_threshold_4,), (0,)), Pool((run_with_threshold_5,), (0,))])
+    ['policy.threshold=0.4', 'policy.threshold=0.5']
+    """
+    configs = [flat(_counted(pool.config)) for pool in of]
+    keys = sorted({key for config in configs for key in config})
+    differ = [key for key in keys if len({json.dumps(config.get(key)) for config in configs}) > 1]
+    said = [" ".join(f"{key}={_word(config.get(key))}" for key in differ) for config in configs]
+    scalars = all(not isinstance(config.get(key), list | dict) for key in differ for config in configs)
+    if scalars and len(differ) <= _LABELLED and len(set(said)) == len(said):
+        return said
+    names = [pool.runs[0].path.name for pool in of]
+    return [name if names.count(name) == 1 else str(pool.runs[0].path) for name, pool in zip(names, of, strict=True)]
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _besides_seed(run: Run) -> str:
+    whole = [_counted(run.config), run.manifest.get("code"), run.manifest.get("data"), run.arms]
+    return json.dumps(whole, sort_keys=True)
+
+
+def _counted(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in (*BESIDE, "seed")}

@@ -1,0 +1,102 @@
+"""A comparison as one SVG: every arm's difference from the reference, a panel a metric, with both intervals."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from skg_bench.analysis.compare import Comparison, Row
+from skg_bench.analysis.report.chart import tick, ticks
+from skg_bench.analysis.report.picture import STYLE
+from skg_bench.analysis.wording import number
+
+PANELS = ("utility", "hit_rate", "correct", "err_per_hit")
+PANEL, GAP, PAD, HEAD, FOOT, LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
+LETTER = 6.8  # mean width of a letter of a label
+_OWN = """
+.zero { stroke: var(--rule-2); stroke-width: 1.2; } .margin { fill: var(--ceiling); }
+.new { stroke: var(--ink); stroke-width: 1; } .these { stroke: var(--ink); stroke-width: 3.5; }
+.dot { fill: var(--paper); stroke: var(--ink); stroke-width: 1.4; } .shown .dot { fill: var(--ink); }
+.name { fill: var(--ink); }
+"""
+
+
+def svg(comparison: Comparison, names: Sequence[str] = PANELS) -> str:
+    """The figure as text; a dot is filled where the verdict is not inconclusive, a margin is shaded."""
+    arms = list(dict.fromkeys(row.arm for row in comparison.rows))
+    rows = {(row.arm, row.metric.name): row for row in comparison.rows}
+    shown = [name for name in names if any(row.metric.name == name for row in comparison.rows)]
+    left = PAD + LETTER * max((len(arm) for arm in arms), default=0) + 10
+    width, height = left + len(shown) * (PANEL + GAP) - GAP + PAD, HEAD + LINE * len(arms) + FOOT + PAD
+    size = f'width="{width:.0f}" height="{height}"'
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" {size} role="img"',
+        f' aria-label="{escape(_described(comparison))}">',
+        f'<style>{STYLE}{_OWN}</style><rect class="paper" {size} rx="6"/>',
+        f'<text class="title" x="{PAD}" y="{PAD + 12}">Difference from {escape(comparison.reference)}</text>',
+        f'<text x="{PAD}" y="{PAD + 28}">{escape(_under(comparison))}</text>',
+    ]
+    for line, arm in enumerate(arms):
+        y = HEAD + LINE * (line + 0.5)
+        out.append(f'<text class="name" x="{left - 10:.0f}" y="{y + 4:.1f}" text-anchor="end">{escape(arm)}</text>')
+    for n, name in enumerate(shown):
+        out.append(_panel([rows[arm, name] for arm in arms], left + n * (PANEL + GAP)))
+    return "".join([*out, "</svg>\n"])
+
+
+def _panel(rows: Sequence[Row], left: float) -> str:
+    """One metric's rows, `left` being the panel's edge."""
+    metric, margin = rows[0].metric, rows[0].margin
+    found = [row.difference.estimate for row in rows]
+    values = [v for e in found for v in (e.mean, *e.interval(new=False), *e.interval(new=True)) if v == v]  # not NaN
+    marks, step = ticks(min([0.0, *values]), max([0.0, *values]))
+    low, high = marks[0], marks[-1]
+    bottom = HEAD + LINE * len(rows)
+
+    def x(value: float) -> float:
+        return left + PANEL * (min(max(value, low), high) - low) / (high - low)
+
+    out = [f'<text class="title" x="{left:.1f}" y="{HEAD - 8}">{escape(metric.label)}</text>']
+    if margin is not None:
+        edge = x(-margin)
+        out.append(
+            f'<rect class="margin" x="{edge:.1f}" y="{HEAD}" width="{x(margin) - edge:.1f}" height="{bottom - HEAD}"/>'
+        )
+    unit = "difference" if metric.unit == "share" else metric.unit
+    each = max(1, -(-len(marks) // 4))  # labels that fit
+    for at, mark in enumerate(marks):
+        css = ' class="zero"' if abs(mark) < step / 2 else ""
+        out.append(f'<g class="grid"><line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{HEAD}" y2="{bottom}"{css}/></g>')
+        if at % each == 0:
+            said = tick(mark, unit, step)
+            out.append(f'<text x="{x(mark):.1f}" y="{bottom + 16}" text-anchor="middle">{said}</text>')
+    out.extend(_mark(row, x, HEAD + LINE * (line + 0.5)) for line, row in enumerate(rows))
+    return "".join(out)
+
+
+def _mark(row: Row, x: Callable[[float], float], y: float) -> str:
+    """Two intervals and a dot; nothing where nothing was measured."""
+    e = row.difference.estimate
+    if e.mean != e.mean:
+        return ""
+    out = ['<g class="shown">' if row.difference.verdict != "inconclusive" else "<g>"]
+    for css, new in (("new", True), ("these", False)):
+        low, high = e.interval(new=new)
+        if low == low:
+            out.append(f'<line class="{css}" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    return "".join([*out, f'<circle class="dot" cx="{x(e.mean):.1f}" cy="{y:.1f}" r="4"/></g>'])
+
+
+def _under(comparison: Comparison) -> str:
+    return (
+        f"{comparison.users:,} users, {comparison.turns:,} turns of each arm. Thick: 95 % for other users with these "
+        "requests; thin: with new requests. Filled: shown."
+    )
+
+
+def _described(comparison: Comparison) -> str:
+    """The figure in words, for those who do not see it."""
+    said = [
+        f"{row.arm}: {number(row.difference.estimate.mean, row.metric.unit, signed=True)}, {row.difference.verdict}"
+        for row in comparison.rows
+        if row.metric.name == "utility"
+    ]
+    return f"Difference in utility from {comparison.reference}: {'; '.join(said)}."
