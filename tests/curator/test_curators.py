@@ -26,7 +26,9 @@ from skg_bench.core.types import (
 from skg_bench.curator.frozen import Freeze, Frozen
 from skg_bench.curator.none import Nothing
 from skg_bench.curator.oracle import Oracle
+from skg_bench.curator.sham import Sham
 from skg_bench.curator.skg import SKG
+from skg_bench.curator.without import Without
 from tests.core import books
 
 DAY = 86_400
@@ -44,10 +46,12 @@ def turn(seed: int, b: int = B) -> tuple[Observation, np.ndarray, np.ndarray, La
     """A turn as it can happen: hits on active skills, offers only where the LLM answered, some ratings late."""
     rng = np.random.default_rng(seed)
     book = books.ragged(rng, b, 40, skills=10)
+    book = replace(book, source=np.where(book.source >= 0, book.source % 17, -1).astype(np.int32))
     skill = np.array([rng.choice(np.flatnonzero(a)) if a.any() and rng.random() < 0.5 else -1 for a in book.active])
     truth = TurnTruth(
         np.zeros(book.active.shape, np.int32), rng.integers(-1, 9, b).astype(np.int32), rng.random(b) < 0.7
     )
+    past, similarity, event = books.history(rng, b)
     seen = Observation(
         time=np.full(b, books.NOW) + rng.integers(0, 9, b),
         turn=17,
@@ -56,7 +60,9 @@ def turn(seed: int, b: int = B) -> tuple[Observation, np.ndarray, np.ndarray, La
         skill=skill.astype(np.int32),
         best_similarity=rng.choice([0.0, 0.3, 0.6, 0.6 + 2.0**-16, 0.9], b),
         rating=rng.integers(-1, 3, b).astype(np.int32),
-        **dict(zip(("past", "similarity", "event"), books.history(rng, b), strict=True)),
+        past=past,
+        similarity=similarity,
+        event=event,
         truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)
@@ -191,7 +197,13 @@ def test_sixty_days_to_the_second_are_not_yet_too_long() -> None:
 # ------------------------------------------------------------------------------------- what all curators keep
 
 
-@pytest.mark.parametrize("curator", [PAPER, Nothing(), Oracle(), Frozen(PAPER, 17, "book")], ids=repr)
+EVERY: list[Curator] = [
+    PAPER, Nothing(), Oracle(), Frozen(PAPER, 17, "book"), Sham(PAPER, "any", 0), Sham(PAPER, "known", 1),
+    Without(PAPER, 2, recapture=False, lineage=0.5), Without(PAPER, 2, recapture=True, lineage=None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("curator", EVERY, ids=repr)
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds)
 def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator, seed: int) -> None:

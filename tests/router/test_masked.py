@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import Router
+from skg_bench.engine.vectors import Table
 from skg_bench.router.exact import Exact
 from skg_bench.router.frequency import Frequency
 from skg_bench.router.masked import Masked
@@ -55,7 +56,7 @@ def test_a_lineage_is_every_skill_with_an_example_near_the_first_of_the_skill(
     book = books.ragged(rng, 20, 30, texts=TEXTS, skills=10)
     vectors = books.vectors(rng, TEXTS, 64).astype(np.float64) / 4000.0
     grid = (vectors * 4000).astype(np.float32)
-    asked = books.query(rng.integers(0, TEXTS, 20).astype(np.int32), books.Table(grid @ grid.T))
+    asked = books.query(rng.integers(0, TEXTS, 20).astype(np.int32), Table(grid @ grid.T))
     found = Masked(MaxSim(70), skill, lineage).route(asked, book).skill
     for u in range(20):
         examples = list(zip(book.example[u, : book.n_examples[u]], book.example_skill[u], strict=False))

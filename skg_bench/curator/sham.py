@@ -1,0 +1,95 @@
+"""Placebo: captures happen as they would, but what they capture is about something else.
+
+The curator inside decides whom to ask, when to capture, and under which name; example and answer are then those of a
+random other turn of the same user. Time, count and size stay, the content is gone.
+
+In this world a sham capture is *not* without effect of itself. An earlier turn is a real request with a real answer,
+which may come again, and a skill that answers wrongly does harm whatever it was made of; so sham against an arm that
+captures nothing measures what random captures do. Two contrasts are nothing by construction:
+
+* `content: any`, one `draw` against another. Both curators do the same with their own keyed uniforms, so that either
+  is as likely to be the better one for any user: the expected difference is 0, for every metric, under all components.
+* `content: known` from some turn on against capturing nothing from there on. A skill then holds what another skill of
+  the book holds already, or is renewed with what it holds itself: the same example, the same answer. Where decisions go
+  by similarity alone and nothing is archived, no answer changes, to the bit. With learned signals the copies' counters
+  begin anew; then the difference is small, not nothing, and says what mere growth of a book does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from skg_bench.core.batch import part
+from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.types import ADD, UPDATE, Batch, Book, Curator, Late, Observation
+
+Content = Literal["any", "known"]
+
+
+@dataclass(frozen=True)
+class Sham:
+    """`curator`, whose captures get the content of a random other turn that the LLM answered.
+
+    `content`: of any earlier turn, or only of those whose answer an active skill holds already (of the skill itself
+    where one is renewed). `draw`: which of many such choices. Where there is no other turn, nothing is captured.
+    """
+
+    curator: Curator
+    content: Content
+    draw: int
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.content not in get_args(Content):
+            raise UsageError(f"curator.content={self.content!r}, valid are {', '.join(get_args(Content))}")
+        if self.draw < 0:
+            raise UsageError(f"curator.draw={self.draw} must not be negative")
+        if self.curator.sees_truth:
+            raise UsageError("curator=sham cannot wrap a curator that sees the truth")
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Those of the curator inside."""
+        return self.curator.reasons
+
+    def offers(self, seen: Observation) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        """What the curator inside does, with other content."""
+        batch = self.curator.curate(seen, offer, name, late, book)
+        captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
+        if not len(captures):
+            return batch
+        row = batch.row[captures]
+        turns = seen.past[row] >= 0
+        if self.content == "known":
+            turns &= _held(book, row, batch.skill[captures], turns.shape[1])
+        n = turns.sum(axis=1)
+        u = uniform(fold(fold(fold(seen.event[row], int(Purpose.SHAM)), self.draw), 0))
+        drawn = np.minimum((u * n).astype(np.int64), n - 1)
+        turn = np.nonzero(turns)[1]  # those of a capture stand together, in order
+        some = n > 0
+        turn = turn[(np.cumsum(n) - n + drawn)[some]]
+        text, source, there = batch.text.copy(), batch.source.copy(), np.ones(len(batch.op), np.bool_)
+        text[captures[some]], source[captures[some]] = seen.past[row[some], turn], turn
+        there[captures[~some]] = False
+        return part(replace(batch, text=text, source=source), there)
+
+    def learns(self, turn: int) -> bool | Bool:
+        """As the curator inside does."""
+        return self.curator.learns(turn)
+
+
+def _held(book: Book, row: I32, skill: I32, n_turns: int) -> Bool:
+    """`[n, t]`: does an active skill of user `row` hold the answer of this turn? Does `skill`, where it is renewed?"""
+    held = book.active[row] & ((skill < 0)[:, None] | (np.arange(book.active.shape[1]) == skill[:, None]))
+    at, s = np.nonzero(held)
+    turns = np.zeros((len(row), n_turns), np.bool_)
+    turns[at, book.source[row[at], s]] = True
+    return turns

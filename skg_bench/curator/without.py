@@ -1,0 +1,112 @@
+"""Counterfactual: one skill is left out when it would be captured, and everything else goes on.
+
+Up to that capture a user's skillbook is that of the curator inside, so that the skill has the id that it has there. It
+is added and archived in one breath: it is never shortlisted, other skills keep their ids, and the book remembers what
+was left out. A skill is what the user calls by one name: without recapture, whatever comes under its name stays away.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.batch import joined, nth, part
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.shortlist import alike
+from skg_bench.core.types import ADD, REMOVE, UPDATE, Batch, Book, Curator, Late, Observation
+
+
+@dataclass(frozen=True)
+class Without:
+    """`curator`, but the skill that would get the id `skill` (the first has 0) is never captured.
+
+    `recapture`: the next request that would renew it adds it anew, like any other; else it stays away. `lineage`: from
+    then on messages of at least this cosine to its example are captured under no other name either; None: they are.
+    """
+
+    curator: Curator
+    skill: int
+    recapture: bool
+    lineage: float | None
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.skill < 0:
+            raise UsageError(f"curator.skill={self.skill} must not be negative; a user's first skill has the id 0")
+        if self.lineage is not None and not 0 <= self.lineage <= 1:
+            raise UsageError(f"curator.lineage={self.lineage} must lie in [0, 1], or null for the skill alone")
+        if self.recapture and self.lineage is not None:
+            raise UsageError(
+                f"curator.lineage={self.lineage} says what is not captured again, and curator.recapture=true that all "
+                "is; set lineage to null or recapture to false"
+            )
+        if self.curator.sees_truth:
+            raise UsageError("curator=without cannot wrap a curator that sees the truth")
+
+    @cached_property
+    def reasons(self) -> Sequence[str]:
+        """Those of the curator inside, and one more."""
+        return (*self.curator.reasons, "left out")
+
+    def offers(self, seen: Observation) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        """What the curator inside does, without the skill."""
+        batch = self.curator.curate(seen, offer, name, late, book)
+        captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
+        if not len(captures):
+            return batch
+        row = batch.row[captures]
+        known = book.n_skills[row] > self.skill
+        again = known & (batch.skill[captures] == self.skill)  # by its name
+        if self.recapture:
+            return self._left_out(self._anew(batch, captures[again], book), book)
+        there = np.ones(len(batch.op), np.bool_)
+        there[captures[again]] = False
+        if self.lineage is not None and known.any():
+            near = alike(seen.similarity, seen.text, book, self.lineage)[row[known], self.skill]
+            there[captures[known][near]] = False
+        return self._left_out(part(batch, there), book)
+
+    def _anew(self, batch: Batch, again: I64, book: Book) -> Batch:
+        """Operations `again` do not renew the skill: they renew the one that was added in its place, or add it."""
+        if not len(again):
+            return batch
+        row = batch.row[again]
+        name, here = book.name[row, self.skill], np.arange(book.name.shape[1])
+        others = (book.name[row] == name[:, None]) & (here > self.skill) & (here < book.n_skills[row, None])
+        added = others.any(axis=1)
+        op, skill, names = batch.op.copy(), batch.skill.copy(), batch.name.copy()
+        op[again] = np.where(added, UPDATE, ADD)
+        skill[again] = np.where(added, others.argmax(axis=1), -1)
+        names[again] = np.where(added, -1, name)
+        renewed = np.full(len(book.n_skills), -1, np.int32)
+        renewed[row] = skill[again]  # the curator inside did not know what it would renew, and may archive it as well
+        faded = (op == REMOVE) & (skill == renewed[batch.row])
+        return part(replace(batch, op=op, skill=skill, name=names), ~faded)
+
+    def _left_out(self, batch: Batch, book: Book) -> Batch:
+        """The batch, which archives the skill where it adds it."""
+        add = np.flatnonzero(batch.op == ADD)
+        row = batch.row[add]
+        row = row[book.n_skills[row] + nth(row) == self.skill]
+        if not len(row):
+            return batch
+        end = Batch(*np.full((len(fields(Batch)), len(row)), -1, np.int32))
+        end.row[:], end.op[:], end.skill[:], end.uses[:], end.reason[:] = (
+            row,
+            REMOVE,
+            self.skill,
+            0,
+            len(self.reasons) - 1,
+        )
+        return joined(batch, end)
+
+    def learns(self, turn: int) -> bool | Bool:
+        """As the curator inside does."""
+        return self.curator.learns(turn)
