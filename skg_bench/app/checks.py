@@ -8,7 +8,7 @@ from skg_bench.app.overrides import Override
 from skg_bench.app.wording import nearest
 from skg_bench.core.errors import UsageError
 
-SHARED_SEAMS = ("simulator", "embedder")
+SHARED_SEAMS = ("simulator", "embedder", "tracker")
 SEAMS_OF_ARMS = (
     "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
     "decline_is_miss", "fork", "book",

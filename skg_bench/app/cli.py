@@ -157,6 +157,22 @@ def replay(
         command(run, arm or [], users)
 
 
+@app.command()
+def export(
+    tracker: Annotated[str, typer.Argument(help="mlflow or opik.")],
+    run: One,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="tracker.url=... tracker.users=5 ...", metavar="[KEY=VALUE]...")
+    ] = None,
+) -> None:
+    """Deliver a finished run to MLflow or Opik: what is not there yet, once."""
+    with plain_errors():
+        from skg_bench.app.commands import export as command
+
+        if not command(tracker, run, overrides or []):
+            raise typer.Exit(1)
+
+
 def main() -> None:
     """Entry point of `skg-bench`."""
     app()

@@ -84,7 +84,7 @@ def _carry_out(job: "Job", screen: Console) -> None:
         finished = start(job)
     else:
         with shown(job.composed.root["experiment"], screen) as progress:
-            finished = start(job, progress)
+            finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True))
     figures = summary.read(finished)
     screen.print(tables.arms(figures))
     for sentence in verdict.words(figures):
@@ -120,6 +120,24 @@ def report(runs: Sequence[Path], users: Sequence[int]) -> None:
         if not (run.path / "summary.json").is_file():
             summary.write(run)
         console().print(f"page: {page.write(run, users or None)}", soft_wrap=True)
+
+
+def export(name: str, path: Path, texts: Sequence[str]) -> bool:
+    """Deliver a finished run to where people follow runs; returns whether all of it is there.
+
+    Raises UsageError.
+    """
+    from skg_bench.app import tracking
+    from skg_bench.core.run import Run
+
+    run, screen, complete = Run(path), console(), True
+    places = tracking.chosen(name, run, texts)
+    tracking.draw(run)
+    for place in places:
+        line, all_there = tracking.deliver(place, run)
+        screen.print(line, soft_wrap=True)
+        complete = complete and all_there
+    return complete
 
 
 def plural(n: int, word: str) -> str:

@@ -1,5 +1,6 @@
 """From overrides to a finished run directory; what the command line shows, a notebook can call."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,14 +15,17 @@ from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.identity import code_digest, differences, identity, provenance, versions, write_json
+from skg_bench.app.tracking import beside
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
+from skg_bench.core.tracking import Place
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
+Say = Callable[[str], None]  # one line for the user
 State = Literal["new", "unfinished", "finished"]
 _SAMPLED = 64  # users from whom the number of turns is estimated
 
@@ -36,6 +40,7 @@ class Job:
     data: Mapping[str, str]  # hashes of what the run draws from
     out: Path
     state: State
+    places: Sequence[Place] = ()  # where it is delivered when it is finished
 
     def turns(self) -> int:
         """Estimated turns of all arms, from the events of the first users."""
@@ -68,7 +73,8 @@ def prepare(composed: Composed, parent: Path | None = None) -> Job:
     key = identity(root, composed.arms, data)
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
-    job = Job(composed, plan, key, data, Path(root["out"]) if named else (parent or Path("runs")) / name, "new")
+    out = Path(root["out"]) if named else (parent or Path("runs")) / name
+    job = Job(composed, plan, key, data, out, "new", build("tracker", root["tracker"]).places)
     return replace(job, state=_state(job))
 
 
@@ -118,27 +124,35 @@ def _manifest(job: Job) -> dict[str, Any]:
     }
 
 
-def start(job: Job, progress: Progress | None = None) -> Run:
-    """Run to the end, or go on where an earlier attempt was stopped; then write tables and page."""
+def start(job: Job, progress: Progress | None = None, say: Say | None = None) -> Run:
+    """Run to the end, or go on where an earlier attempt was stopped; then write tables and page.
+
+    `say` is told what became of each tracker; default: it is logged.
+    """
     if job.state == "finished":
         return Run(job.out)
     try:
-        return _to_the_end(job, progress or _quiet)
+        return _to_the_end(job, progress or _quiet, say or logging.getLogger("skg_bench").warning)
     except OSError as error:  # a full disk does not say which one it is
         error.filename = error.filename or str(job.out)
         raise
 
 
-def _to_the_end(job: Job, progress: Progress) -> Run:
+def _to_the_end(job: Job, progress: Progress, say: Say) -> Run:
     manifest = {**_manifest(job), **provenance()}
     job.out.mkdir(parents=True, exist_ok=True)
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
-    with _callers_script_left_alone():
+    with _callers_script_left_alone(), beside(job.places, job.out) as deliveries:
         execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch)
-    write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
-    write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
-    return describe(job.out)
+        write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
+        write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
+        deliveries.reached("turns")
+        run = describe(job.out)
+        deliveries.reached("page")
+        for line in deliveries.lines():
+            say(line)
+    return run
 
 
 @contextmanager

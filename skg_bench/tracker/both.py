@@ -1,0 +1,19 @@
+"""MLflow and Opik, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skg_bench.core.tracking import Place, Tracker
+
+
+@dataclass(frozen=True)
+class Both:
+    """Delivers to MLflow and to Opik at the same time; neither waits for the other."""
+
+    mlflow: Tracker
+    opik: Tracker
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Those of one, then those of the other."""
+        return (*self.mlflow.places, *self.opik.places)

@@ -1,0 +1,216 @@
+"""MLflow (extra `mlflow`): a parent run, a nested run for each arm, weekly curves, configuration, figures, data.
+
+A run is found again by the tag `skg_bench.identity`, so it is logged once; where a delivery was cut off, the next one
+goes on in the same runs of MLflow. What it repeats changes nothing there: a number and its time are functions of the
+run, and MLflow drops a number that it has.
+"""
+
+import csv
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.core.tracking import Place
+from skg_bench.tracker.address import check
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_IDENTITY, _ARM = "skg_bench.identity", "skg_bench.arm"  # tags
+_ALL_ARMS = "*"  # what curves.csv calls curves that belong to the events
+_BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # of the configuration, but not of the run's identity
+_MONDAY, _WEEK = 1_767_571_200_000, 7 * 24 * 3600 * 1000  # 2026-01-05 and a week, in milliseconds
+_METRICS, _PARAMS = 1000, 100  # MLflow takes no more in a batch
+_DIGEST = 36  # characters of a hash
+_PAGE = "report.html"  # shows messages
+_FILES = (_PAGE, "curves.svg", "curves.csv", "summary.json", "manifest.json", "timings.json")
+_OWN = "skg_bench.simulator.assistant."  # its messages are a corpus: nobody said them
+_LOCAL = ("sqlite:", "file:")
+_ILLEGAL = re.compile(r"[^\w\-. :/]")
+_ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # with its own 7, a server that is down blocks for 246 s
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+}
+T = TypeVar("T")
+Metrics = dict[tuple[str, int], float]  # (name, week; 0: of the whole run) -> value
+
+
+@dataclass(frozen=True)
+class MLflow:
+    """A parent run with a nested run for each arm: curves, configuration, figures, in sqlite beside the runs.
+
+    Users, passwords and tokens come from the environment only: MLFLOW_TRACKING_USERNAME, ..._PASSWORD, ..._TOKEN.
+    """
+
+    uri: str | None
+    page: bool | None
+
+    name: ClassVar[str] = "mlflow"
+    reads: ClassVar[Literal["turns", "page"]] = "page"
+
+    def __post_init__(self) -> None:
+        if find_spec("mlflow") is None:
+            raise UsageError("tracker=mlflow needs mlflow: pip install 'skg-bench[mlflow]'")
+        check("tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN")
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Itself."""
+        return (self,)
+
+    def open(self, run: Path) -> None:
+        """Import MLflow (1.4 s) and make its database, if there is none (2 s)."""
+        self._client(run).search_experiments(max_results=1)
+
+    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+        """Log what is not logged yet; the runs of MLflow are counted, the parent comes last."""
+        uri, client = self._uri(run.path), self._client(run.path)
+        experiment = _experiment(client, run.config["experiment"], uri)
+        known, total = _known(client, experiment, run), len(run.arms) + 1
+        parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, None)
+        logged = [arm for arm in (*run.arms, _ALL_ARMS) if arm in known and known[arm].info.status == "FINISHED"]
+        told(len(logged), total)
+        metrics = _metrics(run)
+        for number, arm in enumerate((arm for arm in (*run.arms, _ALL_ARMS) if arm not in logged), len(logged) + 1):
+            one = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
+            _log(client, one.info.run_id, metrics.get(arm, {}), _params(run, arm))
+            if arm == _ALL_ARMS:
+                self._attach(client, one.info.run_id, run, uri)
+            client.set_terminated(one.info.run_id)
+            told(number, total)
+        look = f"; look: mlflow ui --backend-store-uri {uri}" if uri.startswith("sqlite:") else ""
+        return f"{total} runs in {uri} ({total - len(logged)} of them new){look}"
+
+    def _attach(self, client: "MlflowClient", run_id: str, run: Run, uri: str) -> None:
+        """Hashes of the data, and files."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        client.log_inputs(
+            run_id,
+            [
+                DatasetInput(
+                    Dataset(name, digest[:_DIGEST], source_type="skg_bench", source=json.dumps({"digest": digest})),
+                    [InputTag("mlflow.data.context", "evaluation")],
+                )
+                for name, digest in run.manifest["data"].items()
+            ],
+        )
+        here, own = uri.startswith(_LOCAL), str(run.config["simulator"]["_target_"]).startswith(_OWN)
+        page = self.page if self.page is not None else here or own
+        for name in _FILES:
+            if (run.path / name).is_file() and (page or name != _PAGE):
+                client.log_artifact(run_id, str(run.path / name))
+
+    def _uri(self, run: Path) -> str:
+        beside = f"sqlite:///{run.parent / 'mlflow.db'}"
+        return self.uri or os.environ.get("MLFLOW_TRACKING_URI") or beside
+
+    def _client(self, run: Path) -> "MlflowClient":
+        for name, value in _ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        from mlflow import MlflowClient
+
+        logging.getLogger("mlflow").setLevel(logging.ERROR)  # it tells of every table that it makes
+        return MlflowClient(self._uri(run))
+
+
+def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
+    """Id of the experiment; files of one in sqlite lie beside its database."""
+    found = client.get_experiment_by_name(name)
+    if found is not None:
+        return str(found.experiment_id)
+    beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
+    return str(client.create_experiment(name, beside.as_uri() if uri.startswith("sqlite:") else None))
+
+
+def _known(client: "MlflowClient", experiment: str, run: Run) -> dict[str, Any]:
+    """MLflow's runs of this run, by arm."""
+    found = client.search_runs([experiment], f"tags.`{_IDENTITY}` = '{run.manifest['identity']}'", max_results=10_000)
+    return {one.data.tags[_ARM]: one for one in found}
+
+
+def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, parent: Any) -> Any:
+    identity = str(run.manifest["identity"])
+    tags = {_IDENTITY: identity, _ARM: arm, "mlflow.source.name": "skg-bench", "mlflow.source.type": "LOCAL"}
+    if parent is None:
+        tags["mlflow.note.content"] = str(run.manifest["question"])
+    else:
+        tags["mlflow.parentRunId"] = parent.info.run_id
+    if run.manifest.get("commit"):
+        tags["mlflow.source.git.commit"] = str(run.manifest["commit"])
+    name = f"{run.config['experiment']}-{identity[:8]}" if parent is None else arm
+    return client.create_run(experiment, tags=tags, run_name=name)
+
+
+def _log(client: "MlflowClient", run_id: str, metrics: Metrics, params: Mapping[str, str]) -> None:
+    from mlflow.entities import Metric, Param
+
+    for some in _cut(list(params.items()), _PARAMS):
+        client.log_batch(run_id, params=[Param(key, value) for key, value in some])
+    for few in _cut(list(metrics.items()), _METRICS):
+        points = [Metric(name, value, _MONDAY + week * _WEEK, week) for (name, week), value in few]
+        client.log_batch(run_id, metrics=points)
+
+
+def _cut(items: list[T], size: int) -> Iterator[list[T]]:
+    return (items[i : i + size] for i in range(0, len(items), size))
+
+
+def _params(run: Run, arm: str) -> dict[str, str]:
+    if arm != _ALL_ARMS:
+        return _flat(run.manifest["compositions"][arm])
+    return _flat({key: value for key, value in run.config.items() if key not in _BESIDE})
+
+
+def _flat(node: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """Dotted keys; lists and null as json."""
+    flat: dict[str, str] = {}
+    for key, value in node.items():
+        if isinstance(value, Mapping) and value:
+            flat.update(_flat(value, f"{above}{key}."))
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            flat[legal(f"{above}{key}")] = text
+    return flat
+
+
+def _metrics(run: Run) -> dict[str, Metrics]:
+    """Arm -> metrics: of the whole run, against the reference arm, the learning effect, and the weekly curves."""
+    summary = json.loads((run.path / "summary.json").read_text("utf-8"))
+    found: dict[str, Metrics] = {arm: {} for arm in (*run.arms, _ALL_ARMS)}
+
+    def add(arm: str, name: str, value: float | str | None, week: int = 0) -> None:
+        if value not in (None, "") and isfinite(number := float(value)):
+            found.setdefault(arm, {})[legal(name), week] = number
+
+    for arm, figures in summary["arms"].items():
+        for metric, figure in figures.items():
+            add(arm, metric, figure["mean"])
+    effects = {arm: effect["metrics"] for arm, effect in summary["effects"].items()}
+    for group, tables in (("difference", summary["differences"]), ("learning_effect", effects)):
+        for arm, figures in tables.items():
+            for metric, figure in figures.items():
+                for suffix, part in (("", "mean"), ("_low", "low_new"), ("_high", "high_new")):
+                    add(arm, f"{group}{suffix}/{metric}", figure[part])
+    for k, figure in summary["ceiling"].items():
+        add(_ALL_ARMS, f"ceiling_{k}", figure["mean"])
+    with (run.path / "curves.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
+                add(row["arm"], f"weekly{suffix}/{row['metric']}", row[part], int(row["period"]))
+    return found
+
+
+def legal(name: str) -> str:
+    """A name that MLflow takes: `recall@5` becomes `recall_at_5`."""
+    return _ILLEGAL.sub("_", name.replace("@", "_at_"))

@@ -1,0 +1,175 @@
+"""Opik (extra `opik`), over its REST interface and without its SDK.
+
+The SDK has reported success with nothing delivered, sends telemetry unless told not to, keeps a process from ending
+while a server hangs, and brings dozens of packages; two requests are all that is needed here. What the server shows
+when it is asked counts as delivered, and nothing else.
+
+Opik takes ids of version 7 only, and may refuse those whose time is more than half a day off. So the time in an id is
+the last full six hours, and its last 62 bits are the event's key: a delivery repeated within these hours repeats its
+ids, which Opik takes for the same traces; at any time the keys of what is there tell what is missing.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from json import dumps, loads
+from pathlib import Path
+from time import sleep, time
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from uuid import UUID
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.core.tracking import Place
+from skg_bench.tracker import events
+from skg_bench.tracker.address import check, without_secrets
+
+if TYPE_CHECKING:
+    import httpx
+
+_BATCH = 1000  # traces of a request: Opik takes no more
+_STEP = 6 * 3600 * 1000  # milliseconds
+_KEY = (1 << 62) - 1
+_UNSEEN = '["input","output","metadata"]'  # not wanted back
+_LOOKS = (0.0, 0.5, 1.0, 2.0)  # seconds before each look for what was delivered
+_PATIENCE = 60.0  # seconds to wait at most when a server says `too many requests`
+
+
+class UndeliveredError(Exception):
+    """A server did not take, or does not show, what it was given."""
+
+
+@dataclass(frozen=True)
+class Opik:
+    """A trace for each turn and each learning step of some users, in `events.jsonl` and on a server of Opik's.
+
+    Keys come from the environment only: OPIK_API_KEY, OPIK_WORKSPACE.
+    """
+
+    url: str | None
+    users: int | None
+    texts: events.Texts | None
+
+    name: ClassVar[str] = "opik"
+    reads: ClassVar[Literal["turns", "page"]] = "turns"
+
+    def __post_init__(self) -> None:
+        if find_spec("httpx") is None:
+            raise UsageError("tracker=opik needs httpx: pip install 'skg-bench[opik]'")
+        check("tracker.url", self.url, "OPIK_API_KEY")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise UsageError(f"tracker.url={self.url!r} must begin with http:// or https://")
+        if self.users is not None and self.users < 1:
+            raise UsageError(f"tracker.users={self.users} must be at least 1, or null for all")
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Itself."""
+        return (self,)
+
+    def open(self, run: Path) -> None:
+        """Import what takes a while."""
+        import httpx  # noqa: F401
+
+    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+        """Write the event file and send what the server does not have."""
+        path, total = events.write(run, self.users, self.texts)
+        told(0, total)
+        url = self.url or os.environ.get("OPIK_URL_OVERRIDE")
+        if not url:
+            raise UndeliveredError(f"no server is named, by tracker.url or OPIK_URL_OVERRIDE; all is in {path}")
+        project = f"{run.config['experiment']}-{str(run.manifest['identity'])[:8]}"
+        with _client(url) as client:
+            keys = {key for key, _ in _lines(path)}
+            left, taken = keys - _shown(client, project), 0
+            missing = _missing(path, left, project)
+            while bodies := list(islice(missing, _BATCH)):
+                _send(client, bodies)
+                taken += len(bodies)
+                told(total - len(left) + taken, total)
+            _look(client, project, keys, told)
+        return f"{total:,} traces in project {project} at {url} ({taken:,} of them new)"
+
+
+def _client(url: str) -> "httpx.Client":
+    import httpx
+
+    headers = {"Comet-Workspace": os.environ.get("OPIK_WORKSPACE") or "default"}
+    if api_key := os.environ.get("OPIK_API_KEY"):
+        headers["Authorization"] = api_key
+    patience = httpx.Timeout(30, connect=5)  # seconds
+    return httpx.Client(base_url=f"{url.rstrip('/')}/v1/private/", headers=headers, timeout=patience)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Key and text of each event."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield int(line[8:24], 16), line  # {"key":"16 hex digits", ...
+
+
+def _missing(path: Path, left: set[int], project: str) -> Iterator[dict[str, Any]]:
+    """Bodies of the events whose keys are left, with ids, in the order of the file."""
+    begins = int(time() * 1000) // _STEP * _STEP
+    for number, (key, line) in enumerate(_lines(path)):
+        if key in left:
+            yield {"id": identifier(begins, number, key), "project_name": project, **loads(line)["trace"]}
+
+
+def identifier(begins: int, number: int, key: int) -> str:
+    """A UUID of version 7: milliseconds, a count in the order of the file (RFC 9562, 6.2, method 1), the key."""
+    milliseconds, count = begins + (number >> 12), number & 0xFFF
+    return str(UUID(int=milliseconds << 80 | 7 << 76 | count << 64 | 2 << 62 | key))
+
+
+def _send(client: "httpx.Client", traces: list[dict[str, Any]]) -> None:
+    body = dumps({"traces": traces}, ensure_ascii=False).encode()
+    while True:
+        answer = client.post("traces/batch", content=body, headers={"Content-Type": "application/json"})
+        wait = float(answer.headers.get("ratelimit-reset") or answer.headers.get("retry-after") or 0)
+        if answer.status_code != 429 or not 0 < wait <= _PATIENCE:
+            break
+        sleep(wait)
+    _refuse(answer)
+
+
+def _shown(client: "httpx.Client", project: str) -> set[int]:
+    """Keys of the project's traces on the server."""
+    found, received, page = set[int](), 0, 1
+    while True:
+        answer = client.get(
+            "traces",
+            params={"project_name": project, "page": page, "size": _BATCH, "truncate": True, "exclude": _UNSEEN},
+        )
+        if answer.status_code == 404:  # no such project yet
+            return found
+        _refuse(answer)
+        try:
+            read = answer.json()
+            content, total = read["content"], int(read["total"])
+            found.update(UUID(trace["id"]).int & _KEY for trace in content)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UndeliveredError(f"{answer.url.host} answers as no Opik does; its address ends in /api") from error
+        received, page = received + len(content), page + 1
+        if not content or received >= total:
+            return found
+
+
+def _look(client: "httpx.Client", project: str, keys: set[int], told: Callable[[int, int], None]) -> None:
+    """Look whether all is there; a server may take a moment to show what it took."""
+    for seconds in _LOOKS:
+        sleep(seconds)
+        seen = len(keys & _shown(client, project))
+        told(seen, len(keys))
+        if seen == len(keys):
+            return
+    raise UndeliveredError(f"the server took all of them, but shows {seen:,} of {len(keys):,}")
+
+
+def _refuse(answer: "httpx.Response") -> None:
+    if not answer.is_success:
+        advice = "; is OPIK_API_KEY set?" if answer.status_code in (401, 403) else ""
+        said = without_secrets(answer.text)[:200]
+        raise UndeliveredError(f"{answer.url.host} answered {answer.status_code} {said}{advice}")

@@ -1,0 +1,43 @@
+"""Places for tests, of which each fails in its own way; they are made anew in a process of their own."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+from typing import ClassVar, Literal
+
+from skg_bench.core.run import Run
+from skg_bench.core.tracking import Place
+
+
+@dataclass(frozen=True)
+class Mood:
+    """Opens, tells of three of ten, and then does what it is in the mood for."""
+
+    mood: Literal["well", "refuses", "hangs", "hangs early", "dies", "floods"]
+    reads: Literal["turns", "page"] = "page"
+
+    name: ClassVar[str] = "mood"
+
+    @property
+    def places(self) -> Sequence[Place]:
+        return (self,)
+
+    def open(self, run: Path) -> None:
+        if self.mood == "hangs early":
+            sleep(600)
+
+    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+        told(3, 10)
+        if self.mood == "refuses":
+            raise ConnectionError("nobody\nis at home")
+        if self.mood == "hangs":
+            sleep(600)
+        if self.mood == "dies":
+            os.kill(os.getpid(), 9)
+        if self.mood == "floods":
+            for n in range(3_000):  # more than a pipe holds
+                told(n, 3_000)
+        there = sorted(file.name for file in run.path.iterdir() if file.suffix in (".html", ".svg"))
+        return f"10 of 10, {run.manifest['incomplete']}, {there}"

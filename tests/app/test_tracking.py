@@ -1,0 +1,169 @@
+"""Trackers beside a run: they cost it seconds at most, take nothing from it, and leave nothing running."""
+
+import json
+import logging
+import multiprocessing
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from typer.testing import CliRunner
+
+import skg_bench
+from skg_bench.app import launch, tracking
+from skg_bench.app.cli import app
+from skg_bench.app.compose import compose
+from skg_bench.app.identity import write_json
+from skg_bench.app.tracking import beside
+from skg_bench.core.run import Run
+from tests.app.places import Mood
+
+
+@pytest.fixture
+def run(tiny_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A finished run that may be written to."""
+    for name in ("OPIK_URL_OVERRIDE", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return Run(shutil.copytree(tiny_run.path, tmp_path / "runs" / "tiny"))
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, list(words))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def lines(places: list[Mood], run: Run) -> tuple[list[str], float]:
+    """What is said of each, and the seconds that the run waited for it."""
+    with beside(places, run.path) as deliveries:
+        deliveries.reached("turns")
+        deliveries.reached("page")
+        begun = monotonic()
+        said = deliveries.lines()
+        deliveries.end()
+        return said, monotonic() - begun
+
+
+def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "WAIT", 100.0)
+    later = f"; the rest, once: skg-bench export mood {run.path}"
+    said, seconds = lines([Mood("well"), Mood("refuses"), Mood("dies"), Mood("floods")], run)
+    assert said == [
+        "mood: 10 of 10, False, ['curves.svg', 'report.html']",
+        f"mood: 3 of 10 delivered (ConnectionError: nobody is at home){later}",
+        f"mood: 3 of 10 delivered (its process ended by -9){later}",
+        "mood: 10 of 10, False, ['curves.svg', 'report.html']",
+    ]
+    assert seconds < 100.0
+    assert not multiprocessing.active_children()
+
+
+def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None:
+    said, seconds = lines([Mood("hangs"), Mood("hangs early")], run)
+    for line in said:
+        assert re.match(r"mood: (nothing|3 of 10) delivered \(the run did not wait for it any longer\)", line)
+        assert line.endswith(f"; the rest, once: skg-bench export mood {run.path}")
+    assert seconds < 5.0
+    assert not multiprocessing.active_children()
+
+
+def test_what_reads_turns_does_not_wait_for_the_page(run: Run) -> None:
+    (run.path / "report.html").unlink()
+    with beside([Mood("well", reads="turns")], run.path) as deliveries:
+        deliveries.reached("turns")
+        assert deliveries.lines() == ["mood: 10 of 10, False, []"]
+
+
+def test_a_run_that_is_interrupted_leaves_no_process_and_delivers_nothing(
+    elsewhere: Path, tiny: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(done: int, total: int) -> None:
+        assert multiprocessing.active_children()
+        raise KeyboardInterrupt
+
+    job = launch.prepare(compose([*tiny, "out=cut"]))
+    with pytest.raises(KeyboardInterrupt):
+        launch.start(replace(job, places=(Mood("well"), Mood("hangs early"))), interrupt, pytest.fail)
+    assert not multiprocessing.active_children()
+
+
+def test_a_tracker_changes_neither_a_run_nor_its_identity(
+    tiny_run: Run, tiny: tuple[str, ...], elsewhere: Path, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("OPIK_URL_OVERRIDE", raising=False)
+    with caplog.at_level(logging.WARNING, "skg_bench"):
+        run = skg_bench.run([*tiny, "tracker=opik", "tracker.users=2"])
+    (said,) = [record.message for record in caplog.records if record.name == "skg_bench"]
+    assert "no server is named" in said
+    assert said.endswith(f"skg-bench export opik {run.path}")
+    events = [json.loads(line)["trace"]["metadata"] for line in (run.path / "events.jsonl").read_text().splitlines()]
+    assert len({event["user"] for event in events}) == 2
+    assert run.manifest["identity"] == tiny_run.manifest["identity"]
+    for file in ("summary.json", "curves.csv"):
+        assert (run.path / file).read_bytes() == (tiny_run.path / file).read_bytes()
+    assert launch.prepare(compose([*tiny, "tracker=both"])).state == "finished"
+    assert launch.prepare(compose(tiny)).state == "finished"
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsewhere: Path, tiny: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(tracking, "WAIT", 60.0)  # a machine that is busy with other tests
+    words = ["run", *tiny, "tracker=both"]
+    code, out, err = call(*words)
+    assert (code, err) == (0, "")
+    assert "mlflow: 3 runs in sqlite:///runs/mlflow.db (3 of them new); look: mlflow ui --backend-store-uri" in out
+    assert "opik: 0 of " in out
+    code, out, _ = call(*words)
+    assert code == 0
+    assert "mlflow" not in out
+    (run,) = Path("runs").glob("assistant_growth-*")
+    code, out, _ = call("export", "mlflow", str(run))
+    assert code == 0
+    assert "mlflow: 3 runs in sqlite:///runs/mlflow.db (0 of them new)" in out
+
+
+def test_an_export_takes_what_the_run_was_told_unless_it_is_told_otherwise(run: Run) -> None:
+    tracker = {"_target_": "skg_bench.tracker.both.Both", "mlflow": {}, "opik": {
+        "_target_": "skg_bench.tracker.opik.Opik", "url": "http://127.0.0.1:9", "users": 3, "texts": "hash",
+    }}  # fmt: skip
+    write_json(run.path / "manifest.json", {**run.manifest, "config": {**run.config, "tracker": tracker}})
+    (place,) = tracking.chosen("opik", Run(run.path), ["tracker.users=2"])
+    assert repr(place) == "Opik(url='http://127.0.0.1:9', users=2, texts='hash')"
+    code, out, _ = call("export", "opik", str(run.path))
+    assert code == 1
+    assert "ConnectError" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["opk"], "did you mean 'opik'?"),
+        (["none"], "tracker=none delivers nowhere"),
+        (["opik", "users=3"], "takes tracker.KEY=VALUE"),
+        (["opik", "tracker.user=3"], "did you mean 'tracker.users'?"),
+        (["opik", "tracker.url=http://me:sesame@host"], "OPIK_API_KEY"),
+    ],
+)
+def test_a_bad_export_is_one_message_and_exit_code_2(run: Run, words: list[str], message: str) -> None:
+    code, _, err = call("export", words[0], str(run.path), *words[1:])
+    assert code == 2
+    assert err.startswith("error: ")
+    assert message in err
+    assert "sesame" not in err
+    assert not (run.path / "events.jsonl").exists()
+
+
+def test_what_is_no_finished_run_is_not_exported(run: Run, tmp_path: Path) -> None:
+    assert "is no run directory" in call("export", "opik", str(tmp_path))[2]
+    write_json(run.path / "manifest.json", {**run.manifest, "incomplete": True})
+    assert "is not finished" in call("export", "opik", str(run.path))[2]

@@ -1,0 +1,121 @@
+"""Opik's contract server with a memory, with pages, and with ways to fail."""
+
+import json
+import threading
+from pathlib import Path
+from time import time
+from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+Failure = Literal["500", "hang", "busy", "forgetful", "shy", "denied", "deaf"]
+_HALF_A_DAY = 12 * 3600 * 1000
+BATCH = ("post", "/v1/private/traces/batch")
+
+
+class Server:
+    """Traces by id, as the contract server takes them: what it finds malformed is refused.
+
+    `fail` it from a batch on: 500, never answer, say that there were too many requests, take and not keep, keep and not
+    show, deny, keep and break the connection before it is said (and then refuse all others: it has died).
+    """
+
+    def __init__(self, stub: Any) -> None:
+        self.traces: dict[str, dict[str, Any]] = {}
+        self.batches = 0
+        self.most = 10_000  # traces of a page that it gives
+        self.headers: list[dict[str, str]] = []
+        self.complaints: list[str] = []
+        self._failure: Failure | None = None
+        self._after = 0
+        self._query = threading.local()
+        self._released = threading.Event()
+        self._stub = stub
+        self._stub.c.extra.clear()
+        self._stub.answer = self._answer
+        handler, outer = self._stub.s.RequestHandlerClass, self
+
+        class Asked(handler):  # type: ignore[misc, valid-type]
+            def do_GET(self) -> None:  # noqa: N802
+                outer.headers.append(dict(self.headers))
+                outer._query.of = parse_qs(urlsplit(self.path).query)
+                super().do_GET()
+
+            def do_POST(self) -> None:  # noqa: N802
+                outer.headers.append(dict(self.headers))
+                if outer._failure == "deaf" and outer.batches > outer._after:
+                    self.close_connection = True
+                    return
+                super().do_POST()
+
+            def send_response(self, code: int, message: str | None = None) -> None:
+                if code == 0:
+                    self.close_connection = True
+                    self.connection.close()
+                    raise ConnectionAbortedError
+                super().send_response(code, message)
+                if code == 429:
+                    self.send_header("RateLimit-Reset", "1")
+
+        self._stub.s.RequestHandlerClass = Asked
+        self._stub.s.handle_error = lambda *about: None
+        self.url = f"{self._stub.url}"
+
+    def fail(self, failure: Failure | None, after: int = 0) -> None:
+        """Fail from now on, when `after` more batches were taken; None: work again."""
+        self._failure, self._after = failure, self.batches + after
+
+    def stop(self) -> None:
+        """Answer whoever still waits, and nobody after that."""
+        self._released.set()
+        self._stub.s.shutdown()
+        self._stub.s.server_close()
+
+    def _answer(self, method: str, route: str, body: Any, _found: Any) -> tuple[int, Any]:
+        errors, failing = self._stub.calls[-1][2], self._failure if self.batches >= self._after else None
+        if failing == "hang":
+            self._released.wait(60)
+        if failing in ("500", "denied"):
+            return (500, {"message": "out of order"}) if failing == "500" else (401, {"message": self._key()})
+        if (method, route) == ("get", "/v1/private/traces"):
+            return self._page(shy=failing == "shy")
+        if (method, route) != BATCH:
+            return 404, {"message": "no route"}
+        if failing == "busy":
+            self._failure = None
+            return 429, {"message": "too many requests"}
+        errors += [f"{trace['id']} is no id of now" for trace in body["traces"] if not _of_now(UUID(trace["id"]))]
+        if errors:
+            self.complaints += errors
+            return 400, {"errors": errors}
+        self.batches += 1
+        if failing != "forgetful":
+            self.traces |= {trace["id"]: trace for trace in body["traces"]}
+        return (0 if failing == "deaf" else 204), None
+
+    def _page(self, *, shy: bool) -> tuple[int, Any]:
+        asked = {name: values[0] for name, values in self._query.of.items()}
+        size, page = min(int(asked["size"]), self.most), int(asked["page"])
+        own = [one for one in self.traces.values() if one["project_name"] == asked["project_name"]]
+        if not own or shy:
+            return 404, {"errors": ["no such project"]}
+        content = [{"id": one["id"]} for one in own[(page - 1) * size : page * size]]
+        return 200, {"content": content, "page": page, "size": len(content), "total": len(own)}
+
+    def _key(self) -> str:
+        """What the last request was authorised by."""
+        return {name.lower(): value for name, value in self.headers[-1].items()}.get("authorization", "nothing")
+
+    def unknown_fields(self) -> set[str]:
+        """Fields that the description does not know."""
+        found: set[str] = self._stub.c.extra
+        return found
+
+
+def _of_now(identifier: UUID) -> bool:
+    return identifier.version == 7 and abs((identifier.int >> 80) - time() * 1000) < _HALF_A_DAY
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """What an event file holds."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

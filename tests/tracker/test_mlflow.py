@@ -1,0 +1,244 @@
+"""MLflow, read back through its own client: one parent, a run for each arm, every number of the run, each once."""
+
+import csv
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from skg_bench.app import tracking
+from skg_bench.app.identity import write_json
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.tracker.mlflow import MLflow, legal
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
+LOCAL = MLflow(None, None)
+
+
+class Read:
+    """What MLflow holds beside a run."""
+
+    def __init__(self, run: Run) -> None:
+        from mlflow import MlflowClient
+
+        self.client = MlflowClient(f"sqlite:///{run.path.parent / 'mlflow.db'}")
+        found = self.client.get_experiment_by_name("assistant_growth")
+        assert found is not None
+        runs = self.client.search_runs([found.experiment_id], max_results=1000)
+        self.count = len(runs)
+        self.of = {one.data.tags["skg_bench.arm"]: one for one in runs}
+        self.parent = self.of["*"]
+
+    def inputs(self) -> list[Any]:
+        assert self.parent.inputs is not None
+        return list(self.parent.inputs.dataset_inputs)
+
+    def history(self, arm: str, metric: str) -> list[tuple[int, float]]:
+        found = self.client.get_metric_history(self.of[arm].info.run_id, metric)
+        return sorted((one.step, one.value) for one in found)
+
+
+@pytest.fixture(scope="module")
+def logged(original: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run that was delivered once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        run = Run(shutil.copytree(original.path, tmp_path_factory.mktemp("mlflow") / "runs" / "small"))
+        line, complete = tracking.deliver(LOCAL, run)
+        assert complete, line
+        assert line.startswith(f"mlflow: 3 runs in sqlite:///{run.path.parent / 'mlflow.db'} (3 of them new); look: ")
+        yield run
+
+
+@pytest.fixture
+def again(logged: Run, tmp_path: Path) -> Run:
+    """Another identity beside the same database, of which nothing is delivered yet."""
+    run = Run(shutil.copytree(logged.path, logged.path.parent / tmp_path.name))
+    write_json(run.path / "manifest.json", {**run.manifest, "identity": f"another-{tmp_path.name}"})
+    return Run(run.path)
+
+
+def interrupted(*given: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def own(run: Run) -> Counter[str]:
+    """How many runs MLflow has of each arm of this run."""
+    client = Read(run).client
+    found = client.search_runs(["1"], f"tags.`skg_bench.identity` = '{run.manifest['identity']}'")
+    return Counter(one.data.tags["skg_bench.arm"] for one in found)
+
+
+def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) -> None:
+    read = Read(logged)
+    assert read.count == 3
+    assert {one.info.status for one in read.of.values()} == {"FINISHED"}
+    assert {arm: one.info.run_name for arm, one in read.of.items() if arm != "*"} == {"skg": "skg", "never": "never"}
+    for arm in logged.arms:
+        assert read.of[arm].data.tags["mlflow.parentRunId"] == read.parent.info.run_id
+    assert read.parent.data.tags["mlflow.note.content"] == logged.manifest["question"]
+    assert read.parent.info.run_name == f"assistant_growth-{logged.manifest['identity'][:8]}"
+
+
+def test_every_point_of_every_curve_is_there_with_its_band(logged: Run) -> None:
+    read, curves = Read(logged), dict[tuple[str, str], list[tuple[int, float]]]()
+    with (logged.path / "curves.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
+                point = [(int(row["period"]), float(row[part]))] if row[part] else []
+                curves.setdefault((row["arm"], f"weekly{suffix}/{row['metric']}"), []).extend(point)
+    assert ("*", "weekly/ceiling_1") in curves
+    assert ("skg", "weekly_low/hit_rate") in curves
+    for (arm, metric), points in curves.items():
+        assert read.history(arm, metric) == points, (arm, metric)
+
+
+def test_figures_of_the_whole_run_are_metrics_with_intervals_for_differences(logged: Run) -> None:
+    read, summary = Read(logged), json.loads((logged.path / "summary.json").read_text("utf-8"))
+    for arm in logged.arms:
+        metrics = read.of[arm].data.metrics
+        for name, figure in summary["arms"][arm].items():
+            assert metrics.get(name) == figure["mean"]
+    gap = summary["differences"]["skg"]["utility"]
+    metrics = read.of["skg"].data.metrics
+    assert [metrics[f"difference{part}/utility"] for part in ("_low", "", "_high")] == [
+        gap["low_new"], gap["mean"], gap["high_new"],
+    ]  # fmt: skip
+
+
+def test_configuration_is_params_without_what_does_not_change_a_result(logged: Run) -> None:
+    read = Read(logged)
+    params = read.parent.data.params
+    assert params["users"] == "6"
+    assert params["simulator._target_"] == "skg_bench.simulator.assistant.Assistant"
+    assert params["arms.never"] == '["policy=never", "curator=none"]'
+    assert not [key for key in params if key.split(".")[0] in ("out", "workers", "cohort", "tracker")]
+    assert read.of["skg"].data.params["policy.threshold"] == "0.3"
+    assert read.of["never"].data.params["policy._target_"] == "skg_bench.policy.never.Never"
+
+
+def test_data_are_inputs_and_page_figure_and_tables_are_files(logged: Run) -> None:
+    read = Read(logged)
+    inputs = {one.dataset.name: one.dataset for one in read.inputs()}
+    assert set(inputs) == set(logged.manifest["data"])
+    for name, digest in logged.manifest["data"].items():
+        assert digest.startswith(inputs[name].digest)
+        assert json.loads(inputs[name].source) == {"digest": digest}
+    folder = Path(read.parent.info.artifact_uri.removeprefix("file://"))
+    assert folder.is_relative_to(logged.path.parent.resolve() / "mlartifacts")
+    for name in ("report.html", "curves.svg", "curves.csv", "summary.json", "manifest.json", "timings.json"):
+        assert (folder / name).read_bytes() == (logged.path / name).read_bytes()
+
+
+def test_a_run_is_logged_once(logged: Run) -> None:
+    before = Read(logged)
+    line, complete = tracking.deliver(LOCAL, logged)
+    assert complete
+    assert "(0 of them new)" in line
+    assert set(own(logged).values()) == {1}
+    assert len(Read(logged).history("skg", "weekly/hit_rate")) == len(before.history("skg", "weekly/hit_rate")) == 3
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_delivery_that_was_cut_off_goes_on_in_the_same_runs(again: Run, after: int) -> None:
+    def told(n: int, total: int) -> None:
+        assert total == 3
+        if n == after and after < 2:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        if after == 2:  # numbers of the parent are there, its files are not
+            patch.setattr(MLflow, "_attach", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            LOCAL.deliver(again, told)
+    partly = own(again)
+    line, complete = tracking.deliver(LOCAL, again)
+    assert complete, line
+    assert f"({3 - after} of them new)" in line
+    assert set(partly) <= set(own(again)) == {"*", "skg", "never"}
+    assert set(own(again).values()) == {1}
+
+
+def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) -> None:
+    from mlflow import MlflowClient
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MlflowClient, "set_terminated", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            LOCAL.deliver(again, lambda n, total: None)
+    assert tracking.deliver(LOCAL, again)[1]
+    client = Read(again).client
+    for one in client.search_runs(["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}'"):
+        for metric in ("weekly/hit_rate", "hit_rate", "weekly/ceiling_1"):
+            found = client.get_metric_history(one.info.run_id, metric)
+            assert len({point.step for point in found}) == len(found)
+        assert one.inputs is not None
+        assert len(one.inputs.dataset_inputs) in (0, len(again.manifest["data"]))
+
+
+def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_out(again: Run) -> None:
+    with (again.path / "curves.csv").open("a") as file:
+        file.write("skg,1,recall@5,6,0.5,-inf,inf\nskg,2,recall@5,6,nan,,\nskg,1,größe (%),6,1.0,1.0,1.0\n")
+    line, complete = tracking.deliver(LOCAL, again)
+    assert complete, line
+    client = Read(again).client
+    found = client.search_runs(
+        ["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}' and tags.`skg_bench.arm` = 'skg'"
+    )
+    metrics = {key: value for key, value in found[0].data.metrics.items() if "recall" in key or "gr" in key}
+    assert metrics == {"weekly/recall_at_5": 0.5, **{f"weekly{part}/größe ___": 1.0 for part in ("", "_low", "_high")}}
+    assert legal("a.b-c_d: e/f") == "a.b-c_d: e/f"
+
+
+def test_a_server_that_is_down_is_given_up_within_seconds_and_named_without_its_password(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://someone:sesame@127.0.0.1:9")
+    begun = monotonic()
+    line, complete = tracking.deliver(LOCAL, run)
+    assert monotonic() - begun < 30  # MLflow's own patience is four minutes
+    assert not complete
+    assert line.startswith("mlflow: nothing delivered (")
+    assert line.endswith(f"; the rest, once: skg-bench export mlflow {run.path}")
+    assert "127.0.0.1" in line
+    assert "sesame" not in line
+
+
+@pytest.mark.parametrize(
+    ("page", "uri", "target", "there"),
+    [
+        (None, "sqlite:///x.db", "skg_bench.simulator.recorded.Recorded", True),
+        (None, "http://host", "skg_bench.simulator.recorded.Recorded", False),
+        (None, "http://host", "skg_bench.simulator.assistant.Assistant", True),
+        (True, "http://host", "skg_bench.simulator.recorded.Recorded", True),
+        (False, "sqlite:///x.db", "skg_bench.simulator.assistant.Assistant", False),
+    ],
+)
+def test_the_page_shows_messages_and_recorded_ones_go_to_no_server_unasked(
+    run: Run, page: bool | None, uri: str, target: str, there: bool
+) -> None:
+    sent: list[str] = []
+
+    class Client:
+        def log_inputs(self, *given: Any) -> None: ...
+
+        def log_artifact(self, _run: str, path: str) -> None:
+            sent.append(Path(path).name)
+
+    run.manifest["config"]["simulator"] = {"_target_": target}
+    MLflow(None, page)._attach(Client(), "x", run, uri)  # type: ignore[arg-type]
+    assert ("report.html" in sent) == there
+    assert "summary.json" in sent
+
+
+def test_an_address_with_a_password_is_refused_as_manifests_hold_it() -> None:
+    with pytest.raises(UsageError) as error:
+        MLflow("https://me:sesame@host", None)
+    assert "MLFLOW_TRACKING_PASSWORD" in str(error.value)
+    assert "sesame" not in str(error.value)

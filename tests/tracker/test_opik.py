@@ -1,0 +1,164 @@
+"""What Opik is sent is what its contract takes; what it shows is what counts; and all of it gets there once."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skg_bench.app import tracking
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.tracker import events, opik
+from skg_bench.tracker.opik import Opik
+from tests.tracker.server import Failure, Server, lines
+
+
+def delivered(server: Server, run: Run, users: int | None = None) -> tuple[str, bool]:
+    return tracking.deliver(Opik(server.url, users, None), run)
+
+
+def keys(server: Server) -> Counter[int]:
+    return Counter(UUID(name).int & (1 << 62) - 1 for name in server.traces)
+
+
+def expected(run: Run) -> set[int]:
+    return {int(event["key"], 16) for event in lines(run.path / events.FILE)}
+
+
+@given(st.integers(0, 1 << 47), st.integers(0, 2_000_000), st.integers(0, (1 << 62) - 1))
+@settings(max_examples=200, deadline=None)
+def test_an_id_is_of_version_7_keeps_the_order_of_the_file_and_ends_in_the_key(ms: int, number: int, key: int) -> None:
+    one, other = UUID(opik.identifier(ms, number, key)), UUID(opik.identifier(ms, number + 1, 0))
+    assert one.version == 7
+    assert one.variant == "specified in RFC 4122"
+    assert one < other
+    assert one.int & (1 << 62) - 1 == key
+    assert 0 <= (one.int >> 80) - ms <= number / 4096
+
+
+def test_all_events_pass_the_contract_and_are_read_back(run: Run, server: Server) -> None:
+    line, complete = delivered(server, run)
+    assert complete
+    assert server.complaints == []
+    assert server.unknown_fields() == set()
+    assert set(keys(server)) == expected(run)
+    assert len(server.traces) == len(expected(run)) > 1000
+    project = f"assistant_growth-{run.manifest['identity'][:8]}"
+    count = f"{len(server.traces):,}"
+    assert line == f"opik: {count} traces in project {project} at {server.url} ({count} of them new)"
+    sent = [{key: value for key, value in trace.items() if key not in ("id", "project_name")}
+            for trace in server.traces.values()]  # fmt: skip
+    assert sent == [event["trace"] for event in lines(run.path / events.FILE)]
+
+
+@pytest.mark.parametrize("most", [10_000, 500])
+def test_what_is_there_is_not_sent_again(run: Run, server: Server, most: int) -> None:
+    server.most = most  # traces of a page
+    delivered(server, run, users=1)
+    before, batches = dict(server.traces), server.batches
+    line, complete = delivered(server, run, users=1)
+    assert complete
+    assert "(0 of them new)" in line
+    assert (server.traces, server.batches) == (before, batches)
+    line, complete = delivered(server, run, users=2)  # more users: only theirs
+    assert complete
+    assert f"({len(server.traces) - len(before):,} of them new)" in line
+    assert set(keys(server).values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("failure", "after", "why"),
+    [
+        ("500", 0, "answered 500"),
+        ("500", 1, "answered 500"),
+        ("deaf", 1, "RemoteProtocolError"),  # it took a batch, and died before it said so
+        ("forgetful", 1, "shows"),  # it said that it took a batch, and lost it
+        ("shy", 0, "shows 0 of"),
+        ("denied", 0, "is OPIK_API_KEY set?"),
+    ],
+)
+def test_what_a_failing_server_did_not_take_is_counted_and_delivered_later_once(
+    run: Run, server: Server, failure: Failure, after: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opik, "_LOOKS", (0.0, 0.01))
+    monkeypatch.setattr(opik, "_BATCH", 400)
+    server.fail(failure, after)
+    line, complete = delivered(server, run)
+    total = len(expected(run))
+    assert not complete
+    assert why in line
+    taken = {"500": 400 * after, "deaf": 400, "forgetful": 400, "shy": 0, "denied": 0}[failure]
+    assert line.startswith(f"opik: {taken:,} of {total:,} delivered (")
+    assert line.endswith(f"; the rest, once: skg-bench export opik {run.path}")
+    server.fail(None)
+    line, complete = delivered(server, run)
+    assert complete
+    assert set(keys(server)) == expected(run)
+    assert set(keys(server).values()) == {1}
+
+
+def test_a_server_that_is_busy_is_asked_again_when_it_says(run: Run, server: Server) -> None:
+    server.fail("busy")
+    assert delivered(server, run)[1]
+    assert set(keys(server)) == expected(run)
+
+
+def test_where_nobody_listens_or_somebody_else_does_it_is_said(run: Run, server: Server, tmp_path: Path) -> None:
+    line, complete = tracking.deliver(Opik(f"{server.url}elsewhere", 1, None), run)
+    assert not complete
+    assert "answered 404" in line
+    server.stop()
+    line, complete = delivered(server, run)
+    assert not complete
+    assert "ConnectError" in line
+    assert f"opik: 0 of {len(expected(run)):,} delivered" in line
+
+
+def test_without_a_server_the_event_file_is_written_and_that_is_said(run: Run) -> None:
+    line, complete = tracking.deliver(Opik(None, 1, None), run)
+    assert not complete
+    assert "no server is named, by tracker.url or OPIK_URL_OVERRIDE" in line
+    assert expected(run)
+
+
+def test_the_environment_names_server_workspace_and_key_and_the_key_is_nowhere_else(
+    run: Run, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("URL_OVERRIDE", server.url), ("API_KEY", "sesame-open"), ("WORKSPACE", "cave")):
+        monkeypatch.setenv(f"OPIK_{name}", value)
+    line, complete = tracking.deliver(Opik(None, 1, None), run)
+    assert complete
+    assert {(sent["authorization"], sent["comet-workspace"]) for sent in map(_lower, server.headers)} == {
+        ("sesame-open", "cave")
+    }
+    server.fail("denied")  # and answers with the key that it got
+    server.traces.clear()
+    line, complete = tracking.deliver(Opik(None, 1, None), run)
+    assert not complete
+    assert "***" in line
+    written = "".join(file.read_text("utf-8") for file in run.path.glob("*.json*")) + json.dumps(server.traces) + line
+    assert "sesame-open" not in written
+
+
+def _lower(headers: dict[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+@pytest.mark.parametrize(
+    ("url", "users", "message"),
+    [
+        ("http://me:secret@host/api", 1, "without user and password"),
+        ("host:5173/api", 1, "must begin with http:// or https://"),
+        ("", 1, "must be an address"),
+        (None, 0, "tracker.users=0 must be at least 1"),
+    ],
+)
+def test_bad_parameters_are_refused(url: str | None, users: int, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Opik(url, users, None)
+    assert message in str(error.value)
+    assert "secret" not in str(error.value)
