@@ -1,0 +1,209 @@
+"""A laboratory in which one link of the chain can be broken alone, and the defects that are planted there.
+
+Everything holds but the planted defect. Each right answer of the LLM becomes a skill of its own. The router shows the
+skills of the request, expired ones too, but only where one of them is right, so that nobody is tempted to answer what
+cannot be answered. The policy takes the newest of them, which is right, unless the user complained of it, which users
+do of wrong answers only. What is left of regret is what no skillbook could answer (novelty), what the LLM answered
+wrongly when it should have been learned (capture), and what it answered wrongly when it should have been renewed
+(staleness).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.shortlist import max_dots, shortlist, top
+from skg_bench.core.types import (
+    ADD,
+    RATINGS,
+    RIGHT,
+    TAG,
+    Batch,
+    Book,
+    Curator,
+    Late,
+    Observation,
+    Query,
+    Rated,
+    Router,
+    Scorer,
+    Shortlist,
+)
+from skg_bench.engine.plan import Arm
+
+WORLD = (
+    "simulator.messages_per_day=10", "simulator.concentration=2", "simulator.discount=0.5", "simulator.lag_scale=2",
+    "simulator.lag_power=1.5", "simulator.conversation_length=8", "simulator.one_off_share=0.2",
+    "simulator.answers_stale_hours=2", "simulator.rated_share=0.9", "simulator.rating_if_right=[1,0,0]",
+    "simulator.rating_if_wrong=[0,0,1]", "policy.threshold=0.71", "signals.similarity=0.05", "signals.preference=0.45",
+    "signals.score=0.5", "signals.half_life_days=null", "seed=3", "weeks=3", "arms={base: []}", "reference=base",
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- the laboratory
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Skills of the request, by MaxSim, where one of them is right; else nothing."""
+
+    top_k: int
+    sees_truth: ClassVar[bool] = True
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        assert query.truth is not None
+        right = ((query.truth.quality == RIGHT) & book.active).any(axis=1)
+        same = book.active & (book.name == query.truth.type[:, None]) & right[:, None]
+        dots = max_dots(query, book)
+        return shortlist(top(dots, same, self.top_k), dots)
+
+
+@dataclass(frozen=True)
+class Appending:
+    """Every right answer of the LLM becomes a new skill with the name of its request type."""
+
+    sees_truth: ClassVar[bool] = True
+    reasons: ClassVar[Sequence[str]] = ("used", "captured")
+
+    def offers(self, seen: Observation) -> Bool:
+        return np.zeros(len(seen.text), np.bool_)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        assert seen.truth is not None
+        hit = np.flatnonzero(seen.hit)
+        new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
+        used = _tags(hit, seen.skill[hit], seen.rating[hit], 1)
+        later = _tags(late.row, late.skill, late.rating, 0)
+        kind = seen.truth.type[new]
+        return joined(used, later, _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn))
+
+    def learns(self, turn: int) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Newest:
+    """Scores the candidate with the youngest answer 1 and the others 0; all of them 1 where recency is ignored."""
+
+    age: int  # column of the feature `answer_age`, 1 for an answer of this moment
+    ignored: bool
+
+    def score(self, features: F64) -> F64:
+        young = features[:, :, self.age]
+        return np.where(self.ignored | (young == young.max(axis=1, keepdims=True)), 12.0, -12.0)
+
+
+@dataclass(frozen=True)
+class Recency:
+    """Prefers the newest answer, and learns nothing."""
+
+    ignored: bool = False
+    window: ClassVar[int] = 0
+
+    def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
+        return Newest(list(features).index("answer_age"), self.ignored)
+
+    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+        return scorer
+
+
+def laboratory(arm: Arm) -> Arm:
+    """The arm whose every link holds."""
+    return replace(arm, name="base", router=Shown(64), curator=Appending(), reranker=Recency())
+
+
+# --------------------------------------------------------------------------------------------------- the defects
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """A curator whose operations are spoiled on their way to the book."""
+
+    curator: Curator
+    spoil: Callable[[Batch, Observation, Book], Batch]
+    sees_truth: ClassVar[bool] = True
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        return self.curator.reasons
+
+    def offers(self, seen: Observation) -> Bool:
+        return self.curator.offers(seen)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        return self.spoil(self.curator.curate(seen, offer, name, late, book), seen, book)
+
+    def learns(self, turn: int) -> bool | Bool:
+        return self.curator.learns(turn)
+
+
+def stale_cache(batch: Batch, seen: Observation, book: Book) -> Batch:
+    """What is there is never renewed: captures of a request that has a skill are lost."""
+    there = (book.name[batch.row] == batch.name[:, None]) & book.active[batch.row]
+    return kept(batch, ~((batch.op == ADD) & there.any(axis=1)))
+
+
+def captures_lost(batch: Batch, seen: Observation, book: Book) -> Batch:
+    """Half of the names cannot be stored."""
+    return kept(batch, ~((batch.op == ADD) & (batch.name % 2 == 0)))
+
+
+def ratings_leaked(batch: Batch, seen: Observation, book: Book) -> Batch:
+    """A complaint, whatever it was about, is booked as a miss of every skill of the user."""
+    complained = np.flatnonzero(seen.rating > RATINGS.index("ok"))
+    at, skill = np.nonzero(book.active[complained])
+    return joined(batch, _tags(complained[at], skill, np.full(len(at), RATINGS.index("miss")), 0))
+
+
+@dataclass(frozen=True)
+class Blind:
+    """A router that shows nothing at every second turn."""
+
+    router: Router
+    sees_truth: ClassVar[bool] = True
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        found = self.router.route(query, book)
+        if query.turn % 2:
+            return found
+        return Shortlist(np.full_like(found.skill, -1), np.zeros_like(found.similarity))
+
+
+def planted(base: Arm) -> dict[str, Arm]:
+    """Each defect alone."""
+    made = {
+        "stale_cache": replace(base, curator=Spoiled(base.curator, stale_cache)),
+        "captures_lost": replace(base, curator=Spoiled(base.curator, captures_lost)),
+        "recency_ignored": replace(base, reranker=Recency(ignored=True)),
+        "ratings_leaked": replace(base, curator=Spoiled(base.curator, ratings_leaked)),
+        "router_blind": replace(base, router=Blind(base.router)),
+    }
+    return {name: replace(arm, name=name) for name, arm in made.items()}
+
+
+# ------------------------------------------------------------------------------------------------------- batches
+
+
+def _batch(n: int, **columns: Any) -> Batch:
+    full = {f.name: np.full(n, -1, np.int32) for f in fields(Batch)} | {"uses": np.zeros(n, np.int32)}
+    reason = 1 if columns["op"] == ADD else 0
+    for name, value in {**columns, "reason": reason}.items():
+        full[name][:] = value
+    return Batch(**full)
+
+
+def _tags(row: Any, skill: Any, rating: Any, uses: int) -> Batch:
+    return _batch(len(row), row=row, op=TAG, skill=skill, rating=rating, uses=uses)
+
+
+def joined(*batches: Batch) -> Batch:
+    """One after the other."""
+    return Batch(*(np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(Batch)))
+
+
+def kept(batch: Batch, which: Bool) -> Batch:
+    """These operations only."""
+    return Batch(*(getattr(batch, f.name)[which] for f in fields(batch)))
