@@ -1,0 +1,118 @@
+"""Law 2 where events are left out: those that stay meet the luck that they always met."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skg_bench.core.grid import I64
+from skg_bench.core.types import RIGHT, Events
+from skg_bench.engine.cohort import World
+from skg_bench.engine.excerpt import Excerpts, lived
+from skg_bench.engine.logbook import Logbook
+from skg_bench.engine.plan import Plan
+from skg_bench.engine.vectors import Rows
+from tests.laws import world
+
+ARMS = ("skg", "always", "never", "exact", "epsilon")
+LUCK = ("tokens_in", "tokens_out", "cost_usd", "latency_ms", "correct", "satisfaction")
+
+
+@lru_cache(maxsize=1)
+def place() -> tuple[Plan, World, Events]:
+    """The dense world, and a user with many events."""
+    plan = world.plan(12, ARMS)
+    vectors = plan.embedder.embed(plan.simulator.messages)
+    events = plan.simulator.population(plan.seed, np.arange(12, dtype=np.int32), plan.weeks)
+    busiest = int(np.argmax(events.n))
+    return plan, World(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks), events.rows(np.array([busiest]))
+
+
+def of_row(log: Logbook, name: str, row: int) -> np.ndarray:
+    """A column of one row."""
+    column: np.ndarray = log.columns[name][log.start[: log.events.n[row]] + row]
+    return column
+
+
+@lru_cache(maxsize=1)
+def whole() -> list[Logbook]:
+    """The user's life under each arm."""
+    plan, here, events = place()
+    return lived(here, plan.arms, events, 5)
+
+
+def part(kept: list[I64]) -> tuple[Events, list[Logbook]]:
+    """Excerpts, and the lives of them under each arm."""
+    plan, here, events = place()
+    some = Excerpts(plan.simulator, events).rows(kept)
+    return some, lived(here, plan.arms, some, 5)
+
+
+def test_all_of_a_users_events_are_the_life_that_a_run_logs(tmp_path: Path) -> None:
+    plan, _, events = place()
+    run, user = world.carry_out(plan, tmp_path / "run", 12, 60), int(events.user[0])
+    for log in whole():
+        logged = run.turns(log.arm, ["skill", "answer_correct", "latency_ms", "combined", "event"], [user])
+        for name, column in (("skill", "skill"), ("correct", "answer_correct"), ("latency_ms", "latency_ms")):
+            assert np.array_equal(of_row(log, name, 0), logged[column].to_numpy())
+        assert np.array_equal(of_row(log, "combined", 0), np.array(logged["combined"].to_pylist(), np.float32))
+        assert np.array_equal(logged["event"].to_numpy(), events.number[0])
+
+
+def test_the_beginning_of_a_life_does_not_depend_on_its_end() -> None:
+    n = int(place()[2].n[0])
+    _, logs = part([np.arange(n), np.arange(n // 2), np.arange(0)])
+    for log, long in zip(logs, whole(), strict=True):
+        for name in log.columns:
+            assert of_row(log, name, 0).tobytes() == of_row(long, name, 0).tobytes()
+            assert of_row(log, name, 1).tobytes() == of_row(long, name, 0)[: n // 2].tobytes()
+
+
+@settings(deadline=None, max_examples=6)
+@given(seed=st.integers(0, 2**32))
+def test_an_event_keeps_its_luck_whatever_else_is_left_out(seed: int) -> None:
+    _, _, events = place()
+    rng, n = np.random.default_rng(seed), int(events.n[0])
+    kept = sorted((np.sort(rng.choice(n, size, replace=False)) for size in rng.integers(1, n, 12)), key=len)[::-1]
+    some, logs = part(kept)
+    compared = 0
+    for log, long in zip(logs, whole(), strict=True):
+        for row, turns in enumerate(kept):
+            assert np.array_equal(some.number[row, : len(turns)], turns)
+            both = (of_row(log, "skill", row) < 0) & (of_row(long, "skill", 0)[turns] < 0)
+            compared += both.sum()
+            for name in LUCK:
+                assert np.array_equal(of_row(log, name, row)[both], of_row(long, name, 0)[turns][both]), name
+            if log.arm == "epsilon":
+                explored = of_row(log, "explored", row), of_row(long, "explored", 0)[turns]
+                assert np.array_equal(*explored)  # by the event's own draw
+    assert compared > 100
+
+
+def test_what_can_be_answered_is_counted_within_the_part() -> None:
+    plan, _, events = place()
+    rng, n = np.random.default_rng(0), int(events.n[0])
+    kept = [np.sort(rng.choice(n, size, replace=False)) for size in (n - 1, n // 2, 3)]
+    some = Excerpts(plan.simulator, events).rows(kept)
+    for row, turns in enumerate(kept):
+        type_, time = events.truth.type[0, turns], events.time[0, turns]
+        age = np.maximum(time[:, None] - time[None], 0)
+        same = plan.simulator.judge(type_[:, None], type_[None], np.ones((1, 1), np.bool_), age) == RIGHT
+        assert np.array_equal(some.truth.answerable[row, : len(turns)], np.tril(same, -1).sum(axis=1))
+    assert some.truth.answerable[0].max() > some.truth.answerable[2].max()
+    assert np.array_equal(
+        Excerpts(plan.simulator, events).rows([np.arange(n)]).truth.answerable, events.truth.answerable
+    )
+
+
+@pytest.mark.parametrize("turns", [[0], [5, 6, 7]])
+def test_padding_says_nothing(turns: list[int]) -> None:
+    plan, _, events = place()
+    some = Excerpts(plan.simulator, events).rows([np.arange(9), np.array(turns)])
+    beyond = np.arange(9) >= len(turns)
+    assert (some.time[1, beyond] == np.iinfo(np.int64).max).all()
+    assert (some.truth.type[1, beyond] == -1).all()
+    assert not some.truth.answerable[1, beyond].any()
