@@ -1,9 +1,9 @@
 """A weight vector for each user, fitted on that user's rated turns (SKG paper, sections 2.2 and 3, step 4).
 
-One Newton step from zero of L2-penalised logistic regression on the served skills: ``w = (X'X / 4 + l2 I)^-1 X'(y - 1/2)``,
-the one-step estimator (Bickel, JASA 1975). Features are multiples of 2**-16, so X'X and X'y are exact sums, in any order; they are
-all that is kept of the past, which makes a refit independent of the number of turns. The system is solved by
-elimination in elementwise operations, so that its bits do not depend on the BLAS.
+One Newton step from zero of L2-penalised logistic regression on the served skills: ``w = (X'X / 4 + l2 I)^-1 X'(y -
+1/2)``, the one-step estimator (Bickel, JASA 1975). Features are multiples of 2**-16, so X'X and X'y are exact sums, in
+any order; they are all that is kept of the past, which makes a refit independent of the number of turns. The system is
+solved by elimination in elementwise operations, so that its bits do not depend on the BLAS.
 """
 
 from collections.abc import Sequence

@@ -12,13 +12,15 @@ def turns(rng: np.random.Generator, users: int, n: int, width: int, places: int 
     candidates = rng.integers(1, places + 1, n).astype(np.int32)
     features[np.arange(places) >= candidates[:, None]] = 0.0
     place = (rng.random(n) * candidates).astype(np.int32)
-    return Rated(rng.integers(0, users, n).astype(np.int32), features, candidates, place, rng.choice([0, 0.5, 1], n))
+    row, label, event = rng.integers(0, users, n), rng.choice([0, 0.5, 1], n), rng.integers(0, 2**64, n, np.uint64)
+    return Rated(row.astype(np.int32), features, candidates, place, label, event)
 
 
 def served(row: I32 | I64, features: F64, label: F64) -> Rated:
     """Turns whose shortlists are the served skill alone; `features` `[n, F]`."""
     n = len(features)
-    return Rated(row.astype(np.int32), features[:, None], np.ones(n, np.int32), np.zeros(n, np.int32), label)
+    event = np.arange(n, dtype=np.uint64)
+    return Rated(row.astype(np.int32), features[:, None], np.ones(n, np.int32), np.zeros(n, np.int32), label, event)
 
 
 def chosen(rated: Rated) -> F64:
