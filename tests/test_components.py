@@ -21,7 +21,6 @@ from skg_bench.core.types import (
     Late,
     Observation,
     Policy,
-    Rated,
     Router,
     Shortlist,
     TurnTruth,
@@ -119,26 +118,6 @@ def test_a_router_gives_active_skills_and_then_nothing_for_any_user_by_itself(pa
         assert same(router.route(replace(asked, truth=None), book), found, np.arange(B), Shortlist)
     nothing = router.route(*world(examples=0))
     assert (nothing.skill == -1).all()
-
-
-@each("reranker")
-def test_a_reranker_gives_no_scorer_or_one_that_learns_without_changing_the_old_one(path: Path) -> None:
-    reranker: types.Reranker = made(path)
-    rng = np.random.default_rng(0)
-    scorer = reranker.start(B, ["a", "b", "c"])
-    if scorer is None:
-        assert path.stem == "identity"
-        return
-    x = np.rint(rng.random((B, 5, 3)) * 65536) / 65536
-    before = scorer.score(x)
-    rated = Rated(rng.integers(0, 2, 50).astype(np.int32), x.reshape(-1, 3)[:50], rng.choice([0.0, 0.5, 1.0], 50))
-    rows = np.array([4, 7])
-    later = reranker.fit(scorer, rows, rated).score(x)
-    assert np.array_equal(scorer.score(x), before)
-    assert later.shape == (B, 5)
-    assert later.dtype == np.float64
-    assert sorted(set(np.nonzero(later != before)[0].tolist())) == rows.tolist()
-    assert np.array_equal(later * 2.0**36, np.rint(later * 2.0**36))
 
 
 @each("policy")
