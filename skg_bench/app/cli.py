@@ -72,12 +72,21 @@ def run(
 def compare(
     runs: Runs,
     reference: Annotated[str | None, typer.Option(help="Arm to compare with; default: the run's own.")] = None,
+    correction: Annotated[str, typer.Option(help="For the number of arms: holm or bh.")] = "holm",
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What is too small to matter, to show equivalence; may be given again.", metavar="METRIC=SIZE"
+        ),
+    ] = None,
+    flips: Annotated[int, typer.Option(help="Tell so many turns that each arm answered worse, and why.", min=0)] = 0,
+    figure: Annotated[Path | None, typer.Option(help="Draw the differences into this file, .svg.")] = None,
 ) -> None:
-    """Paired differences per user against the reference arm, with both intervals."""
+    """Paired differences per user against the reference arm, with both intervals; runs of several seeds are pooled."""
     with plain_errors():
         from skg_bench.app.commands import compare as command
 
-        command(runs, reference)
+        command(runs, reference, correction, margin or [], flips, figure)
 
 
 @app.command()

@@ -9,8 +9,10 @@ from rich.console import Console
 from skg_bench.app.compose import Composed, Composer, Config
 from skg_bench.app.overrides import cells, parse
 from skg_bench.app.progress import console, shown
+from skg_bench.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from skg_bench.analysis.compare import Comparison
     from skg_bench.app.launch import Job
 
 
@@ -31,7 +33,8 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     for job in jobs:
         _carry_out(job, screen)
     if len(jobs) > 1:
-        screen.print(f"compare them: skg-bench compare {' '.join(str(job.out) for job in jobs)}", soft_wrap=True)
+        _grid(jobs, screen)
+        screen.print(f"again: skg-bench compare {' '.join(str(job.out) for job in jobs)}", soft_wrap=True)
 
 
 def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Composed:
@@ -92,19 +95,74 @@ def _carry_out(job: "Job", screen: Console) -> None:
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
 
 
-def compare(runs: Sequence[Path], reference: str | None) -> None:
-    """Print paired differences, and what had to be left out.
+def compare(
+    runs: Sequence[Path],
+    reference: str | None,
+    correction: str,
+    margins: Sequence[str],
+    flips: int,
+    figure: Path | None,
+) -> None:
+    """Print paired differences, and what had to be left out; draw them. `margins`: METRIC=SIZE each.
 
     Raises UsageError.
     """
-    from skg_bench.app import launch, tables
+    from skg_bench.app import launch
 
-    compared = launch.compare(*runs, reference=reference)
-    screen = console()
-    screen.print(f"{compared.users:,} users, {compared.turns:,} turns of each arm, against {compared.reference}")
+    sizes = dict(_margin(text) for text in margins)
+    compared = launch.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
+    _show(compared, console())
+    if figure is not None:
+        _draw(compared, figure, console())
+
+
+def _margin(text: str) -> tuple[str, float]:
+    metric, _, size = text.partition("=")
+    try:
+        return metric, float(size)
+    except ValueError as error:
+        raise UsageError(f"--margin {text}: give METRIC=SIZE in the metric's unit, such as utility=0.02") from error
+
+
+def _show(compared: "Comparison", screen: Console) -> None:
+    from skg_bench.app import tables
+
+    seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
+    screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     screen.print(tables.differences(compared))
+    if compared.matched:
+        screen.print(tables.matched(compared.matched, compared.reference))
+    for why in compared.unmatched:
+        screen.print(f"  {why}", soft_wrap=True)
+    for line in tables.flips(compared):
+        screen.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
+    from skg_bench.analysis.report import forest
+    from skg_bench.analysis.summary import replace_text
+
+    replace_text(file, forest.svg(compared))
+    screen.print(f"figure: {file}", soft_wrap=True)
+
+
+def _grid(jobs: "Sequence[Job]", screen: Console) -> None:
+    """One table and one figure of all cells; cells whose users meet other events cannot be paired."""
+    from hashlib import sha256
+
+    from skg_bench.app import launch
+
+    folders = [job.out for job in jobs]
+    try:
+        compared = launch.compare(*folders)
+    except UsageError as error:
+        screen.print(f"no table of all runs: {error}", soft_wrap=True)
+        return
+    _show(compared, screen)
+    name = sha256(" ".join(sorted(job.identity for job in jobs)).encode()).hexdigest()[:8]
+    _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
 
 
 def report(runs: Sequence[Path], users: Sequence[int]) -> None:

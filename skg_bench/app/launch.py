@@ -191,12 +191,20 @@ class _Watch:
         return {"seconds": seconds, "turns": turns, "turns_per_second": rate, "workers": workers, "cohort": cohort}
 
 
-def compare(*runs: Run | str | Path, reference: str | None = None) -> Comparison:
+def compare(
+    *runs: Run | str | Path,
+    reference: str | None = None,
+    correction: str = "holm",
+    margins: Mapping[str, float] | None = None,
+    flips: int = 0,
+) -> Comparison:
     """Every arm of the runs against the reference arm (default: the first run's own), paired user by user.
 
-    Raises UsageError for what is no run, runs that share no events, and an unknown reference.
+    See `analysis.compare` for the rest. Raises UsageError for what is no run, runs that share no events, an unknown
+    reference, metric or correction.
     """
-    return paired([one if isinstance(one, Run) else Run(one) for one in runs], reference)
+    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
+    return paired(opened, reference, correction=correction, margins=margins, flips=flips)
 
 
 def _quiet(_done: int, _total: int) -> None:

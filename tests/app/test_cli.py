@@ -36,6 +36,10 @@ def refused(*words: str) -> str:
     return err
 
 
+def folders(parent: str) -> list[str]:
+    return sorted(str(one) for one in Path(parent).iterdir() if one.is_dir())
+
+
 def process(words: list[str], folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [*COMMAND, *words],
@@ -153,17 +157,37 @@ def test_a_sweep_runs_each_cell_once_in_a_directory_of_its_own(elsewhere: Path, 
     code, out, _ = call("run", "-m", *small, "seed=1,2")
     assert code == 0
     assert "2 runs, about" in out
-    assert len(list(Path("runs").iterdir())) == 2
+    assert len(folders("runs")) == 2
     code, out, _ = call("run", "-m", *small, "seed=2,1,2,3")
     assert code == 0
     assert "3 runs, about" in out
     assert out.count("nothing is left to simulate") == 2
-    runs = sorted(map(str, Path("runs").iterdir()))
+    runs = folders("runs")
     assert len(runs) == 3
     code, out, _ = call("run", "-m", *small, "seed=1,2", "out=cells")
     assert code == 0
-    assert {cell.name for cell in Path("cells").iterdir()} < {Path(run).name for run in runs}
-    assert "they share no user" in refused("compare", *runs)
+    assert {Path(cell).name for cell in folders("cells")} < {Path(run).name for run in runs}
+    code, out, _ = call("compare", *runs)
+    assert "3 users, seeds 1, 2, 3, " in out
+
+
+def test_a_sweep_ends_in_one_table_and_one_figure(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    _, out, _ = call("run", "-m", *tiny, "seed=1,2", "refit_every=20,50")
+    cost, rest = out.split("4 runs, about ")
+    assert "is finished" not in cost  # it is said before anything starts
+    assert rest.count("8 users, seeds 1, 2, ") == 1
+    assert "against refit_every=20:never" in rest
+    (figure,) = Path("runs").glob("grid-*.svg")
+    assert f"figure: {figure}" in rest
+    drawn = figure.read_text("utf-8")
+    assert all(arm in drawn for arm in ("refit_every=20:skg", "refit_every=50:skg", "refit_every=50:never"))
+
+
+def test_cells_that_meet_other_events_end_without_a_table(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    code, out, _ = call("run", "-m", *tiny, "users=1", "simulator.one_off_share=0.1,0.9")
+    assert code == 0
+    assert "no table of all runs: " in out
+    assert "cannot be paired" in out
 
 
 def test_a_bad_cell_stops_a_sweep_before_it_starts(elsewhere: Path, tiny: tuple[str, ...]) -> None:
@@ -176,8 +200,36 @@ def test_compare_prints_each_arm_against_the_reference(tiny_run: skg_bench.Run) 
     assert code == 0
     assert "against never" in out
     assert "hit rate" in out
+    assert "p (Holm)" in out
+    assert "never has no answer from the skillbook" in out
+    assert "turns answered worse and better than by never" in out
     code, out, _ = call("compare", str(tiny_run.path), "--reference", "skg")
     assert "against skg" in out
+
+
+def test_compare_takes_a_margin_another_correction_flips_and_a_figure(tiny_run: skg_bench.Run, tmp_path: Path) -> None:
+    file = tmp_path / "figure.svg"
+    options = ["--correction", "bh", "--margin", "utility=0.9", "--flips", "2", "--figure", str(file)]
+    code, out, _ = call("compare", str(tiny_run.path), *options)
+    assert code == 0
+    assert "p (BH)" in out
+    assert "equal within" in out
+    assert out.count("  wrong  skg: skill ") == 2
+    assert file.read_text("utf-8").startswith("<svg ")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--correction", "none"], "correction='none', valid are holm, bh"),
+        (["--margin", "utility"], "--margin utility: give METRIC=SIZE"),
+        (["--margin", "fun=0.1"], "margin of 'fun': no such metric; valid are utility, hit_rate"),
+        (["--margin", "utility=-1"], "margin=-1; it is a size above 0"),
+        (["--figure", "/nowhere/at/all.svg"], "/nowhere/at"),
+    ],
+)
+def test_compare_refuses_what_it_cannot_do(tiny_run: skg_bench.Run, options: list[str], says: str) -> None:
+    assert says in refused("compare", str(tiny_run.path), *options)
 
 
 def test_report_writes_a_page_for_any_user(tiny_run: skg_bench.Run) -> None:
