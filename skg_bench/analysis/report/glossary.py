@@ -15,6 +15,7 @@ WORDS = {
     "Truth": "What the simulator knows and no arm ever sees: what a request was about, whether an answer was right.",
     "Ceiling k": "Share of requests for which a user has k or more earlier answers that still hold.",
     "Learning effect": "Utility of the live arm minus that of its frozen twin, over the turns since the freezing.",
+    "Loss": "Utility below a right answer that costs nothing and comes at once, booked to the first link that failed.",
     "These requests": "95 % interval over other users who bring the same kinds of requests: clustered by user.",
     "New requests": "95 % interval over other users who bring other kinds of requests too: two-way, by user and "
     "intent. Verdicts use this one.",
