@@ -48,6 +48,7 @@ class Purpose(IntEnum):
     SAMPLE = 70
     RESAMPLE = 71
     SHAM = 80
+    PERMUTED = 81
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -247,12 +247,13 @@ class Rated:
     candidates: I32  # [n] how many the shortlist has
     place: I32  # [n] the one that was served
     label: F64  # [n] ok 1, partial 0.5, miss 0
+    event: U64  # [n] key of the event, to fold purposes and items on
     offset: F64 | None = None  # [n, K] logits that what is fitted here will be added to; None: 0
 
     def rows(self, which: I64 | Bool) -> "Rated":
         """These rows only."""
         offset = None if self.offset is None else self.offset[which]
-        columns = (self.row, self.features, self.candidates, self.place, self.label)
+        columns = (self.row, self.features, self.candidates, self.place, self.label, self.event)
         return Rated(*(column[which] for column in columns), offset)
 
 

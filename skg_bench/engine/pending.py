@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.core.grid import F64, I32, I64
+from skg_bench.core.grid import F64, I32, I64, U64
 from skg_bench.core.types import EMPTY, Late, Rated, Reaction
 
 _LABEL = np.array([1.0, 0.5, 0.0])  # ok, partial, miss
@@ -21,10 +21,11 @@ class Shown:
     features: F64  # [n, K, F]
     candidates: I32  # [n] skills of the shortlist
     place: I32  # [n] the one that was served
+    event: U64  # [n] key of the event
 
     def rows(self, rows: I64) -> "Shown":
         """These turns only."""
-        return Shown(self.features[rows], self.candidates[rows], self.place[rows])
+        return Shown(self.features[rows], self.candidates[rows], self.place[rows], self.event[rows])
 
 
 class Ratings:
@@ -131,7 +132,8 @@ class Pending:
 def _shown(n_users: int) -> Columns:
     """Columns of `Shown`; what the features are is known when the first come."""
     whole = np.zeros((n_users, 4), np.int32)
-    return {"features": np.zeros((n_users, 4, 0, 0)), "candidates": whole, "place": whole.copy()}
+    event = np.zeros((n_users, 4), np.uint64)
+    return {"features": np.zeros((n_users, 4, 0, 0)), "candidates": whole, "place": whole.copy(), "event": event}
 
 
 def _put(columns: Columns, row: I64, place: I64 | I32, shown: Shown) -> None:
@@ -141,7 +143,8 @@ def _put(columns: Columns, row: I64, place: I64 | I32, shown: Shown) -> None:
         columns["features"][:, :, : old.shape[2]] = old if old.size else 0.0
     columns["features"][row, place, k:] = 0.0
     columns["features"][row, place, :k] = shown.features
-    columns["candidates"][row, place], columns["place"][row, place] = shown.candidates, shown.place
+    for name in ("candidates", "place", "event"):
+        columns[name][row, place] = getattr(shown, name)
 
 
 def _wider(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

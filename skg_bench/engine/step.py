@@ -167,7 +167,7 @@ def step(
         features = arm.signals.describe(query, book, Places(choice.shortlist, book), choice.shortlist.similarity,
                                         choice.preference)  # fmt: skip
     if features is not None:
-        shown = Shown(features, (choice.shortlist.skill >= 0).sum(axis=1, dtype=np.int32), place)
+        shown = Shown(features, (choice.shortlist.skill >= 0).sum(axis=1, dtype=np.int32), place, luck.event)
     late = state.pending.due(now, state.ratings)
     told = np.flatnonzero(given)
     if len(told):

@@ -1,9 +1,9 @@
 """Placebo: the recipe inside is told of each rated turn what the user said of another one.
 
 The rating is that of a random rated turn of the same user among those known before; the first keeps its own. So turns,
-features and times of refits stay, and so does how satisfied a user is on the whole, but what pleased them is gone. It is
-not one permutation of a whole history, as that would need ratings of the future, or would have to take back what was
-taught.
+features and times of refits stay, and so does how satisfied a user is on the whole, but what pleased them is gone. It
+is not one permutation of a whole history, as that would need ratings of the future, or would have to take back what
+was taught.
 
 One `draw` against another is nothing by construction: both do the same with their own keyed uniforms, so that the
 expected difference is 0 for every metric. Against `reranker=identity` it is not: a recipe that hears ratings at random

@@ -9,22 +9,24 @@ from skg_bench.core.types import Rated, Reaction
 from skg_bench.engine.pending import Pending, Ratings, Shown
 
 LABEL = (1.0, 0.5, 0.0)
-Learned = tuple[int, float, bytes, int, int]  # user, label, features, candidates, place
+Learned = tuple[int, float, bytes, int, int, int]  # user, label, features, candidates, place, event
 
 
 def shown_to(rng: np.random.Generator, b: int, width: int) -> Shown:
     candidates = rng.integers(1, 6, b).astype(np.int32)
     features = np.rint(rng.random((b, 5, width)) * 64) / 64
-    return Shown(features, candidates, (candidates * rng.random(b)).astype(np.int32))
+    place = (candidates * rng.random(b)).astype(np.int32)
+    return Shown(features, candidates, place, rng.integers(0, 2**64, b, np.uint64))
 
 
 def one(user: int, label: float, shown: Shown) -> Learned:
-    return user, label, shown.features[user].tobytes(), int(shown.candidates[user]), int(shown.place[user])
+    numbers = (int(column[user]) for column in (shown.candidates, shown.place, shown.event))
+    return user, label, shown.features[user].tobytes(), *numbers
 
 
 def each(rows: np.ndarray, rated: Rated) -> list[Learned]:
-    columns = (rated.row, rated.label, rated.features, rated.candidates, rated.place)
-    return [(int(rows[r]), y, x.tobytes(), int(c), int(p)) for r, y, x, c, p in zip(*columns, strict=True)]
+    columns = (rated.row, rated.label, rated.features, rated.candidates, rated.place, rated.event)
+    return [(int(rows[r]), y, x.tobytes(), *map(int, rest)) for r, y, x, *rest in zip(*columns, strict=True)]
 
 
 @settings(deadline=None, max_examples=60)
@@ -89,7 +91,7 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
 def test_ratings_are_taken_once_by_those_who_are_asked_for() -> None:
     ratings = Ratings(3, 0)
     features = np.arange(6.0).reshape(3, 1, 2)
-    shown = Shown(features, np.ones(3, np.int32), np.zeros(3, np.int32))
+    shown = Shown(features, np.ones(3, np.int32), np.zeros(3, np.int32), np.arange(3, dtype=np.uint64))
     rows = np.array([0, 2])
     for rating in ([0, 2], [1, 1]):
         ratings.add(rows, np.array(rating, np.int32), shown.rows(rows))

@@ -41,6 +41,7 @@ ARMS = {
     "prompted": ["serving=prompted"],
     "epsilon": ["policy=epsilon_threshold", "policy.epsilon=0.3"],
     "identity": ["reranker=identity"],
+    "permuted": ["reranker=permuted"],
     "deaf": ["curator=none"],
     "never": ["policy=never"],
     "always": ["policy=always"],
