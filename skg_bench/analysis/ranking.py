@@ -67,11 +67,19 @@ def pchr_auc(score: F64, hit_would_be_right: Flags) -> float:
     return float(np.sum(np.diff(at.above, prepend=0.0) * at.positives / at.above) / len(score))
 
 
-def ece(probability: F64, outcome: Flags, bins: int = 15, *, equal: Literal["width", "mass"] = "width") -> float:
+def ece(
+    probability: F64,
+    outcome: Flags,
+    bins: int = 15,
+    *,
+    equal: Literal["width", "mass"] = "width",
+    weight: F64 | None = None,
+) -> float:
     """Expected calibration error: mean over rows of |mean probability - share of outcomes| of the row's bin.
 
     Bins of equal width (Naeini et al. 2015; Guo et al. 2017), or of equal numbers of rows, which do not leave most bins
-    of skewed probabilities empty (Nguyen and O'Connor 2015). Equal probabilities share a bin.
+    of skewed probabilities empty (Nguyen and O'Connor 2015). Equal probabilities share a bin. `weight` `[n]`: how much
+    a row counts, for another mix of rows than there is.
     """
     p, y = _probabilities(probability, outcome)
     if bins < 1:
@@ -82,7 +90,8 @@ def ece(probability: F64, outcome: Flags, bins: int = 15, *, equal: Literal["wid
         place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p)
     else:  # by the number of smaller ones, in whole numbers: a quantile would part rows by its last bit
         place = np.searchsorted(np.sort(p), p) * bins // p.size
-    return float(np.abs(np.bincount(place, p) - np.bincount(place, y)).sum() / p.size)
+    w = np.ones_like(p) if weight is None else weight
+    return float(np.abs(np.bincount(place, w * p) - np.bincount(place, w * y)).sum() / w.sum())
 
 
 def brier(probability: F64, outcome: Flags) -> float:
