@@ -1,0 +1,116 @@
+"""How many users a contrast needs when each of them meets one arm, and when each meets both on the same luck."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from skg_bench.analysis.inference import users_for
+from skg_bench.analysis.measure import by_user
+from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.analysis.tally import events, tallies
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+from skg_bench.core.run import Run
+
+# The claims of `assistant_growth`: arm, reference.
+CONTRASTS = (
+    ("skg", "never"),
+    ("skg", "frozen_100"),
+    ("skg", "frozen_400"),
+    ("skg", "skg_band"),
+    ("exact_match", "skg"),
+    ("oracle", "never"),
+)
+# The smallest difference worth finding, in the metric's unit; the gain hardly depends on it.
+SIZES = {"utility": 0.01, "correct": 0.01, "hit_rate": 0.01, "rated_ok": 0.01, "cost_usd": 0.0001, "latency_ms": 50.0}
+PRIMARY = "utility"
+MARK = 5.0
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Users that show a difference of SIZES at the 5 % level with 80 % power."""
+
+    contrast: str
+    metric: str
+    unpaired: int  # each meets one arm: as many again meet the other, both counted
+    paired: int  # each meets both arms
+    correlation: float  # of the two arms' values over users
+
+    @property
+    def gain(self) -> float:
+        return self.unpaired / self.paired
+
+
+def gain(contrast: str, metric: str, a: F64, b: F64, size: float) -> Gain | None:
+    """From users' values `[n]` of two arms on the same events; None: no user differs, or too few have both."""
+    both = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[both], b[both]
+    if len(a) < 2 or not np.any(a != b):
+        return None
+    apart, together = (float(np.sqrt(v)) for v in (a.var(ddof=1) + b.var(ddof=1), (a - b).var(ddof=1)))
+    spread = float(a.std() * b.std())
+    correlation = float(np.mean((a - a.mean()) * (b - b.mean()))) / spread if spread else 0.0
+    return Gain(contrast, metric, 2 * users_for(apart, size), users_for(together, size), correlation)
+
+
+def gains(run: Run, contrasts: Sequence[tuple[str, str]] = CONTRASTS) -> list[Gain]:
+    """Of every contrast and metric in which some user differs.
+
+    Raises UsageError for arms that the run does not have.
+    """
+    named = dict.fromkeys(arm for pair in contrasts for arm in pair)
+    if missing := [arm for arm in named if arm not in run.arms]:
+        raise UsageError(f"{run.path} has no arm {missing[0]!r}; it has {', '.join(run.arms)}")
+    on = events(run)
+    wanted = [metric for name, metric in metrics(Utility.of(run.config)).items() if name in SIZES]
+    values = {arm: by_user(wanted, tallies(run, arm, on)[0], on) for arm in named}
+    found = [
+        gain(f"{arm} - {reference}", metric.name, values[arm][metric.name], values[reference][metric.name], size)
+        for arm, reference in contrasts
+        for metric in wanted
+        for size in [SIZES[metric.name]]
+    ]
+    return [one for one in found if one is not None]
+
+
+def medians(found: Sequence[Gain]) -> dict[str, float]:
+    """Median gain over the contrasts, by metric."""
+    of = {name: [one.gain for one in found if one.metric == name] for name in SIZES}
+    return {name: median(gains) for name, gains in of.items() if gains}
+
+
+def main(path: str) -> int:
+    """Print the table; 1 if the median gain in the primary metric is below MARK."""
+    found = gains(Run(Path(path)))
+    table = Table("contrast", "metric", "correlation", "users, unpaired", "users, paired", "gain", title="pairing gain")
+    for one in found:
+        row = f"{one.correlation:.2f}", f"{one.unpaired:,}", f"{one.paired:,}", f"{one.gain:.1f}"
+        table.add_row(one.contrast, one.metric, *row)
+    screen = Console(width=120)
+    screen.print(table)
+    if len(found) < len(CONTRASTS) * len(SIZES):
+        screen.print(f"{len(CONTRASTS) * len(SIZES) - len(found)} left out: no user differs")
+    middle = medians(found)
+    for name, value in middle.items():
+        (worst,) = sorted((one for one in found if one.metric == name), key=lambda one: one.gain)[:1]
+        screen.print(f"{name}: median {value:.1f}, worst {worst.gain:.1f} ({worst.contrast})")
+    reached = middle.get(PRIMARY, 0.0)
+    screen.print(f"median in {PRIMARY} {reached:.1f}, mark {MARK:g}; in users times arms half of it, {reached / 2:.1f}")
+    return int(reached < MARK)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m experiments.pairing_gain.analysis RUN")
+    try:
+        sys.exit(main(sys.argv[1]))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,51 @@
+"""Users needed with and without pairing, against what is known of two correlated arms."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.pairing_gain.analysis import CONTRASTS, MARK, gain, gains, main, medians
+from skg_bench.core.errors import UsageError
+from tests.analysis.synthetic import ARMS, World, make_run
+
+
+def test_the_gain_of_correlated_arms_is_twice_one_over_one_minus_the_correlation() -> None:
+    rng = np.random.default_rng(0)
+    for correlation in (0.0, 0.5, 0.9):
+        shared, a, b = rng.normal(0, 1, (3, 200_000))
+        mixed = [correlation**0.5 * shared + (1 - correlation) ** 0.5 * own for own in (a, b)]
+        found = gain("a - b", "utility", mixed[0], mixed[1], 0.05)
+        assert found is not None
+        assert found.gain == pytest.approx(2 / (1 - correlation), rel=0.03)
+        assert found.correlation == pytest.approx(correlation, abs=0.01)
+
+
+def test_users_without_a_value_are_left_out_and_equal_users_prove_nothing() -> None:
+    a, b = np.array([0.1, 0.2, np.nan, 0.4]), np.array([0.1, np.nan, 0.3, 0.2])
+    found = gain("a - b", "utility", a, b, 0.1)
+    assert found is not None
+    assert found.paired == gain("", "", a[[0, 3]], b[[0, 3]], 0.1).paired  # type: ignore[union-attr]
+    assert gain("a - b", "utility", a, a, 0.1) is None
+    assert gain("a - b", "utility", a[:1], b[:1], 0.1) is None
+
+
+def test_every_contrast_of_a_run_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arms = {**ARMS, **{arm: World(hit=0.3 + 0.1 * at) for at, arm in enumerate(_missing())}}
+    run = make_run(tmp_path / "run", users=30, weeks=4, arms=arms)
+    found = gains(run)
+    assert {one.contrast for one in found} == {f"{arm} - {reference}" for arm, reference in CONTRASTS}
+    code = main(str(run.path))
+    out = capsys.readouterr().out
+    assert code == int(medians(found)["utility"] < MARK)
+    worst = min((one for one in found if one.metric == "utility"), key=lambda one: one.gain)
+    assert f"worst {worst.gain:.1f} ({worst.contrast})" in out
+
+
+def _missing() -> list[str]:
+    return [arm for arm in dict.fromkeys(arm for pair in CONTRASTS for arm in pair) if arm not in ARMS]
+
+
+def test_a_run_without_the_arms_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no arm 'frozen_100'; it has skg, frozen, never"):
+        gains(make_run(tmp_path / "run", users=3, weeks=1))
