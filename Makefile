@@ -11,7 +11,7 @@ WORKERS ?= 2
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers bench soak wheel clean
+.PHONY: help demo test lint types layers gate bench soak wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,11 @@ types: $(VENV)/.dev ## mypy, strict
 
 layers: $(VENV)/.dev ## who may import whom
 	$(BIN)/lint-imports
+
+gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel against data/gate/baseline.json
+	rm -rf runs/gate
+	$(BIN)/skg-bench run experiment=gate profile=gate out=runs/gate
+	$(BIN)/skg-bench gate --baseline data/gate/baseline.json runs/gate
 
 bench: $(VENV)/.dev ## the table of experiments/speed
 	$(BIN)/python -m experiments.speed.analysis

@@ -15,7 +15,7 @@ import skg_bench
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-FOLDERS = {".ci", "conf", "data", "experiments", "reports", "skg_bench", "tests"}
+FOLDERS = {".ci", ".github", "conf", "data", "experiments", "reports", "skg_bench", "tests"}
 
 
 def tracked() -> list[Path]:
@@ -71,7 +71,7 @@ def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
     assert text.rstrip().endswith("make test")
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "bench", "soak", "wheel", "clean"])
+@pytest.mark.parametrize("target", ["demo", "test", "gate", "bench", "soak", "wheel", "clean"])
 def test_make_help_lists_every_target(target: str) -> None:
     done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.search(rf"^make {target} +\S", done.stdout, re.MULTILINE)

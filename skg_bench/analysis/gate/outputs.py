@@ -81,9 +81,8 @@ def _about(held: Held) -> list[str]:
         if one.state == "inconclusive":
             said.append(f"{label} is inconclusive: {'; '.join((*one.why, _asked(one)))}.")
         elif one.state == "pass" and one.worse:
-            said.append(
-                f"{label} passed, but is proven worse: by {number(one.lower, known[one.metric].unit)} at least."
-            )
+            least = number(one.lower, known[one.metric].unit, signed=True).lstrip("+")
+            said.append(f"{label} passed, but is proven worse: by {least} at least.")
         if one.excluded:
             said.append(f"{label} is of {one.n:,} users; {one.excluded:,} do not have it both before and after.")
     shown = ", ".join(held.changed[:_DIGESTS])
@@ -110,10 +109,15 @@ def explained(outcome: Outcome) -> list[str]:
         harm = number(user.harm, metric.unit, signed=True)
         lines.append(f"user {user.user}: harm {harm}, {user.of:,} turns became worse")
         lines += [
-            f'  turn {turn.turn} "{turn.message}": {turn.before} -> {turn.after}; reason: {turn.reason}'
+            f'  turn {turn.turn} "{_one_line(turn.message)}": {turn.before} -> {turn.after}; reason: {turn.reason}'
             for turn in user.turns
         ]
     return lines
+
+
+def _one_line(message: str) -> str:
+    """Without what would break a line, or may not stand in XML."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
 
 
 def markdown(outcome: Outcome) -> str:

@@ -31,15 +31,15 @@ def test_the_same_bits_pass_at_once() -> None:
 
 def test_other_bits_with_the_same_totals_are_judged_and_pass() -> None:
     base = worse([50])
-    found = held(replace(base, digests=base.digests | {"answer_correct": "other"}), base)
+    found = held(replace(base, digests={**base.digests, "answer_correct": "other"}), base)
     assert (found.state, found.same, found.changed) == ("pass", False, ("answer_correct",))
     assert all(one.mean == 0 for one in found.judged)
 
 
 def test_a_column_that_the_baseline_does_not_know_is_no_change_and_one_that_went_is() -> None:
     base = worse([50])
-    assert held(replace(base, digests=base.digests | {"new": "x"}), base).same
-    assert held(base, replace(base, digests=base.digests | {"old": "x"})).changed == ("old",)
+    assert held(replace(base, digests={**base.digests, "new": "x"}), base).same
+    assert held(base, replace(base, digests={**base.digests, "old": "x"})).changed == ("old",)
 
 
 def test_harm_is_positive_where_it_is_worse() -> None:
@@ -109,7 +109,7 @@ def test_a_metric_that_is_absent_is_refused(metric: str, said: str) -> None:
 
 def test_another_price_list_is_another_panel() -> None:
     base = worse([50])
-    dearer = replace(base, made=base.made | {"config": base.made["config"] | {"utility": {"wrong": 2.0}}})
+    dearer = replace(base, made={**base.made, "config": {**base.made["config"], "utility": {"wrong": 2.0}}})
     with pytest.raises(UsageError, match="utility="):
         held(base, dearer)
 

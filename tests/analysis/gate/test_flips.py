@@ -1,0 +1,79 @@
+"""The turns that explain a verdict, against the logs of both runs."""
+
+from pathlib import Path
+
+import pytest
+
+from skg_bench.analysis.flips import REASONS
+from skg_bench.analysis.gate.against import Held, hold
+from skg_bench.analysis.gate.baseline import MARGINS
+from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, Flips, explain
+from skg_bench.analysis.gate.panel import panel
+from skg_bench.core.run import Run
+from tests.analysis.synthetic import World, make_run
+
+WORLDS = {
+    "before": World(),
+    "wrong": World(hit_right=0.4),
+    "forgets": World(hit=0.3, hit_right=0.85, llm_right=0.9),
+    "llm": World(llm_right=0.5),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("runs")
+    return {name: make_run(folder / name, users=32, weeks=4, arms={"skg": world}) for name, world in WORLDS.items()}
+
+
+def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, Flips]:
+    before, after = panel(runs["before"], "skg"), panel(runs[name], "skg")
+    held = hold(after, before, {metric: MARGINS[metric]}, "baseline", "file")
+    found = explain(held, after, runs[name])
+    assert found is not None
+    return held, found
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("wrong", "err_per_request"), ("wrong", "err_per_hit"), ("forgets", "hit_rate"), ("llm", "utility")],
+)
+def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run], name: str, metric: str) -> None:
+    held, found = explained(runs, name, metric)
+    columns = ["fallback_to_llm", "answer_correct", "cause", "message"]
+    before, after = (runs[of].turns("skg", columns).to_pandas().set_index(["user", "turn"]) for of in ("before", name))
+    hit, was_hit = ~after.fallback_to_llm, ~before.fallback_to_llm
+    wrong, was_wrong = ~after.answer_correct, ~before.answer_correct
+    worse = {
+        "err_per_request": wrong & ~was_wrong,
+        "utility": wrong & ~was_wrong,
+        "err_per_hit": hit & wrong & ~(was_hit & was_wrong),
+        "hit_rate": was_hit & ~hit,
+    }[metric]
+    assert found.worse == worse.sum() > 50
+    assert sum(n for _, n in found.reasons) == found.worse
+    assert 0 < len(found.users) <= USERS
+    harms = dict(zip(held.harms[0].users.tolist(), held.harms[0].each.tolist(), strict=True))
+    assert [user.harm for user in found.users] == sorted(harms.values(), reverse=True)[: len(found.users)]
+    for user in found.users:
+        assert user.harm == harms[user.user]
+        assert user.of == worse[user.user].sum()
+        assert [turn.turn for turn in user.turns] == worse[user.user][worse[user.user]].index[:TURNS].tolist()
+        for turn in user.turns:
+            at = (user.user, turn.turn)
+            assert turn.message == after.message[at]
+            assert turn.before == OUTCOMES[2 * was_hit[at] + was_wrong[at]]
+            assert turn.after.startswith(OUTCOMES[2 * hit[at] + wrong[at]])
+            assert turn.reason == ("LLM" if not (hit[at] or was_hit[at]) else REASONS[after.cause[at]])
+
+
+def test_the_metric_with_the_largest_harm_in_margins_is_explained(runs: dict[str, Run]) -> None:
+    before, after = panel(runs["before"], "skg"), panel(runs["forgets"], "skg")
+    found = explain(hold(after, before, MARGINS, "baseline", "file"), after, runs["forgets"])
+    assert found is not None
+    assert found.metric == "hit_rate"
+
+
+def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:
+    same = panel(runs["before"], "skg")
+    assert explain(hold(same, same, MARGINS, "baseline", "file"), same, runs["before"]) is None

@@ -1,0 +1,129 @@
+"""What is written is read back."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from skg_bench.analysis.gate import outputs
+from skg_bench.analysis.gate.against import Held, hold
+from skg_bench.analysis.gate.baseline import MARGINS
+from skg_bench.analysis.gate.flips import Flips, Turn, User
+from skg_bench.analysis.gate.outputs import Outcome
+from tests.analysis.gate.panels import worse
+
+MESSAGE = "50 % off? a|b *now* <script> & \x07\n::error::\u2028end"
+TURN = Turn(7, MESSAGE, "LLM, right", "skillbook, wrong ('set-alarm', score 0.27)", "threshold")
+FLIPS = Flips("err_per_request", 12, 3, (("threshold", 11), ("stale", 1)), (User(4, 0.25, (TURN,), 9),))
+CHANGED = {"baseline": ["code: a -> b", 'compositions.skg.policy.threshold: 0.5 -> "<0.2>"'], "release": []}
+
+
+def held(lost: list[int], which: str = "baseline") -> Held:
+    return hold(worse(lost), worse([50]), MARGINS, "release" if which == "release" else "baseline", "file")
+
+
+def outcome(*lost: list[int]) -> Outcome:
+    whiches = ("baseline", "release")
+    found = tuple(held(one, which) for one, which in zip(lost, whiches, strict=False))
+    return Outcome("runs/x", "skg", found, {one.which: CHANGED[one.which] for one in found}, FLIPS, 250)
+
+
+SAME, PASSED, WORSE, OPEN, FAILED = [50], [51, 50, 49], [52], [44, 64], [80]
+
+
+@pytest.mark.parametrize(
+    ("lost", "state"),
+    [
+        ([SAME], "pass"), ([PASSED], "pass"), ([WORSE], "pass"), ([OPEN], "inconclusive"), ([FAILED], "fail"),
+        ([PASSED, OPEN], "inconclusive"), ([OPEN, FAILED], "fail"), ([FAILED, SAME], "fail"), ([SAME, SAME], "pass"),
+    ],
+)  # fmt: skip
+def test_the_worse_of_two_verdicts_is_the_verdict(lost: list[list[int]], state: str) -> None:
+    assert outcome(*lost).state == state
+
+
+def test_junit_is_read_back_with_a_case_for_each_metric_and_baseline() -> None:
+    suite = ET.fromstring(outputs.junit(outcome(OPEN, FAILED)))  # noqa: S314
+    cases = suite.findall("testcase")
+    assert (suite.tag, suite.get("tests")) == ("testsuite", str(len(cases)))
+    assert [case.get("classname") for case in cases] == ["gate.baseline"] * 4 + ["gate.release"] * 4
+    assert [case.get("name") for case in cases] == [*MARGINS, *MARGINS]
+    assert suite.get("failures") == str(len(suite.findall("testcase/failure"))) == "2"
+    assert suite.get("errors") == str(len(suite.findall("testcase/error"))) == "2"
+    failure, error = suite.find("testcase/failure"), suite.find("testcase/error")
+    assert failure is not None
+    assert error is not None
+    assert "margin 0.5 pp" in str(suite.findall("testcase/failure")[1].get("message"))
+    assert "user 4: harm +25.0 pp" in str(failure.text)
+    assert 'turn 7 "50 % off? a|b *now* <script> & ::error:: end"' in str(failure.text)
+    properties = {one.get("name"): one.get("value") for one in suite.findall("properties/property")}
+    assert properties["baseline: compositions.skg.policy.threshold"] == '0.5 -> "<0.2>"'
+
+
+def test_junit_of_the_same_bits_is_one_case_that_passed() -> None:
+    suite = ET.fromstring(outputs.junit(outcome(SAME)))  # noqa: S314
+    assert [(case.get("name"), len(case)) for case in suite.findall("testcase")] == [("same bits", 0)]
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+
+
+def test_markdown_names_verdict_numbers_differences_users_turns_and_reasons() -> None:
+    text = outputs.markdown(outcome(FAILED))
+    lines = text.splitlines()
+    assert lines[0] == "### Gate FAILED: arm skg of runs/x"
+    table = [line for line in lines if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == len(outputs.HEADINGS) + 1 for line in table)
+    assert "| wrong per request | +3.0 pp | +3.0 pp | +3.0 pp | 0.5 pp | 60 | FAILED |" in lines
+    assert "* `code: a -> b`" in lines
+    assert '  * turn 7 "50 % off? a\\|b \\*now\\* \\<script> & ::error:: end": LLM, right' in text
+    assert "reason: threshold" in text
+    assert "false alarms" not in text or "250" in text
+
+
+def test_who_passes_is_not_named_but_counted() -> None:
+    lines = outputs.explained(outcome(PASSED))
+    assert lines == ["wrong per request: 12 turns became worse (threshold 11, stale 1), 3 better"]
+    assert outputs.explained(replace(outcome(PASSED), flips=None)) == []
+
+
+def test_annotations_are_workflow_commands_of_one_line_each() -> None:
+    found = outputs.annotations(outcome(OPEN, FAILED))
+    assert all(re.fullmatch(r"::(notice|warning|error) title=[^:,\n]+::[^\n\r]+", line) for line in found)
+    levels = [line.split(" ")[0] for line in found]
+    assert levels.count("::error") == 2
+    assert levels.count("::warning") == 2
+    assert "50 %25 off" in found[-1]
+    assert "%0A  turn 7" in found[-1]
+    assert outputs.annotations(outcome(SAME)) == ["::notice title=gate::Gate passed: arm skg of runs/x"]
+
+
+def test_what_passed_but_is_proven_worse_is_flagged_everywhere() -> None:
+    one = outcome(WORSE)
+    assert one.state == "pass"
+    assert any("passed, but is proven worse: by 0.2 pp at least" in text for text in outputs.sentences(one))
+    assert outputs.cells(one.held[0])[1][:2] == ("wrong per request", "+0.2 pp")
+    assert outputs.cells(one.held[0])[1][-1] == "passed, but proven worse"
+    assert any(line.startswith("::warning title=wrong per request") for line in outputs.annotations(one))
+    assert "proven worse" in outputs.markdown(one)
+    assert "proven worse" in outputs.junit(one)
+
+
+def test_what_is_inconclusive_says_how_many_users_would_decide_it() -> None:
+    said = [text for text in outputs.sentences(outcome(OPEN)) if "inconclusive" in text]
+    assert len(said) == 2
+    assert all(re.search(r"[\d,]+ users would decide it\.", text) for text in said)
+    few = Outcome(
+        "r", "skg", (hold(worse([60], users=9), worse([50], users=9), MARGINS, "baseline", "f"),), {}, None, 250
+    )
+    assert few.state == "inconclusive"
+    assert any(
+        "too few users: 9 have it before and after, 30 are needed; 30 users" in s for s in outputs.sentences(few)
+    )
+
+
+def test_false_alarms_of_a_year_are_counted() -> None:
+    one = outcome(OPEN)
+    assert 0 < one.false_alarms <= 0.05 * 250
+    assert replace(one, builds=500).false_alarms == pytest.approx(2 * one.false_alarms)
+    assert any(text.startswith("Of 250 builds a year") for text in outputs.sentences(one))
+    assert not any("a year" in text for text in outputs.sentences(outcome(SAME)))

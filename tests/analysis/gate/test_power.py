@@ -1,0 +1,92 @@
+"""How often the gate is wrong, reduced; the whole table: `python -m experiments.gate_power.analysis`."""
+
+import numpy as np
+import pytest
+
+from experiments.gate_power.analysis import ENOUGH, Line, lines, markdown
+from experiments.gate_power.builds import Jittered, Pool, build, groups, play, pool
+from skg_bench.analysis.gate.baseline import MARGINS
+from skg_bench.analysis.gate.judge import State
+from skg_bench.analysis.gate.panel import Panel
+from skg_bench.core.grid import SCALE
+from skg_bench.core.paths import DATA
+from skg_bench.embedder.precomputed import Precomputed
+
+SIZE = ("users=40", "weeks=4", "seed=1")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Panel, Panel]]:
+    """A small population before, with jittered vectors, and with another threshold."""
+    folder = tmp_path_factory.mktemp("runs")
+    before = play(folder / "before", SIZE)
+    jittered = play(folder / "jittered", SIZE, jitter=1)
+    other = play(folder / "other", (*SIZE, "policy.threshold=0.4"))
+    return {"jittered": (before, jittered), "threshold": (before, other)}
+
+
+def made(seed: int = 0, n: int = 400) -> Pool:
+    """A pool of which the law is known."""
+    rng = np.random.default_rng(seed)
+    harm = {name: rng.normal(0.0, 2.5 * margin, n) for name, margin in MARGINS.items()}
+    return Pool("made", {name: of - of.mean() for name, of in harm.items()}, {name: np.full(n, 100.0) for name in harm})
+
+
+def test_a_jittered_build_changes_answers_and_passes(pairs: dict[str, tuple[Panel, Panel]]) -> None:
+    (held,) = groups(*pairs["jittered"], 40)
+    assert not held.same
+    assert held.state == "pass"
+
+
+def test_groups_are_panels_of_their_own(pairs: dict[str, tuple[Panel, Panel]]) -> None:
+    (whole,) = groups(*pairs["threshold"], 40)
+    halves = list(groups(*pairs["threshold"], 20))
+    assert len(halves) == 2
+    for at, harm in enumerate(whole.harms):
+        assert np.array_equal(harm.each, np.concatenate([half.harms[at].each for half in halves]))
+
+
+def test_a_pool_has_no_true_harm_and_a_build_what_is_added(pairs: dict[str, tuple[Panel, Panel]]) -> None:
+    source = pool("both", [pairs["threshold"], pairs["jittered"]])
+    assert len(source) == 80
+    everybody = np.arange(80)
+    for one in build(source, everybody, {}):
+        assert one.each.mean() == pytest.approx(0.0, abs=1e-15)
+    shifted = {one.metric: one.each.mean() for one in build(source, everybody, {"hit_rate": 0.02})}
+    assert shifted == pytest.approx({"utility": 0, "err_per_request": 0, "err_per_hit": 0, "hit_rate": 0.02}, abs=1e-15)
+
+
+def test_the_gate_is_wrong_as_rarely_as_it_may_be() -> None:
+    found = list(lines(made(), 120, seed=3))
+    assert len(found) == 2 + 2 * len(MARGINS)
+    for line in found:
+        assert line.holds, line.cells()
+    none, *_, twice = found
+    assert (none.mistakes, none.states.count("fail")) == (0, 0)
+    assert twice.states.count("fail") >= 0.95 * 120
+    assert markdown(found).count("\n| made |") == len(found)
+
+
+def states(**times: int) -> tuple[State, ...]:
+    known: tuple[State, ...] = ("pass", "fail", "inconclusive")
+    return tuple(state for state in known for _ in range(times.get(state.replace("pass", "passed"), 0)))
+
+
+def test_a_line_knows_when_it_is_not_as_due() -> None:
+    assert not Line("x", "none", "100", states(fail=60, passed=ENOUGH - 60), "fail").holds  # upper limit 7.7 %
+    assert Line("x", "none", "100", states(fail=50, passed=ENOUGH - 50), "fail").holds
+    assert not Line("x", "m", "100", states(passed=70, fail=ENOUGH - 70), "pass").holds
+    assert Line("x", "2 m", "50", states(fail=960, inconclusive=40), None).mistakes == 40
+
+
+def test_jitter_moves_every_vector_a_little_and_repeats() -> None:
+    built_in = Precomputed(None)
+    texts = (DATA / "corpus" / "one_offs.txt").read_text("utf-8").splitlines()[:200]
+    before, after, other = built_in.embed(texts), Jittered(built_in, 1).embed(texts), Jittered(built_in, 2).embed(texts)
+    assert np.array_equal(after, Jittered(built_in, 1).embed(texts))
+    assert Jittered(built_in, 1).digest != Jittered(built_in, 2).digest != built_in.digest
+    assert (after != other).any(axis=1).all()
+    moved = (after - before.astype(np.float64)) / SCALE
+    assert moved.std() == pytest.approx(1e-3, rel=0.1)
+    cosine = (after.astype(np.float64) * before).sum(axis=1) / SCALE**2
+    assert (np.abs(1 - cosine) < 1e-3).all()

@@ -1,0 +1,237 @@
+"""`skg-bench gate` on real runs: exit codes, files, what it refuses."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import skg_bench
+from skg_bench.app import gate, identity
+from skg_bench.app.packages import Package
+from skg_bench.core.errors import UsageError
+from tests.app.test_cli import call, refused
+
+PANEL = ("experiment=gate", "users=40", "weeks=2")
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A run of the panel with these overrides, made once, as if from a clean tree."""
+    folder, made = tmp_path_factory.mktemp("runs"), dict[tuple[str, ...], Path]()
+
+    def run(*overrides: str) -> Path:
+        if overrides not in made:
+            out = folder / str(len(made))
+            skg_bench.run([*PANEL, *overrides, f"out={out}"])
+            changed(out, dirty=None)
+            made[overrides] = out
+        return made[overrides]
+
+    return run
+
+
+def changed(run: Path, **values: Any) -> Path:
+    """A run whose manifest says otherwise."""
+    manifest = run / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | values), "utf-8")
+    return run
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree without uncommitted files."""
+    monkeypatch.setattr(gate, "uncommitted", list)
+
+
+@pytest.fixture
+def baseline(play: Callable[..., Path], tmp_path: Path, clean: None) -> Path:
+    file = tmp_path / "gate" / "baseline.json"
+    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play()))
+    assert code == 0
+    assert "arm skg, 40 users; margins: utility 0.01, err_per_request 0.005" in out
+    return file
+
+
+def test_the_same_bits_pass_at_once(baseline: Path, play: Callable[..., Path]) -> None:
+    code, out, _ = call("gate", "--baseline", str(baseline), str(play()))
+    assert code == 0
+    assert "the same bits, turn by turn" in out
+    assert "Gate passed" in out
+
+
+def test_the_baseline_of_a_run_is_the_same_file_whatever_cohort_it_ran_in(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    other = tmp_path / "other.json"
+    gate.update(play("cohort=7"), other)
+    mine, theirs = (json.loads(path.read_text("utf-8")) for path in (baseline, other))
+    mine["made"]["commit"] = theirs["made"]["commit"]  # somebody may commit between two runs
+    assert mine == theirs
+
+
+def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
+) -> None:
+    run, junit, markdown = play("policy.threshold=0.2"), tmp_path / "r" / "gate.xml", tmp_path / "r" / "gate.md"
+    words = ["--junit", str(junit), "--markdown", str(markdown), "--annotations"]
+    code, out, _ = call("gate", "--baseline", str(baseline), str(run), *words)
+    assert code == 1
+    suite = ET.fromstring(junit.read_text("utf-8"))  # noqa: S314
+    assert int(str(suite.get("failures"))) >= 2
+    outcome = gate.gate(run, baseline)
+    assert outcome.flips is not None
+    assert dict(outcome.flips.reasons)["threshold"] > 0.9 * outcome.flips.worse
+    for text in (out, junit.read_text("utf-8"), markdown.read_text("utf-8")):
+        for user in outcome.flips.users:
+            assert f"user {user.user}: harm +" in text
+            assert all(f"turn {turn.turn} " in text for turn in user.turns)
+        assert "reason: threshold" in text
+        assert "compositions.skg.policy.threshold" in text
+        assert "0.5 -> 0.2" in text or "0.5 -&gt; 0.2" in text
+    assert out.count("::error title=") == int(str(suite.get("failures")))
+
+
+def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -> None:
+    """The LLM is quicker: users wait less, and nothing else is otherwise."""
+    outcome = gate.gate(play("llm.latency_ms=1000"), baseline)
+    assert outcome.held[0].changed == ("latency_ms",)
+    harm = {one.metric: (one.mean, one.state) for one in outcome.held[0].judged if one.metric != "err_per_hit"}
+    assert harm["hit_rate"] == harm["err_per_request"] == (0.0, "pass")
+    assert harm["utility"][0] < -0.01
+    assert harm["utility"][1] == "pass"
+
+
+def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:
+    file = tmp_path / "small.json"
+    gate.update(play("users=12"), file)
+    code, out, _ = call("gate", "--baseline", str(file), str(play("users=12", "policy.threshold=0.2")))
+    assert code == 3
+    assert "too few users: 12 have it before and after, 30 are needed" in out
+
+
+def test_the_release_is_held_to_cumulative_margins(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    """The run is main to the bit, but main has drifted since the release."""
+    release = tmp_path / "release.json"
+    gate.update(play("llm.right=0.99"), release)
+    code, out, _ = call("gate", "--baseline", str(baseline), "--release", str(release), str(play()))
+    assert code == 1
+    assert "against the baseline: the same bits" in out
+    outcome = gate.gate(play(), baseline, release)
+    assert [held.state for held in outcome.held] == ["pass", "fail"]
+    assert {one.metric: one.margin for one in outcome.held[1].judged}["utility"] == 0.02
+
+
+def test_an_update_keeps_the_margins_that_a_person_set_and_prints_what_changed(
+    baseline: Path, play: Callable[..., Path]
+) -> None:
+    found = json.loads(baseline.read_text("utf-8"))
+    baseline.write_text(json.dumps(found | {"margins": {"hit_rate": 0.2, "rated_ok": 0.5}, "cumulative": 1.5}), "utf-8")
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play("policy.threshold=0.2")))
+    assert code == 0
+    after = json.loads(baseline.read_text("utf-8"))
+    assert (after["margins"], after["cumulative"]) == ({"hit_rate": 0.2, "rated_ok": 0.5}, 1.5)
+    assert {"rated", "ok"} <= set(after["counts"])
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play()))
+    assert code == 0
+    assert "hit rate" in out
+    assert call("gate", "--baseline", str(baseline), str(play()))[0] == 0
+
+
+def test_an_update_may_go_to_another_panel(baseline: Path, play: Callable[..., Path]) -> None:
+    assert call("gate", "--baseline", str(baseline), "--update", str(play("users=12")))[0] == 0
+    assert len(json.loads(baseline.read_text("utf-8"))["users"]) == 12
+
+
+def test_a_metric_without_trials_does_not_block(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:
+    file = tmp_path / "never.json"
+    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play("policy=never")))
+    assert code == 0
+    assert "err_per_hit does not block" in out
+    assert "err_per_hit" not in json.loads(file.read_text("utf-8"))["margins"]
+
+
+# ------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_an_update_refuses_a_dirty_tree(
+    play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, run = tmp_path / "b.json", tmp_path / "run"
+    shutil.copytree(play(), run)
+    monkeypatch.setattr(gate, "uncommitted", lambda: [str(tmp_path / "skg_bench" / "new.py"), str(file)])
+    said = refused("gate", "--baseline", str(file), "--update", str(run))
+    assert "the tree is dirty" in said
+    assert "new.py" in said
+    assert "b.json" not in said.split(";")[0]
+    monkeypatch.setattr(gate, "uncommitted", lambda: [str(file)])
+    gate.update(run, file)  # the file itself may be uncommitted
+    changed(run, code="other")
+    assert "other code" in refused("gate", "--baseline", str(file), "--update", str(run))
+    changed(run, dirty="0123456789abcdef")
+    assert "from a dirty tree" in refused("gate", "--baseline", str(file), "--update", str(run))
+
+
+def test_what_is_uncommitted_is_what_git_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e", *words], check=True)
+
+    package = tmp_path / "skg_bench"
+    package.mkdir()
+    monkeypatch.setattr(identity, "packages", lambda: (Package("skg_bench", package, tmp_path / "conf"),))
+    assert identity.uncommitted() == []  # no checkout
+    (package / "__init__.py").write_text("")
+    (tmp_path / ".gitignore").write_text("runs/\n")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a").write_text("")
+    assert identity.uncommitted() == []
+    (package / "__init__.py").write_text("x = 1\n")
+    (package / "a new file.py").write_text("")
+    assert [Path(name).name for name in identity.uncommitted()] == ["__init__.py", "a new file.py"]
+    assert all(Path(name).is_file() for name in identity.uncommitted())
+
+
+def test_bad_input_is_refused_with_what_to_do(baseline: Path, play: Callable[..., Path], tmp_path: Path) -> None:
+    run, file = str(play()), str(baseline)
+    assert "is no run directory" in refused("gate", "--baseline", file, str(tmp_path))
+    assert "is no baseline file" in refused("gate", "--baseline", str(tmp_path / "none.json"), run)
+    assert "of another panel: seed=0 there, 5 in the run" in refused("gate", "--baseline", file, str(play("seed=5")))
+    assert "12 in the run, 12 of them the same" in refused("gate", "--baseline", file, str(play("users=12")))
+    assert "no arm 'skg'" in refused("gate", "--baseline", file, str(play("arms={live: []}", "reference=live")))
+    assert "gives no verdict" in refused("gate", "--baseline", file, "--update", "--junit", "x.xml", run)
+    assert "--arm" in refused("gate", "--baseline", file, "--arm", "skg", run)
+    assert "is of arm 'skg'" in refused("gate", "--baseline", file, "--update", "--arm", "live", run)
+    (tmp_path / "text.json").write_text("{")
+    assert "corrupt" in refused("gate", "--baseline", str(tmp_path / "text.json"), run)
+    assert "corrupt" in refused("gate", "--baseline", file, "--release", str(tmp_path / "text.json"), run)
+
+
+def test_a_torn_shard_and_another_schema_version_are_refused(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
+) -> None:
+    torn, old = tmp_path / "torn", tmp_path / "old"
+    shutil.copytree(play(), torn)
+    shutil.copytree(play(), old)
+    shard = next((torn / "turns").glob("*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:-40])
+    assert "torn or unreadable" in refused("gate", "--baseline", str(baseline), str(torn))
+    changed(old, schema=0)
+    assert "schema version 0" in refused("gate", "--baseline", str(baseline), str(old))
+
+
+def test_a_release_of_another_arm_is_refused(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    release = tmp_path / "release.json"
+    gate.update(play("arms={live: []}", "reference=live"), release)
+    with pytest.raises(UsageError, match="gate one arm"):
+        gate.gate(play(), baseline, release)

@@ -1,0 +1,78 @@
+"""The workflow for pull requests: its own scripts, on a small panel, in checkouts of the last commit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github/workflows/gate.yml").read_text("utf-8"))["jobs"]["gate"][
+    "steps"
+]
+SCRIPTS = {step["name"]: step["run"] for step in STEPS if "run" in step}
+PANEL, BASELINE = "experiment=gate users=40 weeks=2", "data/gate/small.json"
+
+
+def git(folder: Path, *words: str) -> None:
+    own = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *own, *words], check=True, capture_output=True)
+
+
+def checkout(source: Path, folder: Path) -> Path:
+    """A clone whose .venv runs it."""
+    subprocess.run(["git", "clone", "-q", str(source), str(folder)], check=True, capture_output=True)
+    command = folder / ".venv" / "bin" / "skg-bench"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -m skg_bench "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def step(name: str, folder: Path) -> tuple[int, str]:
+    """Exit code and output of a step in the checkout of the change."""
+    environment = {**os.environ, "PANEL": PANEL, "BASELINE": BASELINE, "GITHUB_SHA": "0fedcba9" * 5}
+    environment["GITHUB_OUTPUT"] = str(folder / "output")
+    script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", SCRIPTS[name]]
+    done = subprocess.run(script, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The last commit, and a baseline of the small panel."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git checkout")
+    folder = checkout(ROOT, tmp_path_factory.mktemp("work") / "base")
+    command = str(folder / ".venv" / "bin" / "skg-bench")
+    subprocess.run([command, "run", *PANEL.split(), "out=runs/base"], cwd=folder, check=True, capture_output=True)
+    written = [command, "gate", "--baseline", BASELINE, "--update", "runs/base"]
+    subprocess.run(written, cwd=folder, check=True, capture_output=True)
+    git(folder, "add", BASELINE)
+    git(folder, "commit", "-q", "-m", "Write a small baseline")
+    return folder
+
+
+def test_nothing_changed_is_known_from_the_fixed_panel(base: Path) -> None:
+    change = checkout(base, base.parent / "same")
+    code, said = step("Fixed panel", change)
+    assert (code, (change / "output").read_text()) == (0, "same=true\n"), said
+
+
+def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> None:
+    change = checkout(base, base.parent / "change")
+    policy = change / "conf" / "policy" / "threshold.yaml"
+    policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.2"), "utf-8")
+    git(change, "commit", "-q", "-a", "-m", "Lower the threshold")
+    code, said = step("Fixed panel", change)
+    assert code == 0, said
+    assert "exit code 1: the fresh panel decides" in said
+    assert not (change / "output").exists()
+    code, said = step("Fresh panel", change)
+    assert code == 1, said
+    assert "::error title=wrong per request" in said
+    assert "reason: threshold" in (change / "fresh.md").read_text("utf-8")
+    assert '"seed": 16702650,' in (change / "fresh-base.json").read_text("utf-8")  # 0x0fedcba: from the commit
