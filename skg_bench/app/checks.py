@@ -11,7 +11,7 @@ from skg_bench.core.errors import UsageError
 SHARED_SEAMS = ("simulator", "embedder", "tracker")
 SEAMS_OF_ARMS = (
     "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
-    "decline_is_miss", "fork", "book",
+    "refit_apart", "decline_is_miss", "fork", "book",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
@@ -75,6 +75,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "serving": _serving,
     "refit_every": _whole(1),
     "refit_on_capture": _flag,
+    "refit_apart": _whole(1),
     "decline_is_miss": _flag,
     "fork": _no_fork,
     "book": _own,

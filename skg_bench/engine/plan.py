@@ -42,6 +42,7 @@ class Arm:
     serving: Serving
     refit_every: int  # turns of a user between refits of the scorer
     refit_on_capture: bool
+    refit_apart: int  # turns of a user at least from one refit to the next: captures between them wait
     decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
     fork: Fork | None = None
     book: Served = "own"
@@ -51,6 +52,8 @@ class Arm:
             raise UsageError(f"serving={self.serving!r}, valid are stored, prompted")
         if self.refit_every < 1:
             raise UsageError(f"refit_every={self.refit_every} must be at least 1")
+        if self.refit_apart < 1:
+            raise UsageError(f"refit_apart={self.refit_apart} must be at least 1")
         if self.book not in get_args(Served):
             raise UsageError(f"book={self.book!r}, valid are {', '.join(get_args(Served))}")
         if self.book != "own" and self.fork is None:

@@ -82,6 +82,8 @@ class State:
         self.scorer = arm.reranker.start(n_users, arm.signals.names)
         self.pending = Pending(n_users)
         self.ratings = Ratings(n_users, arm.reranker.window)
+        self.wants_refit = np.zeros(n_users, np.bool_)
+        self.refitted = np.full(n_users, -(2**40))  # turn of the last refit; before the first, long ago
         self.last_skill = np.full(n_users, -1, np.int32)
         self.llm_turns = np.zeros(n_users, np.int32)
         self.fatigue = np.zeros(n_users)
@@ -97,7 +99,7 @@ class State:
             self.reranker, self.scorer = arm.reranker, arm.reranker.start(n_users, arm.signals.names)
             self.ratings.anew(arm.reranker.window)
             if self.scorer is not None:
-                self.scorer = _refit(arm, self.scorer, self.ratings, np.ones(n_users, np.bool_))
+                self.scorer, _ = _refit(arm, self.scorer, self.ratings, np.ones(n_users, np.bool_))
         elif not self.ratings.keep and any(other.reranker != arm.reranker for other in later):
             self.ratings = Ratings(n_users, arm.reranker.window, keep=True)
 
@@ -200,8 +202,13 @@ def step(
 
     learns = np.atleast_1d(arm.curator.learns(t))
     if state.scorer is not None and learns.any():
-        due = np.tile(learns, a // len(learns)) & (_nth(arm, t) | (learned & arm.refit_on_capture))
-        state.scorer = _refit(arm, state.scorer, state.ratings, due)
+        learns = np.tile(learns, a // len(learns))
+        wants = state.wants_refit[:a]
+        wants |= learns & (_nth(arm, t) | (learned & arm.refit_on_capture))
+        due = wants & learns & (t - state.refitted[:a] >= arm.refit_apart)
+        wants[due] = False
+        state.scorer, taught = _refit(arm, state.scorer, state.ratings, due)
+        state.refitted[taught] = t
 
     said = rating
     if arm.decline_is_miss:
@@ -269,6 +276,7 @@ def _offer(arm: Arm, simulator: Simulator, state: State, seen: Observation, type
     return offer, name
 
 
-def _refit(arm: Arm, scorer: Scorer, ratings: Ratings, due: Bool) -> Scorer:
+def _refit(arm: Arm, scorer: Scorer, ratings: Ratings, due: Bool) -> tuple[Scorer, I64]:
+    """The scorer in which those who are due have learned, and who of them had something to learn from."""
     rows, rated = ratings.take(np.flatnonzero(due))
-    return arm.reranker.fit(scorer, rows, rated) if len(rows) else scorer
+    return arm.reranker.fit(scorer, rows, rated) if len(rows) else scorer, rows

@@ -62,6 +62,7 @@ ROOT = """
     serving: stored
     refit_every: 50
     refit_on_capture: true
+    refit_apart: 1
     decline_is_miss: false
     fork: null
     book: own

@@ -33,7 +33,7 @@ from tests.policy.test_policies import candidates
 PAPER = SKG("any", 0.6, "ok", 3, 60)
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 LLM = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4, 50.0)
-ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, LLM, SIGNALS, "stored", 50, True, False)
+ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, LLM, SIGNALS, "stored", 50, True, 1, False)
 
 TOGETHER: list[dict[str, Any]] = [
     {"name": "other"},
@@ -55,6 +55,7 @@ APART: list[dict[str, Any]] = [
     {"serving": "prompted"},
     {"refit_every": 51},
     {"refit_on_capture": False},
+    {"refit_apart": 25},
     {"decline_is_miss": True},
     {"curator": OracleCurator()},  # sees the truth
     {"fork": Fork(ARM, 9), "router": Exact(5)},

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -203,3 +204,27 @@ def test_the_reranker_is_refitted_every_n_turns_of_the_user_and_on_a_capture(tmp
     assert bool(between) == on_capture
     for _, users, captured in between:
         assert users <= captured
+
+
+@pytest.mark.req("K19")
+def test_refits_can_be_kept_apart_and_then_nobodys_is_forgotten(tmp_path: Path) -> None:
+    """With 15 turns at least between two, captures and tenth turns wait; each refit that would be comes, later."""
+    plan = world.plan(USERS, ("random",))
+    turns: dict[int, dict[int, list[int]]] = {}
+    for apart in (1, 15):
+        arm, clock = plan.arms[0], Clock()
+        watched = replace(
+            arm, curator=Watched(arm.curator, clock), reranker=Noting(arm.reranker, clock), refit_apart=apart
+        )
+        world.carry_out(replace(plan, arms=(watched,)), tmp_path / str(apart), USERS, 256)
+        fits = turns[apart] = {user: [] for user in range(USERS)}
+        for turn, users, _ in clock.fits:
+            for user in users:
+                fits[user].append(turn)
+    between = {apart: np.concatenate([np.diff(t) for t in turns[apart].values()]) for apart in turns}
+    assert between[1].min() < 10
+    assert between[15].min() == 15
+    ends = np.sort(plan.simulator.population(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks).n)[::-1]
+    for user, end in enumerate(ends):  # what became known waits for less than 15 turns, or for ever at the end
+        for before, turn in pairwise([-1, *turns[1][user]]):
+            assert turn + 15 > end or any(before < other < turn + 15 for other in turns[15][user])
