@@ -1,0 +1,90 @@
+"""Placebos are accepted by equivalence within a margin, and measured from where their arms part."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from experiments.counterfactuals.analysis import CONTRASTS, MARGINS, Contrast, findings, parting, verdict
+from skg_bench.analysis.intervals import Estimate
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import run as simulate
+from skg_bench.core import schema
+from skg_bench.core.paths import CONF
+from skg_bench.core.run import Run
+
+
+def estimate(mean: float, se: float) -> Estimate:
+    return Estimate(mean, se / 2, 99, se, 99, 100, 0)
+
+
+@pytest.mark.parametrize(
+    ("mean", "se", "said"),
+    [
+        (0.001, 0.001, "equivalent"),
+        (0.003, 0.001, "equivalent"),  # and different from 0
+        (0.0, 0.0, "equivalent"),
+        (0.001, 0.01, "inconclusive"),  # its interval contains 0
+        (0.006, 0.003, "inconclusive"),
+        (0.02, 0.003, "not equivalent"),
+        (-0.02, 0.003, "not equivalent"),
+        (0.02, 0.0, "not equivalent"),
+    ],
+)
+def test_a_difference_is_equivalent_to_nothing_only_if_it_is_shown_to_lie_within_the_margin(
+    mean: float, se: float, said: str
+) -> None:
+    p, found = verdict(estimate(mean, se), 0.005)
+    assert found == said
+    assert (p < 0.05) == (said == "equivalent")
+
+
+def test_chance_alone_is_found_equivalent_at_most_at_the_nominal_rate_at_the_margin_itself() -> None:
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(2000):
+        d = rng.normal(0.005, 0.02, 60)
+        e = Estimate(d.mean(), 0.0, 59, float(d.std(ddof=1)) / 60**0.5, 59, 60, 0)
+        found += verdict(e, 0.005)[1] == "equivalent"
+    assert found / 2000 < 0.065
+
+
+def test_every_arm_of_a_contrast_is_in_the_experiment_and_every_arm_is_in_a_contrast() -> None:
+    arms = set(yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))["arms"])
+    named = {arm for one in CONTRASTS for arm in (one.arm, one.reference)}
+    assert named <= arms
+    assert arms - named == {"plain", "never"}  # plain is forked from; never is in every report
+
+
+def test_a_contrast_begins_where_its_arms_part(tmp_path: Path) -> None:
+    arms = compose(["experiment=counterfactuals"]).arms
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": schema.VERSION, "compositions": arms}))
+    begins = {f"{one.arm}-{one.reference}": parting(Run(tmp_path), one) for one in CONTRASTS}
+    assert begins["sham-frozen_100"] == begins["skg-sham"] == begins["plain_copies-plain_frozen"] == 100
+    assert begins["skg-masked"] == begins["skg-without"] == 0
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The exact placebo and one that is not, small."""
+    out = tmp_path_factory.mktemp("counterfactuals") / "run"
+    whole = yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))["arms"]
+    wanted = ("skg", "frozen_100", "sham", "plain", "plain_frozen", "plain_copies")
+    arms: dict[str, Any] = {name: [text.replace("100", "15") for text in whole[name]] for name in wanted}
+    return simulate(
+        [f"arms={json.dumps(arms)}", "reference=skg", "users=12", "weeks=2", "simulator.rated_share=0.6", f"out={out}"]
+    )
+
+
+def test_copies_of_skills_change_nothing_and_random_captures_do(small: Run) -> None:
+    kinds = [
+        Contrast("nothing by construction", "plain_copies", "plain_frozen", ""),
+        Contrast("control", "sham", "frozen_100", ""),
+    ]
+    found = {(one.contrast.arm, one.metric): one for one in findings(small, kinds)}
+    for metric in MARGINS:
+        exact = found["plain_copies", metric]
+        assert (exact.estimate.mean, exact.estimate.se, exact.p, exact.verdict) == (0, 0, 0, "equivalent")
+    assert found["sham", "hit_rate"].estimate.mean > 0
