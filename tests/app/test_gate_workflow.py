@@ -14,7 +14,7 @@ STEPS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github/workflows/gate.yml
     "steps"
 ]
 SCRIPTS = {step["name"]: step["run"] for step in STEPS if "run" in step}
-PANEL, BASELINE = "experiment=gate users=40 weeks=2", "data/gate/small.json"
+PANEL, BASELINE = "experiment=gate users=40 weeks=1", "data/gate/small.json"
 
 
 def git(folder: Path, *words: str) -> None:
@@ -27,7 +27,7 @@ def checkout(source: Path, folder: Path) -> Path:
     subprocess.run(["git", "clone", "-q", str(source), str(folder)], check=True, capture_output=True)
     command = folder / ".venv" / "bin" / "skg-bench"
     command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -m skg_bench "$@"\n')
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -P -m skg_bench "$@"\n')
     command.chmod(0o755)
     return folder
 
