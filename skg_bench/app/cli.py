@@ -20,6 +20,9 @@ app = typer.Typer(
 skillbook = typer.Typer(help="Look into the skillbooks of a run.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(skillbook, name="skillbook")
 
+counterexample = typer.Typer(help="The smallest session that shows it.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(counterexample, name="counterexample")
+
 Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
 One = Annotated[Path, typer.Argument(help="A run directory.")]
 
@@ -179,6 +182,37 @@ def export(
         from skg_bench.app.commands import export as command
 
         if not command(tracker, run, overrides or []):
+            raise typer.Exit(1)
+
+
+@counterexample.command("find")
+def find(
+    runs: Annotated[list[Path], typer.Argument(help="The run; or that of the arm and that of the reference.")],
+    arm: Annotated[str, typer.Option(help="Name of the arm.")],
+    reference: Annotated[str | None, typer.Option(help="The arm that it differs from; default: the run's own.")] = None,
+    user: Annotated[int | None, typer.Option(help="Number of the user; default: who comes first.")] = None,
+    turn: Annotated[int | None, typer.Option(help="A turn that one arm answers rightly and the other not.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Instead: the sign of a difference over the whole session.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here, as a regression test (.json).")] = None,
+) -> None:
+    """Leave out a user's events, with the luck of the others unchanged, as long as two arms still differ."""
+    with plain_errors():
+        from skg_bench.app.counterexamples import find as command
+
+        command(runs, arm, reference, user, turn, metric, out)
+
+
+@counterexample.command("replay")
+def replay_cases(
+    files: Annotated[list[Path], typer.Argument(help="Files that `counterexample find` wrote.")],
+) -> None:
+    """Do the arms still do what they did? Exit code 0: yes, 1: no."""
+    with plain_errors():
+        from skg_bench.app.counterexamples import replay as command
+
+        if not command(files):
             raise typer.Exit(1)
 
 

@@ -46,7 +46,8 @@ class Excerpts:
         type_, time = self._whole.truth.type[0], self._whole.time[0]
         always = np.ones((1, 1), np.bool_)
         quality = self._simulator.judge(type_[:, None], type_[None], always, np.maximum(time[:, None] - time[None], 0))
-        return np.tril(quality == RIGHT, -1).astype(np.float32)
+        holds: F32 = np.tril(quality == RIGHT, -1).astype(np.float32)
+        return holds
 
 
 def lived(world: World, arms: Sequence[Arm], events: Events, top_k: int) -> list[Logbook]:

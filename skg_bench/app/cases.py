@@ -1,0 +1,236 @@
+"""Small sessions as files: the events of a user, two arms, and what each did. Replayed in milliseconds, they are
+regression tests. A parameter that came later than a file has the value that its yaml gives.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from skg_bench.app.arms import arms
+from skg_bench.app.checks import SEAMS_OF_ARMS
+from skg_bench.app.components import build
+from skg_bench.app.identity import write_json
+from skg_bench.app.packages import packages
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.types import CAUSES, OFFERS, RATINGS, Embedder, Events, Simulator, Truth
+from skg_bench.engine.cohort import World
+from skg_bench.engine.excerpt import Excerpts, lived
+from skg_bench.engine.logbook import Logbook
+from skg_bench.engine.plan import Arm
+from skg_bench.engine.vectors import Rows
+
+SCHEMA = 1
+Node = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Whose world it is."""
+
+    seed: int
+    weeks: int
+    user: int
+    simulator: Node  # as in the configuration
+    embedder: Node
+
+
+@dataclass(frozen=True)
+class Side:
+    """An arm by name, among the compositions that it is made of: its own, and those that it forks from."""
+
+    name: str
+    compositions: Mapping[str, Node]
+
+    def arm(self, role: str) -> Arm:
+        """The arm, under the name of its role."""
+        return replace(_made(json.dumps(self.compositions))[self.name], name=role)
+
+
+@lru_cache(maxsize=64)
+def _made(compositions: str) -> dict[str, Arm]:
+    return {one.name: one for one in arms(json.loads(compositions))}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A session, and what two arms do with it."""
+
+    says: str  # what it shows, for people
+    place: Place
+    sides: Mapping[str, Side]  # by role: arm, reference
+    events: Sequence[Row]  # number, time [s since the first Monday], message, request_type, intent, used_up
+    expected: Mapping[str, Sequence[Row]]  # by role
+
+
+class Stage:
+    """Simulator and vectors of a place; texts are embedded when they are needed first."""
+
+    def __init__(self, simulator: Simulator, embedder: Embedder, seed: int, weeks: int) -> None:
+        self.simulator, self._embedder = simulator, embedder
+        self.names = simulator.names
+        self.world = World(seed, simulator, lambda: Rows(self._vectors), weeks)
+        self._known: Bool = np.zeros(len(simulator.messages), np.bool_)
+        self._vectors = np.zeros((len(simulator.messages), 0), np.int16)
+
+    def know(self, texts: I32) -> None:
+        """Have the vectors of these texts."""
+        new = np.unique(texts)
+        new = new[~self._known[new]]
+        if not len(new):
+            return
+        found = self._embedder.embed([self.simulator.messages[i] for i in new.tolist()])
+        if not self._vectors.shape[1]:
+            self._vectors = np.zeros((len(self._known), found.shape[1]), np.int16)
+        self._vectors[new], self._known[new] = found, True
+
+
+def stage(place: Place) -> Stage:
+    """The stage of a place, made once for all of its users."""
+    return _stage(json.dumps([place.simulator, place.embedder]), place.seed, place.weeks)
+
+
+@lru_cache(maxsize=4)
+def _stage(nodes: str, seed: int, weeks: int) -> Stage:
+    simulator, embedder = json.loads(nodes)
+    return Stage(build("simulator", simulator), build("embedder", embedder), seed, weeks)
+
+
+def live(on: Stage, sides: Mapping[str, Arm], events: Events) -> dict[str, Logbook]:
+    """What each side does with the events, whose rows come in order of falling length."""
+    on.know(events.text)
+    top_k = max(getattr(arm.router, "top_k", 1) for arm in sides.values())
+    return dict(zip(sides, lived(on.world, list(sides.values()), events, top_k), strict=True))
+
+
+def told(log: Logbook, on: Stage) -> list[Row]:
+    """What an arm did in the only row of a log, in words."""
+    words = {
+        "skill": ("matched", on.names), "rating": ("satisfaction", RATINGS), "offer": ("offer", OFFERS),
+        "cause": ("cause", CAUSES),
+    }  # fmt: skip
+    rows = []
+    for t in range(len(log.start) - 1):
+        at = {name: column[log.start[t]] for name, column in log.columns.items()}
+        row: Row = {"hit": bool(at["skill"] >= 0), "right": bool(at["correct"]), "learned": bool(at["skill_learned"])}
+        row |= {name: of[at[code]] if at[code] >= 0 else None for name, (code, of) in words.items()}
+        row |= {"max_sim": float(at["max_sim"]), "score": float(at["skill_score"]), "book": int(at["book_size"])}
+        rows.append(row | {"source": int(at["source_turn"])})
+    return rows
+
+
+def described(events: Events, simulator: Simulator) -> list[Row]:
+    """The events of the only row, in words."""
+    truth, n = events.truth, int(events.n[0])
+
+    def word(words: Sequence[str], code: int) -> str | None:
+        return words[code] if code >= 0 else None
+
+    return [
+        {"number": int(events.number[0, t]), "time": int(events.time[0, t]),
+         "message": simulator.messages[int(events.text[0, t])],
+         "request_type": word(simulator.types, int(truth.type[0, t])),
+         "intent": word(simulator.intents, int(truth.intent[0, t])), "used_up": bool(truth.used_up[0, t])}
+        for t in range(n)
+    ]  # fmt: skip
+
+
+def events_of(case: Case, simulator: Simulator) -> Events:
+    """The events of a case, as arrays.
+
+    Raises UsageError for words that the simulator does not know.
+    """
+
+    def codes(words: Sequence[str], column: str) -> I32:
+        index = {word: i for i, word in enumerate(words)} | {None: -1}
+        unknown = [event[column] for event in case.events if event[column] not in index]
+        if unknown:
+            raise UsageError(f"the simulator knows no {column} {unknown[0]!r}; find the counterexample again")
+        return np.array([[index[event[column]] for event in case.events]], np.int32)
+
+    def column(name: str, kind: type[np.generic]) -> Any:
+        return np.array([[event[name] for event in case.events]], kind)
+
+    n, type_ = len(case.events), codes(simulator.types, "request_type")
+    truth = Truth(type_, codes(simulator.intents, "intent"), np.zeros_like(type_), column("used_up", np.bool_))
+    user, length = np.array([case.place.user], np.int32), np.array([n], np.int32)
+    times = column("time", np.int64)
+    events = Events(user, length, column("number", np.int32), times, codes(simulator.messages, "message"), truth)
+    return Excerpts(simulator, events).rows([np.arange(n)])  # which counts what can be answered
+
+
+def replay(case: Case) -> list[str]:
+    """What is not as expected, a line each; none: it still shows what it showed."""
+    on = stage(case.place)
+    logs = live(on, {role: side.arm(role) for role, side in case.sides.items()}, events_of(case, on.simulator))
+    wrong = []
+    for role, log in logs.items():
+        for event, was, now in zip(case.events, case.expected[role], told(log, on), strict=True):
+            changed = [f"{key} {was.get(key)!r}, now {now[key]!r}" for key in now if was.get(key) != now[key]]
+            if changed:
+                wrong.append(f"{role} ({case.sides[role].name}) at {event['message']!r}: {'; '.join(changed)}")
+    return wrong
+
+
+def save(case: Case, path: Path) -> None:
+    """Write a case.
+
+    Raises OSError.
+    """
+    write_json(path, {"schema": SCHEMA, **asdict(case)})
+
+
+def load(path: Path) -> Case:
+    """Read a case.
+
+    Raises UsageError for what is none.
+    """
+    try:
+        read = json.loads(path.read_text("utf-8"))
+        if read.pop("schema") != SCHEMA:
+            raise UsageError(f"{path} is of another version; find the counterexample again")
+        sides = {
+            role: Side(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
+            for role, side in read.pop("sides").items()
+        }
+        place = Place(**{key: whole_node(value) for key, value in read.pop("place").items()})
+        return Case(place=place, sides=sides, **read)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is no counterexample ({error!r}); make one with `skg-bench counterexample`"
+        ) from error
+
+
+def whole(composition: Node) -> Node:
+    """The composition of an arm, with what later versions added as they have it by default."""
+    root = _yaml(packages()[0].conf / "config.yaml")
+    later = {key: root[key] for key in SEAMS_OF_ARMS if key not in composition and key in root}
+    return {key: whole_node(value) for key, value in composition.items()} | later
+
+
+def whole_node(node: Any) -> Any:
+    """A component in the same way; all else as it is."""
+    if not isinstance(node, Mapping):
+        return node
+    later = {k: v for k, v in _by_target().get(node.get("_target_", ""), {}).items() if k != "defaults"}
+    return later | {key: whole_node(value) for key, value in node.items()}
+
+
+@cache
+def _by_target() -> dict[str, Node]:
+    """The first yaml of each class."""
+    files = [file for package in packages() for file in sorted(package.conf.glob("*/*.yaml"))]
+    return {node.get("_target_", ""): node for node in map(_yaml, reversed(files))}
+
+
+@cache
+def _yaml(path: Path) -> Node:
+    read: Node = yaml.safe_load(path.read_text("utf-8"))
+    return read

@@ -1,0 +1,210 @@
+"""The smallest session that still shows a difference between two arms, found in a run by delta debugging."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skg_bench.analysis.ddmin import Part, ddmin
+from skg_bench.analysis.flips import REASONS, done, flips
+from skg_bench.analysis.metrics import Metric, Utility, metrics
+from skg_bench.app import cases
+from skg_bench.app.cases import Case, Place, Side, Stage
+from skg_bench.app.wording import nearest
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.run import Run
+from skg_bench.core.types import CAUSES, Events
+from skg_bench.engine.excerpt import Excerpts
+from skg_bench.engine.logbook import Logbook
+from skg_bench.engine.plan import Arm
+
+Sides = Mapping[str, Logbook]  # by role
+
+
+def find(
+    run: Run,
+    arm: str,
+    reference: str | None = None,
+    *,
+    against: Run | None = None,
+    user: int | None = None,
+    turn: int | None = None,
+    metric: str | None = None,
+) -> Case:
+    """The smallest session of a user in which `arm` of `run` differs from `reference` (of `against`, else of `run`).
+
+    It differs at one event that one answers rightly and the other wrongly: the user's event at `turn`, or else the
+    first that `arm` answers wrongly, of `user` or of anybody. With `metric`, it differs by the sign of the difference
+    of that metric over the session, as over the whole life of `user`.
+
+    Raises UsageError for arms, users and turns that are not there or do not differ.
+    """
+    other = against or run
+    for key in ("seed", "weeks", "simulator", "embedder"):
+        if run.config[key] != other.config[key]:
+            raise UsageError(f"{run.path} and {other.path} differ in {key}; a session must be the same for both arms")
+    name = reference or str(other.config["reference"])
+    sides = {"arm": _side(run, arm), "reference": _side(other, name)}
+    if metric is not None:
+        if user is None or turn is not None:
+            raise UsageError("a metric is of a whole session: give --user, and no --turn")
+        return _of_metric(run, sides, user, metric)
+    at, reason = _flip(run, arm, other, name, user, turn)
+    session = _Session.of(_place(run, at[0]), sides)
+    arm_right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
+
+    def shows(logs: Sides) -> Bool:
+        shown: Bool = (_last(logs["arm"]) == arm_right) & (_last(logs["reference"]) != arm_right)
+        return shown
+
+    kept = session.smallest(at[1], (at[1],), shows)
+    better, worse = (arm, name) if arm_right else (name, arm)
+    says = f"user {at[0]}, event {at[1]}: {better} is right, {worse} is wrong ({reason})"
+    return session.case(says, kept)
+
+
+def _of_metric(run: Run, sides: Mapping[str, Side], user: int, name: str) -> Case:
+    of_turns = {k: m for k, m in metrics(Utility.of(run.config)).items() if _summed(m)}
+    if name not in of_turns:
+        raise UsageError(f"metric={name} cannot be taken over part of a session; {nearest(name, of_turns)}")
+    metric, session = of_turns[name], _Session.of(_place(run, user), sides)
+    n = int(session.events.n[0])
+
+    def sign(logs: Sides) -> F64:
+        value = _value(metric, logs["arm"]) - _value(metric, logs["reference"])
+        return np.sign(np.where(np.isnan(value), 0.0, value))
+
+    (whole,) = sign(session.live([tuple(range(n))]))
+    if whole == 0:
+        raise UsageError(f"user {user} has the same {name} under both arms; choose another user or metric")
+    kept = session.smallest(n, (), lambda logs: sign(logs) == whole)
+    says = f"user {user}: {name} is {'higher' if whole > 0 else 'lower'} under {sides['arm'].name} than under "
+    return session.case(says + sides["reference"].name, kept)
+
+
+# ---------------------------------------------------------------------------------------------------- what to show
+
+
+def _flip(
+    run: Run, arm: str, other: Run, reference: str, user: int | None, turn: int | None
+) -> tuple[tuple[int, int], str]:
+    """User and turn of an event that only one of them answers rightly, and why the other does not."""
+    one, two = done(run, arm), done(other, reference)
+    for worse, better in ((one, two), (two, one)):
+        found = flips(worse, better)
+        who, when = worse.user[found.at], worse.turn[found.at]
+        fits = ((user is None) | (who == user)) & ((turn is None) | (when == turn))
+        if fits.any():
+            first = int(np.flatnonzero(fits)[np.argmin(when[fits])])
+            return (int(who[first]), int(when[first])), REASONS[CAUSES[found.cause[first]]]
+    where = (
+        " and ".join(f"{k} {v}" for k, v in (("user", user), ("turn", turn)) if v is not None) or "no turn of the run"
+    )
+    raise UsageError(f"at {where}, {arm} and {reference} do not differ in whether they are right; choose another")
+
+
+def _place(run: Run, user: int) -> Place:
+    config = run.config
+    if not 0 <= user < int(config["users"]):
+        raise UsageError(f"user={user}: {run.path} has users 0 to {int(config['users']) - 1}")
+    nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
+    return Place(config["seed"], config["weeks"], user, *nodes)
+
+
+def _side(run: Run, arm: str) -> Side:
+    compositions: dict[str, Any] = run.manifest["compositions"]
+    if arm not in compositions:
+        raise UsageError(f"{run.path} has no arm {arm!r}; {nearest(arm, compositions)}")
+    needed = {arm: cases.whole(compositions[arm])}
+    while (fork := needed[next(reversed(needed))].get("fork")) is not None:
+        trunk = str(fork).rpartition("@")[0]
+        needed[trunk] = cases.whole(compositions[trunk])
+    return Side(arm, needed)
+
+
+# ---------------------------------------------------------------------------------------------------------- search
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A user's life, and parts of it, under two arms."""
+
+    place: Place
+    sides: Mapping[str, Side]
+    arms: Mapping[str, Arm]
+    on: Stage
+    events: Events
+    excerpts: Excerpts
+
+    @classmethod
+    def of(cls, place: Place, sides: Mapping[str, Side]) -> "_Session":
+        """All of the user's life."""
+        on = cases.stage(place)
+        events = on.simulator.population(place.seed, np.array([place.user], np.int32), place.weeks)
+        arms = {role: side.arm(role) for role, side in sides.items()}
+        return cls(place, sides, arms, on, events, Excerpts(on.simulator, events))
+
+    def live(self, parts: Sequence[Part]) -> Sides:
+        """Parts of it, in order of falling length."""
+        return cases.live(self.on, self.arms, self.excerpts.rows([np.array(part, np.int64) for part in parts]))
+
+    def smallest(self, n: int, always: Part, shows: Callable[[Sides], Bool]) -> Part:
+        """Turns of the smallest session whose rows show it, among the first `n`, and `always`."""
+
+        def tried(parts: Sequence[Part]) -> list[bool]:
+            shown = [False] * len(parts)
+            order = sorted((i for i in range(len(parts)) if parts[i] or always), key=lambda i: -len(parts[i]))
+            if order:
+                for i, good in zip(order, shows(self.live([(*parts[i], *always) for i in order])), strict=True):
+                    shown[i] = bool(good)
+            return shown
+
+        if not tried([tuple(range(n))])[0]:
+            raise UsageError("this version of code and data no longer gives what the run logged; run it again")
+        return (*ddmin(range(n), tried), *always)
+
+    def case(self, says: str, kept: Part) -> Case:
+        """A session as a case, with what the arms do in it."""
+        events = self.excerpts.rows([np.array(kept, np.int64)])
+        expected = {role: cases.told(log, self.on) for role, log in self.live([kept]).items()}
+        return Case(says, self.place, self.sides, cases.described(events, self.on.simulator), expected)
+
+
+def _last(log: Logbook) -> Bool:
+    """Is each row's last answer right?"""
+    n = log.events.n
+    right: Bool = log.columns["correct"][log.start[n - 1] + np.arange(len(n))]
+    return right
+
+
+def _rows(log: Logbook) -> I64:
+    """Which row each place of a column belongs to."""
+    return np.arange(log.start[-1]) - np.repeat(log.start[:-1], np.diff(log.start))
+
+
+def _counts(log: Logbook) -> dict[str, F64]:
+    """By the names of `tally.COUNTS`, of each place of a column."""
+    c = log.columns
+    hit, wrong = c["skill"] >= 0, ~c["correct"]
+    counts = {
+        "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": c["serving"] != 1,
+        "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"], "latency": c["latency_ms"],
+        "offer": c["offer"] >= 0,
+    }  # fmt: skip
+    return {name: np.asarray(values, np.float64) for name, values in counts.items()}
+
+
+def _summed(metric: Metric) -> bool:
+    """Does it come from what `_counts` gives?"""
+    return metric.over in ("turn", "hit") and not set(metric.count) & {"rated", "ok", "add"}
+
+
+def _value(metric: Metric, log: Logbook) -> F64:
+    """The metric of each row; NaN without a denominator."""
+    counts, row, b = _counts(log), _rows(log), len(log.events.n)
+    total = sum(weight * np.bincount(row, counts[name], b) for name, weight in metric.count.items())
+    over = np.bincount(row, counts[metric.over], b)
+    value: F64 = np.where(over > 0, total / np.where(over > 0, over, 1.0), np.nan)
+    return value
