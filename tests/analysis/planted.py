@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skg_bench.core.batch import joined, part
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
@@ -76,9 +77,9 @@ class Appending:
         hit = np.flatnonzero(seen.hit)
         new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
         used = _tags(hit, seen.skill[hit], seen.rating[hit], 1)
-        later = _tags(late.row, late.skill, late.rating, 0)
+        rated = joined(used, _tags(late.row, late.skill, late.rating, 0))
         kind = seen.truth.type[new]
-        return joined(used, later, _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn))
+        return joined(rated, _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn))
 
     def learns(self, turn: int) -> bool:
         return False
@@ -143,12 +144,12 @@ class Spoiled:
 def stale_cache(batch: Batch, seen: Observation, book: Book) -> Batch:
     """What is there is never renewed: captures of a request that has a skill are lost."""
     there = (book.name[batch.row] == batch.name[:, None]) & book.active[batch.row]
-    return kept(batch, ~((batch.op == ADD) & there.any(axis=1)))
+    return part(batch, ~((batch.op == ADD) & there.any(axis=1)))
 
 
 def captures_lost(batch: Batch, seen: Observation, book: Book) -> Batch:
     """Half of the names cannot be stored."""
-    return kept(batch, ~((batch.op == ADD) & (batch.name % 2 == 0)))
+    return part(batch, ~((batch.op == ADD) & (batch.name % 2 == 0)))
 
 
 def ratings_leaked(batch: Batch, seen: Observation, book: Book) -> Batch:
@@ -197,13 +198,3 @@ def _batch(n: int, **columns: Any) -> Batch:
 
 def _tags(row: Any, skill: Any, rating: Any, uses: int) -> Batch:
     return _batch(len(row), row=row, op=TAG, skill=skill, rating=rating, uses=uses)
-
-
-def joined(*batches: Batch) -> Batch:
-    """One after the other."""
-    return Batch(*(np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(Batch)))
-
-
-def kept(batch: Batch, which: Bool) -> Batch:
-    """These operations only."""
-    return Batch(*(getattr(batch, f.name)[which] for f in fields(batch)))
