@@ -106,7 +106,7 @@ def examples(found: Flips, n: int) -> list[Flip]:
     for row in rows.tolist():
         key = int(found.wrong.user[row]), int(found.wrong.turn[row])
         message, time = wrong[key]["message"], f"{wrong[key]['time']:%a %Y-%m-%d %H:%M}"
-        answered = (_answered(of, key) for of in (wrong, right))
+        answered = (_answered(arm, of, key) for arm, of in ((found.wrong, wrong), (found.right, right)))
         out.append(Flip(*key, time, message, REASONS[CAUSES[reason[row]]], *answered))
     return out
 
@@ -131,15 +131,17 @@ def _told(arm: Done, users: Sequence[int]) -> Told:
     return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, columns, users).to_pylist()}
 
 
-def _answered(told: Told, key: tuple[int, int]) -> str:
+def _answered(arm: Done, told: Told, key: tuple[int, int]) -> str:
     turn = told[key]
     if turn["serving"] == "llm":
         return "the LLM"
     skill = f"skill {turn['matched_skill']!r} (score {turn['skill_score']:.2f}"
     if turn["serving"] == "prompted":
         return f"{skill}), prompted"
-    source = told.get((key[0], turn["source_turn"]))
-    return f"{skill}), stored at turn {turn['source_turn']}" + (f" for {source['message']!r}" if source else "")
+    composition = (arm.run.manifest.get("compositions") or {}).get(arm.arm) or {}
+    if composition.get("book") == "donor" and key[1] >= int(str(composition["fork"]).rpartition("@")[2]):
+        return f"{skill}), stored by another user"
+    return f"{skill}), stored at turn {turn['source_turn']} for {told[key[0], turn['source_turn']]['message']!r}"
 
 
 def lines(flip: Flip, wrong: str, right: str) -> Iterator[str]:

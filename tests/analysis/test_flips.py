@@ -21,7 +21,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The closed loop itself, with a prompted arm."""
-    return world.run(tmp_path_factory.mktemp("flips") / "loop", 24, 256, 1, ("skg", "oracle", "prompted", "never"))
+    return world.run(
+        tmp_path_factory.mktemp("flips") / "loop", 24, 256, 1, ("skg", "oracle", "prompted", "never", "donor")
+    )
 
 
 def made(user: list[int], right: list[bool], hit: list[bool], cause: list[str], run: Run) -> Done:
@@ -94,6 +96,12 @@ def test_a_prompted_answer_has_no_source(loop: Run) -> None:
     assert prompted
     assert all(f.wrong.endswith("), prompted") for f in prompted)
     assert any(f.reason == "LLM" for f in prompted)
+
+
+def test_the_answer_of_a_donor_is_another_users(loop: Run) -> None:
+    told = examples(flips(done(loop, "donor"), done(loop, "never")), 10_000)
+    stored = [(f.turn >= world.FORK, f.wrong.endswith("stored by another user")) for f in told if f.wrong != "the LLM"]
+    assert set(stored) == {(False, False), (True, True)}
 
 
 def test_two_runs_are_held_together_on_the_turns_that_both_have(tmp_path: Path, run: Run) -> None:
