@@ -1,4 +1,4 @@
-"""The benchmark table: closed loop, growth with the population, one online decision, start-up."""
+"""The benchmark table: closed loop, growth with the population, one online decision, comparisons, start-up."""
 
 import argparse
 import os
@@ -16,10 +16,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from skg_bench.analysis.inference import cluster_bootstrap
 from skg_bench.app.compose import compose
-from skg_bench.app.launch import prepare
+from skg_bench.app.launch import prepare, run
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
+from skg_bench.core.run import Run
 from skg_bench.core.terms import terms
 from skg_bench.core.types import Book, Luck, Query
 from skg_bench.engine import execute as engine
@@ -167,6 +169,25 @@ def start_up(*arguments: str, first_line: bool = False, runs: int = 5) -> float:
     return median(taken)
 
 
+def resampling(users: int = 1000, metrics: int = 20) -> float:
+    """Seconds of a cluster bootstrap of 10,000 resamples."""
+    values = draw(key(0, np.arange(users))[:, None], np.arange(metrics), Purpose.SAMPLE)
+    begun = time.perf_counter()
+    cluster_bootstrap(values, 0)
+    return time.perf_counter() - begun
+
+
+def comparison(users: int) -> tuple[float, int]:
+    """Seconds of `skg-bench compare` of two runs, start-up included, and the turns of each."""
+    with TemporaryDirectory() as folder:
+        each = [f"{folder}/{threshold}" for threshold in (0.4, 0.5)]
+        for out in each:
+            threshold = f"policy.threshold={Path(out).name}"
+            run([*EVEN, threshold, f"users={users}", "weeks=26", "workers=2", f"out={out}"])
+        turns = Run(each[0]).turns("skg", ["turn"]).num_rows
+        return start_up("compare", *each, runs=3), turns
+
+
 def rows(quick: bool) -> Iterator[Row]:
     """Figure, measured, mark, ratio to the mark."""
     users = 250 if quick else 1000
@@ -194,6 +215,15 @@ def rows(quick: bool) -> Iterator[Row]:
         f"{numpys:,.0f} us (numpy)",
         f"{ours / numpys:.2f}x",
     )
+    seconds = resampling()
+    yield (
+        "cluster bootstrap, 10,000 resamples, 1,000 users, 20 metrics",
+        f"{seconds:.2f} s",
+        "2.00",
+        f"{seconds / 2:.2f}x",
+    )
+    seconds, turns = comparison(280 if quick else 1100)
+    yield f"compare two runs of {turns:,} turns", f"{seconds:.2f} s", "10.00", f"{seconds / 10:.2f}x"
     seconds = start_up("--help")
     yield "skg-bench --help", f"{seconds:.2f} s", "0.30", f"{seconds / 0.3:.2f}x"
     with TemporaryDirectory() as folder:

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -94,9 +95,12 @@ class Run:
             try:
                 tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
             except (pa.ArrowInvalid, OSError) as error:
-                raise UsageError(f"{file} is torn or unreadable ({error}); delete it and run again") from error
+                said = str(error).partition("\n")[0]  # pyarrow adds the whole schema
+                raise UsageError(f"{file} is torn or unreadable ({said}); delete it and run again") from error
         table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
-        return table.take(pc.sort_indices(table, [("user", "ascending"), ("turn", "ascending")]))
+        place = (table["user"].to_numpy().astype(np.int64) << 32) | table["turn"].to_numpy()
+        sorted_already = bool(np.all(place[1:] >= place[:-1]))  # as within a shard
+        return table if sorted_already else table.take(pa.array(np.argsort(place, kind="stable")))
 
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Turn rows of one arm, by user and turn."""
