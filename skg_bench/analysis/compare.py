@@ -201,7 +201,8 @@ def _matches(
 ) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
     idle = [arms[key] for key, (found, _, _) in served.items() if not found.at.size]
     if arms[reference] in idle:
-        return (), (f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference",)
+        why = f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference"
+        return (), (why,)
     base = ladder(*served[reference])
     found = [
         matched(label, ladder(*served[key]), base, SEED)
@@ -258,7 +259,7 @@ def _counted(each: F64, metric: Metric) -> tuple[int, int, int]:
 
 def headings(comparison: Comparison) -> list[str]:
     """Of the columns of `cells`."""
-    name = {"holm": "Holm", "bh": "BH"}[comparison.correction]
+    name = {"holm": "Holm", "bh": "BH", "by": "BY"}[comparison.correction]
     return [heading.format(correction=name) for heading in HEADINGS]
 
 

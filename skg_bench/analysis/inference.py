@@ -19,7 +19,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, U64
 
 __all__ = [
-    "PairedT", "bh", "by", "cluster_bootstrap", "detectable", "equivalence", "holm", "noninferiority", "paired_t",
+    "PairedT", "bh", "by", "cluster_bootstrap", "equivalence", "holm", "noninferiority", "paired_t",
     "percentile", "power_for", "resampled_means", "sign_flip", "tost", "users_for",
 ]  # fmt: skip
 
@@ -180,20 +180,6 @@ def users_for(sd: float, effect: float, alpha: float = ALPHA, power: float = POW
     while power_for(effect, sd, n, alpha, one_sided) < power:
         n += 1
     return n
-
-
-def detectable(sd: float, n: int, alpha: float = ALPHA, power: float = POWER, one_sided: bool = False) -> float:
-    """Smallest true mean that n users show with this power: the minimum detectable effect. Inverse of `users_for`."""
-    from scipy.optimize import brentq
-
-    if n < 2:
-        raise UsageError(f"n={n}; two users at least are needed for a difference to be tested")
-    if sd == 0:
-        return 0.0
-    high = 1.0
-    while power_for(high, 1.0, n, alpha, one_sided) < power:
-        high *= 2.0
-    return sd * float(brentq(lambda x: power_for(x, 1.0, n, alpha, one_sided) - power, 1e-9, high))
 
 
 def _finite(values: F64) -> F64:

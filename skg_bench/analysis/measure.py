@@ -7,14 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.inference import bh, holm
+from skg_bench.analysis.inference import bh, by, holm
 from skg_bench.analysis.intervals import ALPHA, Estimate, estimates, sums
 from skg_bench.analysis.metrics import Metric
 from skg_bench.analysis.tally import Events, Tally
 from skg_bench.core.grid import F64
 
 Verdict = Literal["better", "worse", "higher", "lower", "inconclusive", "not measured"]
-CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh}
+CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh, "by": by}
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def run(
 def compare(
     runs: Runs,
     reference: Annotated[str | None, typer.Option(help="Arm to compare with; default: the run's own.")] = None,
-    correction: Annotated[str, typer.Option(help="For the number of arms: holm or bh.")] = "holm",
+    correction: Annotated[str, typer.Option(help="For the number of arms: holm, bh or by.")] = "holm",
     margin: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,6 +101,9 @@ def gate(
     arm: Annotated[str | None, typer.Option(help="With the first --update: arm to gate; default: the learner.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a test report here (JUnit XML).")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request here.")] = None,
+    counterexample: Annotated[
+        Path | None, typer.Option(help="Save the smallest session that shows what became worse, as a regression test.")
+    ] = None,
     annotations: Annotated[bool, typer.Option("--annotations", help="Print workflow commands of GitHub.")] = False,
     builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
 ) -> None:
@@ -109,14 +112,14 @@ def gate(
         from skg_bench.app import gate as command
 
         if update:
-            if release or junit or markdown or annotations:
+            if release or junit or markdown or counterexample or annotations:
                 raise UsageError("--update writes the baseline and gives no verdict; leave out the other outputs")
             command.update_command(run, baseline, arm)
         elif arm is not None:
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:
-            code = command.command(run, baseline, release, builds, command.Files(junit, markdown, annotations))
-            raise typer.Exit(code)
+            files = command.Files(junit, markdown, counterexample, annotations)
+            raise typer.Exit(command.command(run, baseline, release, builds, files))
 
 
 @app.command()

@@ -221,7 +221,7 @@ def test_compare_takes_a_margin_another_correction_flips_and_a_figure(tiny_run: 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--correction", "none"], "correction='none', valid are holm, bh"),
+        (["--correction", "none"], "correction='none', valid are holm, bh, by"),
         (["--margin", "utility"], "--margin utility: give METRIC=SIZE"),
         (["--margin", "fun=0.1"], "margin of 'fun': no such metric; valid are utility, hit_rate"),
         (["--margin", "utility=-1"], "margin=-1; it is a size above 0"),
