@@ -63,11 +63,12 @@ def _table(case: Case) -> Table:
         table.add_column(heading, overflow="fold")
     for i, event in enumerate(case.events):
         when = (_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")
-        did = [_did(rows[i]) for rows in case.expected.values()]
+        did = [answered(rows[i]) for rows in case.expected.values()]
         table.add_row(str(event["number"]), when, event["message"], *did)
     return table
 
 
-def _did(row: Row) -> str:
+def answered(row: Row) -> str:
+    """What an arm did with an event, in words."""
     who = f"{row['skill']} ({row['score']:.2f})" if row["hit"] else "LLM"
     return ", ".join([who, "right" if row["right"] else "wrong", *(["captured"] if row["learned"] else [])])

@@ -1,7 +1,7 @@
 """What `skg-bench gate` does: hold a run against a baseline file, or write that file."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -14,12 +14,16 @@ from skg_bench.analysis.gate.against import Held, hold
 from skg_bench.analysis.gate.baseline import CUMULATIVE, MARGINS, Baseline
 from skg_bench.analysis.gate.flips import explain
 from skg_bench.analysis.gate.judge import State, trials_for
-from skg_bench.analysis.gate.outputs import Outcome
+from skg_bench.analysis.gate.outputs import Outcome, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, ratios
 from skg_bench.analysis.roles import roles
 from skg_bench.analysis.summary import replace_text
+from skg_bench.app import cases
+from skg_bench.app.cases import Case, Place, Side
+from skg_bench.app.counterexamples import answered
 from skg_bench.app.identity import code_digest, differences, uncommitted
 from skg_bench.app.progress import console
+from skg_bench.app.shrink import of_turn
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -33,6 +37,7 @@ class Files:
 
     junit: Path | None = None
     markdown: Path | None = None
+    counterexample: Path | None = None
     annotations: bool = False  # on standard output
 
 
@@ -51,15 +56,45 @@ def gate(run: Run | str | Path, baseline: Path, release: Path | None = None, bui
             raise UsageError(f"{release} is of arm {last.panel.arm!r}, {baseline} of {main.panel.arm!r}; gate one arm")
         allowed = {name: main.cumulative * margin for name, margin in main.margins.items()}
         held.append(hold(new, last.panel, allowed, "release", str(release)))
-    worst = min(held, key=lambda one: ("fail", "inconclusive", "pass").index(one.state))
     return Outcome(
         run=str(run.path),
         arm=main.panel.arm,
         held=tuple(held),
         differences={one.which: _differences(one.base, new) for one in held},
-        flips=explain(worst, new, run),
+        flips=explain(worst(held), run),
+        session=(),
         builds=builds,
     )
+
+
+def smallest(outcome: Outcome) -> Case | None:
+    """The smallest session of a named user in which the configuration of the baseline answers rightly, and that of the
+    run wrongly. None where the configuration is not what made it worse, and for a pass.
+    """
+    held = worst(outcome.held)
+    turns = [(turn, user.user) for user in (outcome.flips.users if outcome.flips else ()) for turn in user.turns]
+    lost = sorted((turn.turn, user, turn.reason) for turn, user in turns if turn.lost)
+    before, after = (panel.made["compositions"][outcome.arm] for panel in (held.base, held.new))
+    config, same = held.new.made["config"], held.base.made["config"]
+    if held.state == "pass" or not lost or before == after or config != same or before.get("fork") or after.get("fork"):
+        return None
+    nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
+    sides = {
+        role: Side(name, {name: cases.whole(node)})
+        for role, name, node in (("arm", "after", after), ("reference", "before", before))
+    }
+    turn, user, reason = lost[0]
+    try:
+        return of_turn(Place(config["seed"], config["weeks"], user, *nodes), sides, turn, reason, right=False)
+    except UsageError:  # the old configuration no longer does what it did: the code changed too
+        return None
+
+
+def _told(case: Case) -> Iterator[str]:
+    yield f"smallest session that shows it: {len(case.events)} events of user {case.place.user}"
+    for at, event in enumerate(case.events):
+        before, after = (answered(case.expected[role][at]) for role in ("reference", "arm"))
+        yield f'  event {event["number"]} "{one_line(event["message"])}": {before} -> {after}'
 
 
 def _differences(base: Panel, new: Panel) -> list[str]:
@@ -112,8 +147,10 @@ def _refuse_dirty(run: Run, file: Path) -> None:
 
 def command(run: Path, baseline: Path, release: Path | None, builds: int, files: Files) -> int:
     """Print and write the verdict; returns the exit code."""
-    outcome = gate(run, baseline, release, builds)
-    screen = console()
+    outcome, screen = gate(run, baseline, release, builds), console()
+    case = smallest(outcome)
+    if case is not None:
+        outcome = replace(outcome, session=tuple(_told(case)))
     for held in outcome.held:
         if held.judged:
             screen.print(f"against the {held.which}; harm, positive is worse, with one-sided 95 % limits:")
@@ -126,7 +163,7 @@ def command(run: Path, baseline: Path, release: Path | None, builds: int, files:
     for line in outputs.explained(outcome):
         screen.print(line, markup=False, soft_wrap=True)
     screen.print(outputs.headline(outcome), markup=False, soft_wrap=True)
-    _write(outcome, files, screen)
+    _write(outcome, case, files, screen)
     return CODES[outcome.state]
 
 
@@ -139,11 +176,17 @@ def _table(held: Held) -> Table:
     return table
 
 
-def _write(outcome: Outcome, files: Files, screen: Console) -> None:
+def _write(outcome: Outcome, case: Case | None, files: Files, screen: Console) -> None:
     for path, text in ((files.junit, outputs.junit), (files.markdown, outputs.markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_text(path, text(outcome))
+    if files.counterexample is not None:
+        if case is None:
+            screen.print(f"{files.counterexample}: not written, no session shows it", soft_wrap=True)
+        else:
+            files.counterexample.parent.mkdir(parents=True, exist_ok=True)
+            cases.save(case, files.counterexample)
     if files.annotations:
         for line in outputs.annotations(outcome):
             screen.out(line, highlight=False)

@@ -52,16 +52,26 @@ def find(
             raise UsageError("a metric is of a whole session: give --user, and no --turn")
         return _of_metric(run, sides, user, metric)
     at, reason = _flip(run, arm, other, name, user, turn)
-    session = _Session.of(_place(run, at[0]), sides)
-    arm_right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
+    right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
+    return of_turn(_place(run, at[0]), sides, at[1], reason, right=right)
+
+
+def of_turn(place: Place, sides: Mapping[str, Side], turn: int, reason: str, *, right: bool) -> Case:
+    """The smallest session up to the event at `turn` that the side `arm` answers rightly, `reference` wrongly; or, if
+    not `right`, the other way round.
+
+    Raises UsageError if over all events before it they do not.
+    """
+    session = _Session.of(place, sides)
 
     def shows(logs: Sides) -> Bool:
-        shown: Bool = (_last(logs["arm"]) == arm_right) & (_last(logs["reference"]) != arm_right)
+        shown: Bool = (_last(logs["arm"]) == right) & (_last(logs["reference"]) != right)
         return shown
 
-    kept = session.smallest(at[1], (at[1],), shows)
-    better, worse = (arm, name) if arm_right else (name, arm)
-    says = f"user {at[0]}, event {at[1]}: {better} is right, {worse} is wrong ({reason})"
+    kept = session.smallest(turn, (turn,), shows)
+    arm, reference = sides["arm"].name, sides["reference"].name
+    better, worse = (arm, reference) if right else (reference, arm)
+    says = f"user {place.user}, event {turn}: {better} is right, {worse} is wrong ({reason})"
     return session.case(says, kept)
 
 

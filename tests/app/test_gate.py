@@ -11,12 +11,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import skg_bench
-from skg_bench.app import gate, identity
+from skg_bench.app import cases, gate, identity
 from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from tests.app.test_cli import call, refused
 
 PANEL = ("experiment=gate", "users=40", "weeks=2")
+BASELINE = Path(__file__).resolve().parents[2] / "data" / "gate" / "baseline.json"
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,8 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
     baseline: Path, play: Callable[..., Path], tmp_path: Path
 ) -> None:
     run, junit, markdown = play("policy.threshold=0.2"), tmp_path / "r" / "gate.xml", tmp_path / "r" / "gate.md"
-    words = ["--junit", str(junit), "--markdown", str(markdown), "--annotations"]
+    case = tmp_path / "r" / "case.json"
+    words = ["--junit", str(junit), "--markdown", str(markdown), "--counterexample", str(case), "--annotations"]
     code, out, _ = call("gate", "--baseline", str(baseline), str(run), *words)
     assert code == 1
     suite = ET.fromstring(junit.read_text("utf-8"))  # noqa: S314
@@ -93,7 +95,25 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
         assert "reason: threshold" in text
         assert "compositions.skg.policy.threshold" in text
         assert "0.5 -> 0.2" in text or "0.5 -&gt; 0.2" in text
+        assert "smallest session that shows it: " in text
+    found = cases.load(case)
+    assert 2 <= len(found.events) <= 6
+    assert cases.replay(found) == []
+    last = {role: rows[-1]["right"] for role, rows in found.expected.items()}
+    assert last == {"arm": False, "reference": True}
     assert out.count("::error title=") == int(str(suite.get("failures")))
+
+
+def test_the_projects_own_panel_stops_it_too(play: Callable[..., Path]) -> None:
+    """At the size at which the project gates itself, against the committed baseline."""
+    outcome = gate.gate(play("profile=gate", "users=100", "weeks=26", "policy.threshold=0.2"), BASELINE)
+    assert outcome.state == "fail"
+    judged = {one.metric: one for one in outcome.held[0].judged}
+    assert judged["err_per_request"].lower > 0.1
+    assert judged["hit_rate"].mean < 0
+    assert outcome.flips is not None
+    assert len(outcome.flips.users) == 5
+    assert outcome.differences["baseline"].count("compositions.skg.policy.threshold: 0.5 -> 0.2") == 1
 
 
 def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -> None:
@@ -104,6 +124,23 @@ def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -
     assert harm["hit_rate"] == harm["err_per_request"] == (0.0, "pass")
     assert harm["utility"][0] < -0.01
     assert harm["utility"][1] == "pass"
+
+
+def test_without_a_change_of_configuration_there_is_no_session_to_show(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
+) -> None:
+    """As if the code had made it worse: the file says that the old configuration was that of the run."""
+    run, case = play("policy.threshold=0.2"), tmp_path / "case.json"
+    found = json.loads(baseline.read_text("utf-8"))
+    found["made"]["compositions"]["skg"]["policy"]["threshold"] = 0.2
+    baseline.write_text(json.dumps(found), "utf-8")
+    code, out, _ = call("gate", "--baseline", str(baseline), str(run), "--counterexample", str(case))
+    assert code == 1
+    assert "not written, no session shows it" in out
+    assert not case.exists()
+    found["made"]["compositions"]["skg"]["policy"]["threshold"] = 0.21  # does not do what the file says was done
+    baseline.write_text(json.dumps(found), "utf-8")
+    assert gate.smallest(gate.gate(run, baseline)) is None
 
 
 def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:

@@ -75,4 +75,5 @@ def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> 
     assert code == 1, said
     assert "::error title=wrong per request" in said
     assert "reason: threshold" in (change / "fresh.md").read_text("utf-8")
+    assert '"seed": 16702650,' in (change / "fresh-case.json").read_text("utf-8")
     assert '"seed": 16702650,' in (change / "fresh-base.json").read_text("utf-8")  # 0x0fedcba: from the commit

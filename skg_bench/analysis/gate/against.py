@@ -18,6 +18,7 @@ class Held:
 
     which: Which
     base: Panel
+    new: Panel
     state: State
     same: bool  # the same bits: nothing was judged
     changed: tuple[str, ...]  # digests that differ
@@ -33,10 +34,10 @@ def hold(new: Panel, base: Panel, margins: Mapping[str, float], which: Which, na
     paired(base, new, name)
     differs = tuple(changed(base, new))
     if not differs and all(np.array_equal(base.counts[count], new.counts[count]) for count in base.counts):
-        return Held(which, base, "pass", True, (), (), ())
+        return Held(which, base, new, "pass", True, (), (), ())
     found = tuple(_harm(base, new, metric, margin) for metric, margin in margins.items())
     judged = tuple(judge(found))
-    return Held(which, base, verdict(judged), False, differs, found, judged)
+    return Held(which, base, new, verdict(judged), False, differs, found, judged)
 
 
 def _harm(base: Panel, new: Panel, name: str, margin: float) -> Harm:

@@ -29,6 +29,7 @@ class Turn:
     before: str  # in OUTCOMES
     after: str
     reason: str  # in flips.REASONS
+    lost: bool  # right before, wrong after
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,9 @@ class Flips:
     users: tuple[User, ...]  # the most harmed first
 
 
-def explain(held: Held, new: Panel, run: Run) -> Flips | None:
+def explain(held: Held, run: Run) -> Flips | None:
     """The flips behind the metric with the largest harm, in margins; None where no turn became worse in it."""
+    new = held.new
     known = [at for at, one in enumerate(held.judged) if one.n]
     if not known:
         return None
@@ -96,5 +98,6 @@ def _user(
         answered = f" ({said['matched_skill']!r}, score {said['skill_score']:.2f})" if after.hit[row] else ""
         became = OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
         was = OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
-        turns.append(Turn(said["turn"], said["message"], was, became, reasons[at]))
+        lost = bool(after.wrong[row] & ~before.wrong[row])
+        turns.append(Turn(said["turn"], said["message"], was, became, reasons[at], lost))
     return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(own))

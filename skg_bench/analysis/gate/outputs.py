@@ -25,18 +25,23 @@ class Outcome:
     held: tuple[Held, ...]  # against the baseline, then against the release
     differences: Mapping[Which, Sequence[str]]  # of configuration, data, code and versions: `key: old -> new`
     flips: Flips | None
+    session: tuple[str, ...]  # the smallest session that shows what became worse, as lines; empty: none was found
     builds: int  # changing builds a year, for the number of false alarms
 
     @property
     def state(self) -> State:
         """The worse of the verdicts."""
-        states = [held.state for held in self.held]
-        return "fail" if "fail" in states else "inconclusive" if "inconclusive" in states else "pass"
+        return worst(self.held).state
 
     @property
     def false_alarms(self) -> float:
         """Failures to be expected in a year of builds that change answers and make nothing worse."""
         return self.builds * max(min(1.0, sum(one.alarm for one in held.judged)) for held in self.held)
+
+
+def worst(held: Sequence[Held]) -> Held:
+    """The one of the worst verdict, the first of equals."""
+    return min(held, key=lambda one: ("fail", "inconclusive", "pass").index(one.state))
 
 
 def cells(held: Held) -> list[tuple[str, ...]]:
@@ -98,7 +103,7 @@ def _asked(one: Judged) -> str:
 
 
 def explained(outcome: Outcome) -> list[str]:
-    """The flips as lines, if any; those that are indented belong to the line before. Who passes is not named."""
+    """The flips as lines, if any; those that are indented belong to the line before. Of a pass no user is named."""
     flips = outcome.flips
     if flips is None:
         return []
@@ -109,13 +114,13 @@ def explained(outcome: Outcome) -> list[str]:
         harm = number(user.harm, metric.unit, signed=True)
         lines.append(f"user {user.user}: harm {harm}, {user.of:,} turns became worse")
         lines += [
-            f'  turn {turn.turn} "{_one_line(turn.message)}": {turn.before} -> {turn.after}; reason: {turn.reason}'
+            f'  turn {turn.turn} "{one_line(turn.message)}": {turn.before} -> {turn.after}; reason: {turn.reason}'
             for turn in user.turns
         ]
-    return lines
+    return [*lines, *outcome.session]
 
 
-def _one_line(message: str) -> str:
+def one_line(message: str) -> str:
     """Without what would break a line, or may not stand in XML."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
 

@@ -29,7 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, Flips]:
     before, after = panel(runs["before"], "skg"), panel(runs[name], "skg")
     held = hold(after, before, {metric: MARGINS[metric]}, "baseline", "file")
-    found = explain(held, after, runs[name])
+    found = explain(held, runs[name])
     assert found is not None
     return held, found
 
@@ -64,16 +64,17 @@ def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run
             assert turn.message == after.message[at]
             assert turn.before == OUTCOMES[2 * was_hit[at] + was_wrong[at]]
             assert turn.after.startswith(OUTCOMES[2 * hit[at] + wrong[at]])
+            assert turn.lost == (wrong[at] and not was_wrong[at])
             assert turn.reason == ("LLM" if not (hit[at] or was_hit[at]) else REASONS[after.cause[at]])
 
 
 def test_the_metric_with_the_largest_harm_in_margins_is_explained(runs: dict[str, Run]) -> None:
     before, after = panel(runs["before"], "skg"), panel(runs["forgets"], "skg")
-    found = explain(hold(after, before, MARGINS, "baseline", "file"), after, runs["forgets"])
+    found = explain(hold(after, before, MARGINS, "baseline", "file"), runs["forgets"])
     assert found is not None
     assert found.metric == "hit_rate"
 
 
 def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:
     same = panel(runs["before"], "skg")
-    assert explain(hold(same, same, MARGINS, "baseline", "file"), same, runs["before"]) is None
+    assert explain(hold(same, same, MARGINS, "baseline", "file"), runs["before"]) is None

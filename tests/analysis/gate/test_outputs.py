@@ -14,7 +14,8 @@ from skg_bench.analysis.gate.outputs import Outcome
 from tests.analysis.gate.panels import worse
 
 MESSAGE = "50 % off? a|b *now* <script> & \x07\n::error::\u2028end"
-TURN = Turn(7, MESSAGE, "LLM, right", "skillbook, wrong ('set-alarm', score 0.27)", "threshold")
+TURN = Turn(7, MESSAGE, "LLM, right", "skillbook, wrong ('set-alarm', score 0.27)", "threshold", True)
+SESSION = ("smallest session that shows it:", "  event 7")
 FLIPS = Flips("err_per_request", 12, 3, (("threshold", 11), ("stale", 1)), (User(4, 0.25, (TURN,), 9),))
 CHANGED = {"baseline": ["code: a -> b", 'compositions.skg.policy.threshold: 0.5 -> "<0.2>"'], "release": []}
 
@@ -26,7 +27,7 @@ def held(lost: list[int], which: str = "baseline") -> Held:
 def outcome(*lost: list[int]) -> Outcome:
     whiches = ("baseline", "release")
     found = tuple(held(one, which) for one, which in zip(lost, whiches, strict=False))
-    return Outcome("runs/x", "skg", found, {one.which: CHANGED[one.which] for one in found}, FLIPS, 250)
+    return Outcome("runs/x", "skg", found, {one.which: CHANGED[one.which] for one in found}, FLIPS, SESSION, 250)
 
 
 SAME, PASSED, WORSE, OPEN, FAILED = [50], [51, 50, 49], [52], [44, 64], [80]
@@ -82,7 +83,7 @@ def test_markdown_names_verdict_numbers_differences_users_turns_and_reasons() ->
 
 def test_who_passes_is_not_named_but_counted() -> None:
     lines = outputs.explained(outcome(PASSED))
-    assert lines == ["wrong per request: 12 turns became worse (threshold 11, stale 1), 3 better"]
+    assert lines == ["wrong per request: 12 turns became worse (threshold 11, stale 1), 3 better", *SESSION]
     assert outputs.explained(replace(outcome(PASSED), flips=None)) == []
 
 
@@ -113,7 +114,7 @@ def test_what_is_inconclusive_says_how_many_users_would_decide_it() -> None:
     assert len(said) == 2
     assert all(re.search(r"[\d,]+ users would decide it\.", text) for text in said)
     few = Outcome(
-        "r", "skg", (hold(worse([60], users=9), worse([50], users=9), MARGINS, "baseline", "f"),), {}, None, 250
+        "r", "skg", (hold(worse([60], users=9), worse([50], users=9), MARGINS, "baseline", "f"),), {}, None, (), 250
     )
     assert few.state == "inconclusive"
     assert any(
