@@ -11,15 +11,17 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.types import Candidates, Decision, Policy
 from skg_bench.policy.always import Always
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
+from skg_bench.policy.matched_random import MatchedRandom
 from skg_bench.policy.never import Never
 from skg_bench.policy.proportional import Proportional
+from skg_bench.policy.softmax import Softmax
 from skg_bench.policy.threshold import Threshold
 from skg_bench.policy.uniform import Uniform
 from tests.core import books
 
 DETERMINISTIC: list[Policy] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
-RANDOM: list[Policy] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0)]
-ALL: list[Policy] = [*DETERMINISTIC, *RANDOM, Proportional()]
+RANDOM: list[Policy] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
+ALL: list[Policy] = [*DETERMINISTIC, *RANDOM, Proportional(), Softmax(0.5, 0.1)]
 seeds = st.integers(0, 2**32)
 
 
@@ -158,6 +160,18 @@ def test_exploration_is_marked_for_its_share_of_turns() -> None:
     assert made.explored.mean() == pytest.approx(0.3)
 
 
+def test_matched_random_hits_are_the_best_skill_at_the_rate_that_was_asked_for() -> None:
+    n, c = 6000, candidates(1, b=12)
+    fine = replace(books.luck(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
+    for u in range(12):
+        each = rows(c, np.full(n, u))
+        made, first = MatchedRandom(0.3).choose(each, fine), Always().choose(each, fine).place
+        assert np.mean(made.place >= 0) == pytest.approx(0.3 if first[0] >= 0 else 0.0)
+        assert np.array_equal(made.place[made.place >= 0], first[made.place >= 0])
+    for certain, policy in ((0.0, Never()), (1.0, Always())):
+        assert np.array_equal(MatchedRandom(certain).choose(each, fine).place, policy.choose(each, fine).place)
+
+
 def test_the_proportional_policy_chooses_as_often_as_it_says_and_in_proportion_to_uses() -> None:
     n, c = 40_000, candidates(2, b=6)
     for u in range(6):
@@ -184,6 +198,7 @@ def test_shares_outside_of_the_unit_interval_are_refused_by_name(bad: float) -> 
         (lambda: Threshold(bad), "threshold"),
         (lambda: EpsilonThreshold(bad, 0.1), "threshold"),
         (lambda: EpsilonThreshold(0.5, bad), "epsilon"),
+        (lambda: MatchedRandom(bad), "rate"),
     ):
         with pytest.raises(UsageError, match=rf"policy.{key}={bad} must lie in \[0, 1\]"):
             build()
