@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skg_bench.analysis.align import Aligned, align
 from skg_bench.analysis.flips import Done, Flip, done, examples, flips
 from skg_bench.analysis.inference import PairedT, cluster_bootstrap, equivalence
 from skg_bench.analysis.intervals import ALPHA, Estimate
 from skg_bench.analysis.matched import Fallbacks, Hits, Matched, hits, ladder, matched
 from skg_bench.analysis.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
 from skg_bench.analysis.metrics import Metric, Utility, metrics
-from skg_bench.analysis.pool import STRIDE, Pool, labels, pools
-from skg_bench.analysis.tally import Events, Tally, events, tallies
+from skg_bench.analysis.pool import Pool, labels, pools
+from skg_bench.analysis.tally import Events, Tally, tallies
 from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -29,8 +30,6 @@ HEADINGS = (
     "p ({correction})", "users +/=/-", "verdict",
 )  # fmt: skip
 SEED = 0  # of the bootstrap
-
-Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +75,6 @@ class Comparison:
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
 
 
-@dataclass(frozen=True)
-class _Aligned:
-    """What all runs share."""
-
-    on: Events  # of the first
-    each: list[Events]  # of every run
-    keep: Coverage | None  # the part that is shared, None: all
-    moved: list[bool]  # of every run: the same requests in another order than the first has them
-    gaps: list[str]
-
-
 def compare(
     runs: Sequence[Run],
     reference: str | None = None,
@@ -120,7 +108,7 @@ def compare(
     shown = metrics(price)
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
-    shared = _shared(of)
+    shared = align(of)
     tested, matches, unmatched, flipped = _contrasts(of, arms, place[0], shared, shown, price, flips)
     rows = _rows(tested, shown, correction, margins or {})
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
@@ -145,7 +133,7 @@ def _contrasts(
     of: Sequence[Pool],
     arms: Mapping[tuple[int, str], str],
     reference: tuple[int, str],
-    shared: _Aligned,
+    shared: Aligned,
     shown: Mapping[str, Metric],
     price: Utility,
     told: int,
@@ -187,7 +175,7 @@ def _flipped(label: str, own: Done, base: Done, told: int) -> Flipped:
     return Flipped(label, worse.counts(), flips(base, own).counts(), tuple(examples(worse, told)))
 
 
-def _llm(pool: Pool, arm: str, shared: _Aligned, at: int) -> str:
+def _llm(pool: Pool, arm: str, shared: Aligned, at: int) -> str:
     """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
     order = at if shared.moved[at] else 0
     said = (pool.manifest.get("compositions") or {}).get(arm, {}).get("llm")
@@ -298,53 +286,3 @@ def said(row: Row) -> str:
     if d.estimate.mean == 0 and d.mde_new == 0:
         return "equal for every user"
     return "inconclusive, small" if d.significant else "inconclusive"
-
-
-def _shared(of: Sequence[Pool]) -> _Aligned:
-    """The events that all runs have, how much of each user that is, and what is missing where."""
-    each = [events(pool) for pool in of]
-    turns = [dict(zip(own.users.tolist(), np.bincount(own.row).tolist(), strict=True)) for own in each]
-    users = sorted(set.intersection(*(set(of) for of in turns)))
-    if not users:
-        raise UsageError(
-            f"{' and '.join(str(pool.path) for pool in of)} share no user; compare runs of the same seeds and users"
-        )
-    shared = [(user, min(of[user] for of in turns)) for user in users]
-    gaps = [_gap(pool, of, shared) for pool, of in zip(of, turns, strict=True) if of != dict(shared)]
-    kept = [events(pool, shared) for pool in of] if gaps else each
-    moved = [False] + [_moved(of[0], kept[0], pool, own) for pool, own in zip(of[1:], kept[1:], strict=True)]
-    for pool, other in zip(of, moved, strict=True):
-        if other:
-            gaps.append(f"{pool.path}: the same requests in another order; paired by user, not turn by turn")
-    return _Aligned(kept[0], kept, shared if kept is not each else None, moved, gaps)
-
-
-def _gap(pool: Pool, of: dict[int, int], shared: Coverage) -> str:
-    users = len(of) - len(shared)
-    turns = sum(of.values()) - sum(n for _, n in shared)
-    return f"{pool.path}: {turns:,} of {sum(of.values()):,} turns ({users} users wholly) are not in all runs; left out"
-
-
-def _moved(first: Pool, a: Events, second: Pool, b: Events) -> bool:
-    """Whether users have the same requests in another order.
-
-    Raises UsageError when they have others.
-    """
-    differs, what = a.time != b.time, "time"
-    if not differs.any():
-        place = np.minimum(np.searchsorted(a.message, b.message), len(a.message) - 1)
-        same_text = np.where(a.message[place] == b.message, place, -1)  # b's vocabulary as a's codes
-        differs, what = a.text != same_text[b.text], "message"
-    if not differs.any():
-        return False
-    mine, others = (np.sort(e.row * len(e.message) + e.text) for e in (a, b))
-    if np.array_equal(a.message, b.message) and np.array_equal(mine, others):
-        return True
-    at = int(np.flatnonzero(differs)[0])
-    user = int(a.users[a.row[at]])
-    seed = f"seed number {user // STRIDE}, " if user >= STRIDE else ""
-    raise UsageError(
-        f"{first.path} and {second.path} differ in the {what} of {int(differs.sum()):,} of {len(a):,} events "
-        f"(first: {seed}user {user % STRIDE}, turn {a.turn[at]}), so that their arms cannot be paired; compare runs "
-        "of the same simulator and data"
-    )
