@@ -61,7 +61,7 @@ class MLflow:
     def __post_init__(self) -> None:
         if find_spec("mlflow") is None:
             raise UsageError("tracker=mlflow needs mlflow: pip install 'skg-bench[mlflow]'")
-        check("tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN")
+        check("tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_URI")
 
     @property
     def places(self) -> Sequence[Place]:
@@ -77,11 +77,12 @@ class MLflow:
         uri, client = self._uri(run.path), self._client(run.path)
         experiment = _experiment(client, run.config["experiment"], uri)
         known, total = _known(client, experiment, run), len(run.arms) + 1
+        order = (*reversed(run.arms), _ALL_ARMS)  # MLflow shows the last ten of what was made
         parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, None)
-        logged = [arm for arm in (*run.arms, _ALL_ARMS) if arm in known and known[arm].info.status == "FINISHED"]
+        logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
         told(len(logged), total)
         metrics = _metrics(run)
-        for number, arm in enumerate((arm for arm in (*run.arms, _ALL_ARMS) if arm not in logged), len(logged) + 1):
+        for number, arm in enumerate((arm for arm in order if arm not in logged), len(logged) + 1):
             one = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
             _log(client, one.info.run_id, metrics.get(arm, {}), _params(run, arm))
             if arm == _ALL_ARMS:
@@ -207,7 +208,7 @@ def _metrics(run: Run) -> dict[str, Metrics]:
     with (run.path / "curves.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
-                add(row["arm"], f"weekly{suffix}/{row['metric']}", row[part], int(row["period"]))
+                add(row["arm"], f"curves{suffix}/{row['metric']}", row[part], int(row["period"]))
     return found
 
 

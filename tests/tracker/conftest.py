@@ -13,13 +13,15 @@ import skg_bench
 from skg_bench.app import tracking
 from tests.tracker.server import Server
 
-ARMS = "arms={skg: [policy.threshold=0.3], never: [policy=never, curator=none]}"
+SMALL = (
+    "workers=1", "users=6", "weeks=3", "arms={skg: [policy.threshold=0.3], never: [policy=never, curator=none]}",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> skg_bench.Run:
     """Six users, three weeks, two arms."""
-    run = skg_bench.run(["workers=1", "users=6", "weeks=3", ARMS, f"out={tmp_path_factory.mktemp('runs') / 'small'}"])
+    run = skg_bench.run([*SMALL, f"out={tmp_path_factory.mktemp('runs') / 'small'}"])
     tracking.draw(run)
     return run
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
-Failure = Literal["500", "hang", "busy", "forgetful", "shy", "denied", "deaf"]
+Failure = Literal["refuse", "500", "hang", "busy", "forgetful", "shy", "denied", "deaf"]
 _HALF_A_DAY = 12 * 3600 * 1000
 BATCH = ("post", "/v1/private/traces/batch")
 
@@ -16,8 +16,8 @@ BATCH = ("post", "/v1/private/traces/batch")
 class Server:
     """Traces by id, as the contract server takes them: what it finds malformed is refused.
 
-    `fail` it from a batch on: 500, never answer, say that there were too many requests, take and not keep, keep and not
-    show, deny, keep and break the connection before it is said (and then refuse all others: it has died).
+    `fail` it, from a batch on: hang up on everybody, answer 500, never answer, say that there were too many requests,
+    take and not keep, keep and not show, deny, or keep and die before it is said.
     """
 
     def __init__(self, stub: Any) -> None:
@@ -36,17 +36,23 @@ class Server:
         handler, outer = self._stub.s.RequestHandlerClass, self
 
         class Asked(handler):  # type: ignore[misc, valid-type]
+            close_connection: bool
+
             def do_GET(self) -> None:  # noqa: N802
                 outer.headers.append(dict(self.headers))
                 outer._query.of = parse_qs(urlsplit(self.path).query)
-                super().do_GET()
+                if not self.hangs_up():
+                    super().do_GET()
+
+            def hangs_up(self) -> bool:
+                dead = outer._failure == "deaf" and outer.batches > outer._after
+                self.close_connection = self.close_connection or dead or outer._failure == "refuse"
+                return self.close_connection
 
             def do_POST(self) -> None:  # noqa: N802
                 outer.headers.append(dict(self.headers))
-                if outer._failure == "deaf" and outer.batches > outer._after:
-                    self.close_connection = True
-                    return
-                super().do_POST()
+                if not self.hangs_up():
+                    super().do_POST()
 
             def send_response(self, code: int, message: str | None = None) -> None:
                 if code == 0:

@@ -92,9 +92,9 @@ def test_every_point_of_every_curve_is_there_with_its_band(logged: Run) -> None:
         for row in csv.DictReader(file):
             for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
                 point = [(int(row["period"]), float(row[part]))] if row[part] else []
-                curves.setdefault((row["arm"], f"weekly{suffix}/{row['metric']}"), []).extend(point)
-    assert ("*", "weekly/ceiling_1") in curves
-    assert ("skg", "weekly_low/hit_rate") in curves
+                curves.setdefault((row["arm"], f"curves{suffix}/{row['metric']}"), []).extend(point)
+    assert ("*", "curves/ceiling_1") in curves
+    assert ("skg", "curves_low/hit_rate") in curves
     for (arm, metric), points in curves.items():
         assert read.history(arm, metric) == points, (arm, metric)
 
@@ -142,7 +142,7 @@ def test_a_run_is_logged_once(logged: Run) -> None:
     assert complete
     assert "(0 of them new)" in line
     assert set(own(logged).values()) == {1}
-    assert len(Read(logged).history("skg", "weekly/hit_rate")) == len(before.history("skg", "weekly/hit_rate")) == 3
+    assert len(Read(logged).history("skg", "curves/hit_rate")) == len(before.history("skg", "curves/hit_rate")) == 3
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
@@ -175,7 +175,7 @@ def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) 
     assert tracking.deliver(LOCAL, again)[1]
     client = Read(again).client
     for one in client.search_runs(["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}'"):
-        for metric in ("weekly/hit_rate", "hit_rate", "weekly/ceiling_1"):
+        for metric in ("curves/hit_rate", "hit_rate", "curves/ceiling_1"):
             found = client.get_metric_history(one.info.run_id, metric)
             assert len({point.step for point in found}) == len(found)
         assert one.inputs is not None
@@ -192,7 +192,7 @@ def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_
         ["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}' and tags.`skg_bench.arm` = 'skg'"
     )
     metrics = {key: value for key, value in found[0].data.metrics.items() if "recall" in key or "gr" in key}
-    assert metrics == {"weekly/recall_at_5": 0.5, **{f"weekly{part}/größe ___": 1.0 for part in ("", "_low", "_high")}}
+    assert metrics == {"curves/recall_at_5": 0.5, **{f"curves{part}/größe ___": 1.0 for part in ("", "_low", "_high")}}
     assert legal("a.b-c_d: e/f") == "a.b-c_d: e/f"
 
 
