@@ -1,0 +1,119 @@
+"""Tables of a run of `learning_over_time`: effects over s and t, worth of books, swaps, and the order control."""
+
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from skg_bench.analysis.effects import Effects, effects
+from skg_bench.analysis.inference import PairedT
+from skg_bench.analysis.matrix import Matrix, matrix
+from skg_bench.analysis.measure import contrast
+from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.analysis.order import Order, order_control
+from skg_bench.analysis.stretches import Table as Means
+from skg_bench.analysis.tally import events, tallies
+from skg_bench.analysis.wording import interval, number
+from skg_bench.core.run import Run
+
+SWAPS = ("swap_threshold", "swap_router", "swap_reranker")
+
+
+def stretches(edges: Sequence[int]) -> list[str]:
+    """`0-49`, `50-99`, `100 on`."""
+    return [f"{a}-{b - 1}" for a, b in pairwise(edges)] + [f"{edges[-1]} on"]
+
+
+def cell(of: Means, row: int, column: int) -> str:
+    """Mean and simultaneous band."""
+    if of.n[row, column] == 0:
+        return ""
+    mean = number(of.mean[row, column], "utility", signed=True)
+    if np.isnan(of.low[row, column]):
+        return mean
+    return f"{mean} ({interval(of.low[row, column], of.high[row, column], 'utility', signed=True)})"
+
+
+def means(title: str, names: Sequence[str], of: Sequence[tuple[Means, int]], edges: Sequence[int]) -> Table:
+    """One row each of some tables of means, by stretch."""
+    table = Table(title, *(f"turns {name}" for name in stretches(edges)))
+    for name, (one, row) in zip(names, of, strict=True):
+        table.add_row(name, *(cell(one, row, k) for k in range(len(edges))))
+    users = of[0][0].n.max(axis=0)
+    table.add_row("users", *(str(n) for n in users))
+    return table
+
+
+def effect_table(found: Effects) -> Table:
+    """Live minus frozen."""
+    names = [f"{found.live} - {arm}" for arm in found.frozen]
+    return means("live - frozen", names, [(found.effect, i) for i in range(len(names))], found.edges)
+
+
+def worth_table(found: Matrix) -> Table:
+    """What each book is worth in each stretch."""
+    names = [f"book of turn {s}" for s in found.books[1:]]
+    rows = [(found.worth, i) for i in range(1, len(found.books))]
+    return means("utility beyond no book", names, rows, found.books)
+
+
+def parts_table(found: Matrix) -> Table:
+    """Learning, drift and backward transfer."""
+    names = ["learning: the book grew", "drift: requests moved on", "backward: of later learning"]
+    return means("change of worth", names, [(found.learning, 0), (found.drift, 0), (found.backward, 0)], found.books)
+
+
+def said(test: PairedT | None) -> str:
+    """A mean with its 95 % interval."""
+    if test is None:
+        return "nobody got there"
+    low, high = test.limit(0.025), test.limit(0.975)
+    return f"{number(test.mean, 'utility', signed=True)} ({interval(low, high, 'utility', signed=True)})"
+
+
+def swap_table(run: Run) -> Table:
+    """Swaps against the arm that they fork from, from the fork on."""
+    table = Table("swap", "of", "from turn", "utility: swap - live", "new requests")
+    on, utility = events(run), metrics(Utility.of(run.config))["utility"]
+    for arm in SWAPS:
+        live, _, turn = str(run.manifest["compositions"][arm]["fork"]).rpartition("@")
+        since = int(turn)
+        own, other = (tallies(run, name, on, [since])[since] for name in (arm, live))
+        e = contrast([utility], own, other, on)["utility"]
+        between = interval(*e.interval(new=True), "utility", signed=True)
+        table.add_row(arm, live, turn, number(e.mean, "utility", signed=True), between)
+    return table
+
+
+def order_table(found: Sequence[Order]) -> Table:
+    """Rises in time and with requests permuted."""
+    table = Table("rise, last quarter - first", "in time", "permuted", "of it order")
+    for one in found:
+        unit = "utility" if one.what == "utility" else "share"
+        row = [
+            f"{number(t.mean, unit, signed=True)} ({interval(t.limit(0.025), t.limit(0.975), unit, signed=True)})"
+            for t in (one.ordered, one.permuted, one.by_order)
+        ]
+        table.add_row(f"{one.arm}: {one.what}", *row)
+    return table
+
+
+def main(path: str, permuted: str | None = None) -> None:
+    """Print the tables of a run, and with a second one, whose requests are permuted, the order control."""
+    run, screen = Run(Path(path)), Console()
+    screen.print(effect_table(effects(run)))
+    books = matrix(run)
+    screen.print(worth_table(books))
+    screen.print(parts_table(books))
+    screen.print(f"forward transfer {said(books.forward_transfer)}, backward {said(books.backward_transfer)}")
+    screen.print(swap_table(run))
+    if permuted is not None:
+        screen.print(order_table(order_control(run, Run(Path(permuted)))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

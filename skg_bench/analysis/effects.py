@@ -1,0 +1,43 @@
+"""The learning effect over a grid: what was learned after turn s is worth at turn t, live minus frozen at s."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.metrics import Utility
+from skg_bench.analysis.roles import roles
+from skg_bench.analysis.stretches import Table, by_stretch, table, utility
+from skg_bench.analysis.tally import events
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Live - frozen, utility of a request, on the same events with the same luck."""
+
+    live: str
+    frozen: tuple[str, ...]  # [S] arms, by the turn at which they freeze
+    since: tuple[int, ...]  # [S]
+    edges: tuple[int, ...]  # [K] first turns of the stretches
+    effect: Table  # [S, K]; NaN before the freeze, where there is no difference
+
+
+def effects(run: Run, live: str | None = None) -> Effects:
+    """Of all arms that are frozen twins of `live` (default: the run's learner), over the stretches between their turns.
+
+    Raises UsageError when there is none.
+    """
+    role = roles(run)
+    live = role.learner if live is None else live
+    since = {since: arm for arm, (of, since) in role.frozen.items() if of == live}
+    if not since:
+        raise UsageError(
+            f"{run.path} has no arm that is {live} frozen at a turn; add '+arms.NAME=[curator=frozen,...]'"
+        )
+    starts, on, prices = sorted(since), events(run), Utility.of(run.config)
+    edges = tuple(sorted({0, *starts}))
+    alive = by_stretch(utility(run, live, on, prices), on, edges)
+    worth = np.stack([alive - by_stretch(utility(run, since[s], on, prices), on, edges) for s in starts])
+    worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(on.users), 1))] = np.nan
+    return Effects(live, tuple(since[s] for s in starts), tuple(starts), edges, table(worth, on))

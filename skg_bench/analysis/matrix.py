@@ -1,0 +1,107 @@
+"""The worth of the skillbook of turn s at turn t, for all s and t: learning, forgetting and drift told apart.
+
+V[s, k] is the utility of a request in stretch k, answered with the skillbook and the scorer of turn s and no learning
+(`book=hindsight`). Events are exogenous, so the same ones are answered with every book, those before s too. Stretch k
+begins at turn s_k, the k-th of the books, s_0 = 0 being the empty one; W[s, k] = V[s, k] - V[0, k] is what the book is
+worth there, free of how hard the stretch is. From one stretch to the next the worth of the book at hand changes by
+
+    W[s_k, k] - W[s_(k-1), k-1] = learning_k + drift_k,
+    learning_k = W[s_k, k] - W[s_(k-1), k]          what the stretch before added to the book, on the requests of now
+    drift_k    = W[s_(k-1), k] - W[s_(k-1), k-1]    the same book, on the requests of now: they move on, answers age
+
+and what later learning does to what was learned is the backward transfer of Lopez-Paz and Ranzato (NeurIPS 2017,
+section 2; their R_(i,j) is V[s_(i+1), j]), below 0 where it is forgotten:
+
+    backward_k = V[s_last, k] - V[s_(k+1), k]
+
+Their forward transfer, on requests that the book has never seen, is the diagonal W[s_k, k]. A book from after stretch k
+holds answers to the very requests of stretch k: below the diagonal, worth is that of remembering, not of generalising.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.inference import PairedT, paired_t
+from skg_bench.analysis.metrics import Utility
+from skg_bench.analysis.stretches import Table, by_stretch, table, utility
+from skg_bench.analysis.tally import events
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+from skg_bench.core.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Tables by book (rows) and stretch (columns); users count in the rows of books whose turn they reached."""
+
+    trunk: str  # the arm whose books they are
+    books: tuple[int, ...]  # [K] turns, the first is 0; also the first turns of the stretches
+    value: Table  # [K, K] V
+    worth: Table  # [K, K] W; its first row is 0
+    learning: Table  # [1, K] from k = 1 on
+    drift: Table  # [1, K] from k = 1 on
+    backward: Table  # [1, K] but for the last two: the last book is the first that knows the last but one
+    forward_transfer: PairedT | None  # mean over a user's stretches from k = 1 on; None: no user got there
+    backward_transfer: PairedT | None
+
+
+def matrix(run: Run, trunk: str | None = None) -> Matrix:
+    """From the arms of a run that serve books of `trunk` in hindsight (default: of the arm that most of them are of).
+
+    Raises UsageError when there are none, or not of turn 0 too.
+    """
+    found: dict[str, dict[int, str]] = {}
+    for arm, composition in run.manifest.get("compositions", {}).items():
+        if composition.get("book") == "hindsight":
+            of, _, turn = str(composition["fork"]).rpartition("@")
+            found.setdefault(of, {})[int(turn)] = arm
+    if not found or (trunk is not None and trunk not in found):
+        of = f"{trunk} has none" if found else "the run has none"
+        raise UsageError(f"{run.path}: {of} of the arms that it takes: [fork=ARM@TURN,book=hindsight,curator=none]")
+    trunk = max(found, key=lambda arm: len(found[arm])) if trunk is None else trunk
+    arms = found[trunk]
+    if 0 not in arms or len(arms) < 2:
+        raise UsageError(f"{run.path} has books of {trunk} at turns {sorted(arms)}; 0 and another one are needed")
+    on, prices, books = events(run), Utility.of(run.config), tuple(sorted(arms))
+    value = np.stack([by_stretch(utility(run, arms[s], on, prices), on, books) for s in books])
+    turns = np.bincount(on.row, minlength=len(on.users))
+    value[turns[None] <= np.array(books)[:, None]] = np.nan
+    part = split(value)
+    learning, drift, backward = (table(row[None], on) for row in (part.learning, part.drift, part.backward))
+    return Matrix(
+        trunk, books, table(value, on), table(part.worth, on), learning, drift, backward,
+        forward_transfer=_over(part.diagonal[:, 1:]), backward_transfer=_over(part.backward),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Of every user; NaN where there is no such part."""
+
+    worth: F64  # [K, n, K]
+    diagonal: F64  # [n, K]
+    learning: F64  # [n, K]
+    drift: F64  # [n, K]
+    backward: F64  # [n, K]
+
+
+def split(value: F64) -> Parts:
+    """From users' values `[K, n, K]` by book and stretch."""
+    k = np.arange(len(value))
+    worth = value - value[:1]
+    diagonal = worth[k, :, k].T
+    learning, drift, backward = (np.full(diagonal.shape, np.nan) for _ in range(3))
+    learning[:, 1:] = (worth[k[1:], :, k[1:]] - worth[k[:-1], :, k[1:]]).T
+    drift[:, 1:] = (worth[k[:-1], :, k[1:]] - worth[k[:-1], :, k[:-1]]).T
+    backward[:, :-2] = (value[-1][:, :-2].T - value[k[1:-1], :, k[:-2]]).T
+    return Parts(worth, diagonal, learning, drift, backward)
+
+
+def _over(values: F64) -> PairedT | None:
+    """Mean over users of the mean over their stretches, `[n, K]`."""
+    there = ~np.isnan(values)
+    some = there.any(axis=1)
+    if not some.any():
+        return None
+    return paired_t(np.where(there, values, 0.0)[some].sum(axis=1) / there[some].sum(axis=1))

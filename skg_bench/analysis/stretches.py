@@ -1,0 +1,65 @@
+"""Utility over stretches of users' turns, and tables of it with bands that hold for a whole table at once.
+
+Skillbooks grow with what a user brings, so these tables count turns, not weeks. Fewer users reach later turns: a cell
+says how many are in it, and differences are taken within users.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.curves import bands, signs
+from skg_bench.analysis.figures import NO_BOUNDS
+from skg_bench.analysis.intervals import sums
+from skg_bench.analysis.metrics import Utility
+from skg_bench.analysis.tally import Events
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.run import Logs
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Means over users `[S, K]` with simultaneous 95 % bands (`curves`); NaN where there is no such cell."""
+
+    n: I64  # users with a value
+    mean: F64
+    low: F64
+    high: F64
+
+
+def utility(run: Logs, arm: str, on: Events, prices: Utility) -> F64:
+    """Utility g of each turn of an arm, `[N]`.
+
+    Raises UsageError when the arm's turns are not the events `on`.
+    """
+    table = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms"])
+    user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
+    if not (np.array_equal(turn, on.turn) and np.array_equal(user, on.users[on.row])):
+        raise UsageError(f"{run.path}: arm {arm!r} has other turns than the first arm; finish the run, or run it again")
+    right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
+    value: F64 = 1.0 - (1.0 + prices.wrong) * ~right - prices.usd * cost - prices.second / 1000.0 * latency
+    return value
+
+
+def by_stretch(values: F64, on: Events, edges: Sequence[int]) -> F64:
+    """Mean of `values` `[N]` of every user in every stretch, `[n, K]`; NaN: the user has no turn there.
+
+    Stretch k begins at turn `edges[k]` and ends before `edges[k + 1]`, the last one with the user's last turn.
+    """
+    k = np.searchsorted(np.asarray(edges), on.turn, side="right") - 1
+    n, width, there = len(on.users), len(edges), k >= 0
+    slot = on.row[there] * width + k[there]
+    count = sums(slot, n * width)
+    total = sums(slot, n * width, values[there])
+    return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan).reshape(n, width)
+
+
+def table(values: F64, on: Events) -> Table:
+    """From users' values `[S, n, K]`; NaN: a user has none."""
+    rows, n, width = values.shape
+    flat = np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, rows * width)
+    (band,) = bands([flat], signs(on.seed, on.users), [NO_BOUNDS])
+    mean, low, high = (column.reshape(rows, width) for column in (band.mean, band.low, band.high))
+    return Table(band.n.reshape(rows, width), mean, low, high)
