@@ -189,9 +189,7 @@ def export(name: str, path: Path, texts: Sequence[str]) -> bool:
     from skg_bench.core.run import Run
 
     run, screen, complete = Run(path), console(), True
-    places = tracking.chosen(name, run, texts)
-    tracking.draw(run)
-    for place in places:
+    for place in tracking.chosen(name, run, texts):
         line, all_there = tracking.deliver(place, run)
         screen.print(line, soft_wrap=True)
         complete = complete and all_there

@@ -5,7 +5,7 @@ is still in the run directory.
 """
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -43,7 +43,7 @@ class _Delivery:
             kind, said = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
-            kind, said = "failed", f"its process ended by {self.process.exitcode}"
+            kind, said = "failed", f"its process ended with code {self.process.exitcode}"
         if kind == "told":
             self.told = said
         else:
@@ -65,8 +65,6 @@ class Deliveries:
 
     def reached(self, what: Literal["turns", "page"]) -> None:
         """Say what is in the run directory now."""
-        if what == "page" and any(one.place.reads == what for one in self._running):
-            draw(Run(self._out))
         for one in self._running:
             with suppress(OSError):  # it has died; `lines` says so
                 one.pipe.send(what)
@@ -102,15 +100,15 @@ def beside(places: Sequence[Place], out: Path) -> Iterator[Deliveries]:
 def _work(place: Place, out: Path, pipe: Connection) -> None:
     """What the process of a place does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run is interrupted, and ends this
-    with suppress(EOFError, BrokenPipeError):  # the run is gone
-        try:
-            place.open(out)
-            while pipe.recv() != place.reads:
-                pass
-            pipe.send(("done", without_secrets(place.deliver(Run(out), lambda *said: pipe.send(("told", said))))))
-        except (EOFError, BrokenPipeError):
-            raise
-        except Exception as error:  # noqa: BLE001  whatever a tracker does, the run goes on, and says it
+    try:
+        place.open(out)
+        if place.reads == "page":
+            from skg_bench.analysis.report import picture  # noqa: F401  takes a while, so before it is needed
+        while pipe.recv() != place.reads:
+            pass
+        pipe.send(("done", _deliver(place, Run(out), lambda *said: pipe.send(("told", said)))))
+    except Exception as error:  # noqa: BLE001  whatever a tracker does, the run goes on, and says it
+        with suppress(OSError):  # the run is gone
             pipe.send(("failed", reason(error)))
 
 
@@ -132,17 +130,19 @@ def deliver(place: Place, run: Run) -> tuple[str, bool]:
     """Deliver here and now, however long it takes; returns what to say, and whether all is there."""
     told = [(0, None)]
     try:
-        return f"{place.name}: {without_secrets(place.deliver(run, lambda *said: told.append(said)))}", True
+        return f"{place.name}: {_deliver(place, run, lambda *said: told.append(said))}", True
     except Exception as error:  # noqa: BLE001  whatever a tracker does, it is said
         return failed(place, run.path, reason(error), *told[-1]), False
 
 
-def draw(run: Run) -> None:
-    """`curves.svg`: the figure that trackers show beside the page."""
-    from skg_bench.analysis.report import picture
-    from skg_bench.analysis.summary import replace_text
+def _deliver(place: Place, run: Run, told: Callable[[int, int], None]) -> str:
+    """Deliver; to those who show the page also its main curves as a figure, `curves.svg`."""
+    if place.reads == "page":
+        from skg_bench.analysis.report import picture
+        from skg_bench.analysis.summary import replace_text
 
-    replace_text(run.path / "curves.svg", picture.svg(run))
+        replace_text(run.path / "curves.svg", picture.svg(run))
+    return without_secrets(place.deliver(run, told))
 
 
 def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Place]:

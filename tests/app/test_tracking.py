@@ -57,7 +57,7 @@ def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
     assert said == [
         "mood: 10 of 10, False, ['curves.svg', 'report.html']",
         f"mood: 3 of 10 delivered (ConnectionError: nobody is at home){later}",
-        f"mood: 3 of 10 delivered (its process ended by -9){later}",
+        f"mood: 3 of 10 delivered (its process ended with code -9){later}",
         "mood: 10 of 10, False, ['curves.svg', 'report.html']",
     ]
     assert seconds < 100.0

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import skg_bench
-from skg_bench.app import tracking
 from tests.tracker.server import Server
 
 SMALL = (
@@ -21,9 +20,7 @@ SMALL = (
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> skg_bench.Run:
     """Six users, three weeks, two arms."""
-    run = skg_bench.run([*SMALL, f"out={tmp_path_factory.mktemp('runs') / 'small'}"])
-    tracking.draw(run)
-    return run
+    return skg_bench.run([*SMALL, f"out={tmp_path_factory.mktemp('runs') / 'small'}"])
 
 
 @pytest.fixture
