@@ -4,24 +4,27 @@
 >>> run = skg_bench.run(["experiment=assistant_growth", "profile=smoke"])
 >>> run.turns("skg").to_pandas()
 >>> skg_bench.compare(run, reference="never")
+>>> skg_bench.gate("runs/gate", "data/gate/baseline.json").state
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skg_bench.app.gate import gate as gate
     from skg_bench.app.launch import compare as compare
     from skg_bench.app.launch import run as run
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.core.run import Run as Run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "UsageError", "compare", "run"]
+__all__ = ["Run", "UsageError", "compare", "gate", "run"]
 
 _HOMES = {
     "Run": "skg_bench.core.run",
     "UsageError": "skg_bench.core.errors",
     "compare": "skg_bench.app.launch",
+    "gate": "skg_bench.app.gate",
     "run": "skg_bench.app.launch",
 }
 

@@ -41,17 +41,19 @@ class Files:
     annotations: bool = False  # on standard output
 
 
-def gate(run: Run | str | Path, baseline: Path, release: Path | None = None, builds: int = BUILDS) -> Outcome:
+def gate(
+    run: Run | str | Path, baseline: str | Path, release: str | Path | None = None, builds: int = BUILDS
+) -> Outcome:
     """Hold a run against a baseline file, and against the last release's with its cumulative margins.
 
     Raises UsageError for files that are missing, corrupt or of another panel, and for runs that cannot be read.
     """
     run = run if isinstance(run, Run) else Run(run)
-    main = baselines.read(baseline)
+    main = baselines.read(Path(baseline))
     new = panel(run, main.panel.arm)
     held = [hold(new, main.panel, main.margins, "baseline", str(baseline))]
     if release is not None:
-        last = baselines.read(release)
+        last = baselines.read(Path(release))
         if last.panel.arm != main.panel.arm:
             raise UsageError(f"{release} is of arm {last.panel.arm!r}, {baseline} of {main.panel.arm!r}; gate one arm")
         allowed = {name: main.cumulative * margin for name, margin in main.margins.items()}
@@ -74,20 +76,24 @@ def smallest(outcome: Outcome) -> Case | None:
     held = worst(outcome.held)
     turns = [(turn, user.user) for user in (outcome.flips.users if outcome.flips else ()) for turn in user.turns]
     lost = sorted((turn.turn, user, turn.reason) for turn, user in turns if turn.lost)
-    before, after = (panel.made["compositions"][outcome.arm] for panel in (held.base, held.new))
-    config, same = held.new.made["config"], held.base.made["config"]
-    if held.state == "pass" or not lost or before == after or config != same or before.get("fork") or after.get("fork"):
+    before, after = (cases.whole(panel.made["compositions"][outcome.arm]) for panel in (held.base, held.new))
+    forked = before.get("fork") or after.get("fork")  # an arm that a baseline does not hold
+    place, old = _place(held.new), _place(held.base)
+    if held.state == "pass" or not lost or before == after or place != old or forked:
         return None
-    nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    sides = {
-        role: Side(name, {name: cases.whole(node)})
-        for role, name, node in (("arm", "after", after), ("reference", "before", before))
-    }
+    sides = {"arm": Side("after", {"after": after}), "reference": Side("before", {"before": before})}
     turn, user, reason = lost[0]
     try:
-        return of_turn(Place(config["seed"], config["weeks"], user, *nodes), sides, turn, reason, right=False)
+        return of_turn(replace(place, user=user), sides, turn, reason, right=False)
     except UsageError:  # the old configuration no longer does what it did: the code changed too
         return None
+
+
+def _place(of: Panel) -> Place:
+    """The world of a panel, of its first user."""
+    config = of.made["config"]
+    simulator, embedder = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
+    return Place(config["seed"], config["weeks"], int(of.users[0]), simulator, embedder)
 
 
 def _told(case: Case) -> Iterator[str]:
@@ -136,9 +142,7 @@ def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[B
 def _refuse_dirty(run: Run, file: Path) -> None:
     why = "a baseline must be what a commit makes, so that anyone can make it again"
     if run.manifest.get("dirty") is not None:
-        raise UsageError(
-            f"{run.path} was made from a dirty tree (manifest: dirty); commit, run again, then --update: {why}"
-        )
+        raise UsageError(f"{run.path} was made from a dirty tree; commit, run again, then --update: {why}")
     if dirty := [name for name in uncommitted() if Path(name).resolve() != file.resolve()]:
         raise UsageError(f"the tree is dirty: {', '.join(dirty[:5])}; commit, run again, then --update: {why}")
     if run.manifest.get("code") not in (None, code_digest()):
@@ -203,7 +207,6 @@ def update_command(run: Path, baseline: Path, arm: str | None) -> None:
         screen.print(_table(held))
     for name in MARGINS.keys() - after.margins.keys():
         screen.print(f"  {name} does not block")
-    blocking = ", ".join(f"{name} {margin:g}" for name, margin in after.margins.items())
-    screen.print(
-        f"{baseline}: arm {after.panel.arm}, {len(after.panel.users):,} users; margins: {blocking}", soft_wrap=True
-    )
+    margins = ", ".join(f"{name} {margin:g}" for name, margin in after.margins.items())
+    who = f"arm {after.panel.arm}, {len(after.panel.users):,} users"
+    screen.print(f"{baseline}: {who}; margins: {margins}", markup=False, soft_wrap=True)

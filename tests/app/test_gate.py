@@ -118,7 +118,7 @@ def test_the_projects_own_panel_stops_it_too(play: Callable[..., Path]) -> None:
 
 def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -> None:
     """The LLM is quicker: users wait less, and nothing else is otherwise."""
-    outcome = gate.gate(play("llm.latency_ms=1000"), baseline)
+    outcome = skg_bench.gate(str(play("llm.latency_ms=1000")), str(baseline))
     assert outcome.held[0].changed == ("latency_ms",)
     harm = {one.metric: (one.mean, one.state) for one in outcome.held[0].judged if one.metric != "err_per_hit"}
     assert harm["hit_rate"] == harm["err_per_request"] == (0.0, "pass")
