@@ -128,7 +128,8 @@ def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -
     there = np.arange(5) < n[:, None]
     skill = np.where(there, np.arange(5)[::-1], -1).astype(np.int32)
     combined = np.where(there, rng.integers(0, 9, (B, 5)) / 8, -1.0)
-    c = Candidates(skill, combined, there.astype(np.int32), np.zeros(B, np.int32))
+    uses = there.astype(np.int32)
+    c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32))
     luck = books.luck(rng, B)
     decided = policy.choose(c, luck)
     assert decided.place.dtype == np.int32

@@ -95,9 +95,7 @@ class Simulator(Protocol):
         ...
 
     def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
-        """Quality (WRONG, NEAR, RIGHT) of stored answers, any broadcastable shape: the event's request type against the
-        type, rightness and age in seconds of the answers' sources.
-        """
+        """Quality (WRONG, NEAR, RIGHT) of stored answers, by their sources' type, rightness and age [s]; broadcasts."""
         ...
 
     def react(self, quality: I32, luck: "Luck") -> Reaction:
@@ -289,6 +287,8 @@ class Candidates:
     skill: I32  # [B, K]
     combined: F64  # [B, K] weighted mean of the signals that are present; -1 beyond the end
     uses: I32  # [B, K]
+    ok: F64  # [B, K] uses rated ok, partial ones count half
+    rated: I32  # [B, K] rated uses
     llm_turns: I32  # [B] earlier turns answered by the LLM
 
 

@@ -65,7 +65,9 @@ def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns:
         score = sigmoid(scorer.score(features))
     combined = arm.signals.combine(shortlist.similarity, preference, score)
     combined[shortlist.skill < 0] = -1.0
-    candidates = Candidates(shortlist.skill, combined, places.uses, llm_turns)
+    candidates = Candidates(
+        shortlist.skill, combined, places.uses, places.ok + 0.5 * places.partial, places.rated, llm_turns
+    )
     return Choice(shortlist, preference, score, combined, features, arm.policy.choose(candidates, luck))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from skg_bench.core.choice import best
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import Bool
 from skg_bench.core.types import Candidates, Decision, Luck
 
 
@@ -24,7 +25,7 @@ class MatchedRandom:
 
     def choose(self, candidates: Candidates, luck: Luck) -> Decision:
         """One uniform decides; an empty shortlist leaves the fallback."""
-        some = (candidates.skill >= 0).any(axis=1)
+        some: Bool = (candidates.skill >= 0).any(axis=1)
         hit = some & (luck.policy < self.rate)
         propensity = np.where(hit, self.rate, np.where(some, 1.0 - self.rate, 1.0))
         return Decision(np.where(hit, best(candidates), -1).astype(np.int32), propensity, some)

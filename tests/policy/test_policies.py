@@ -1,6 +1,6 @@
 """What policies choose, and that the propensity they report is the probability with which they choose it."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,13 +15,14 @@ from skg_bench.policy.matched_random import MatchedRandom
 from skg_bench.policy.never import Never
 from skg_bench.policy.proportional import Proportional
 from skg_bench.policy.softmax import Softmax
+from skg_bench.policy.thompson import Thompson
 from skg_bench.policy.threshold import Threshold
 from skg_bench.policy.uniform import Uniform
 from tests.core import books
 
 DETERMINISTIC: list[Policy] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
 RANDOM: list[Policy] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
-ALL: list[Policy] = [*DETERMINISTIC, *RANDOM, Proportional(), Softmax(0.5, 0.1)]
+ALL: list[Policy] = [*DETERMINISTIC, *RANDOM, Proportional(), Softmax(0.5, 0.1), Thompson(0.5, 1.0, 1.0, 4.0, 1.0)]
 seeds = st.integers(0, 2**32)
 
 
@@ -33,11 +34,13 @@ def candidates(seed: int, b: int = 40, k: int = 5) -> Candidates:
     there = skill >= 0
     combined = np.where(there, rng.integers(0, 9, (b, k)) / 8, -1.0)
     uses = np.where(there, rng.integers(0, 9, (b, k)), 0).astype(np.int32)
-    return Candidates(skill, combined, uses, rng.integers(0, 9, b).astype(np.int32))
+    llm_turns = rng.integers(0, 9, b).astype(np.int32)
+    rated = np.minimum(uses, rng.integers(0, 9, (b, k))).astype(np.int32)
+    return Candidates(skill, combined, uses, rng.integers(0, 2 * rated + 1) / 2, rated, llm_turns)
 
 
 def rows(c: Candidates, which: np.ndarray) -> Candidates:
-    return Candidates(c.skill[which], c.combined[which], c.uses[which], c.llm_turns[which])
+    return Candidates(*(getattr(c, f.name)[which] for f in fields(Candidates)))
 
 
 def same(one: Decision, other: Decision) -> bool:
@@ -77,8 +80,8 @@ def test_users_do_not_know_of_one_another(policy: Policy, seed: int) -> None:
 
 @pytest.mark.parametrize("policy", ALL, ids=repr)
 def test_an_empty_shortlist_leaves_the_fallback_with_certainty(policy: Policy) -> None:
-    none = Candidates(np.full((9, 5), -1, np.int32), np.full((9, 5), -1.0), *np.zeros((2, 9, 5), np.int32))
-    none = replace(none, llm_turns=np.zeros(9, np.int32))
+    zero = np.zeros((9, 5), np.int32)
+    none = Candidates(zero - 1, np.full((9, 5), -1.0), zero, np.zeros((9, 5)), zero, np.zeros(9, np.int32))
     made = policy.choose(none, books.luck(np.random.default_rng(0), 9))
     assert (made.place == -1).all()
     assert made.propensity == pytest.approx(1.0)
@@ -103,6 +106,8 @@ def test_a_score_right_at_the_threshold_reaches_it_and_of_equal_scores_the_lower
     c = Candidates(
         np.array([[7, 3, 5], [7, 3, 5], [7, -1, -1]], np.int32),
         np.array([[0.5, 0.5, 0.5], [below, below, 0.5], [below, -1, -1]]),
+        np.zeros((3, 3), np.int32),
+        np.zeros((3, 3)),
         np.zeros((3, 3), np.int32),
         np.zeros(3, np.int32),
     )
@@ -186,7 +191,7 @@ def test_the_proportional_policy_chooses_as_often_as_it_says_and_in_proportion_t
 
 def test_the_proportional_choice_of_a_skill_does_not_depend_on_its_place() -> None:
     c, luck = candidates(3), books.luck(np.random.default_rng(3), 40)
-    turned = Candidates(c.skill[:, ::-1], c.combined[:, ::-1], c.uses[:, ::-1], c.llm_turns)
+    turned = replace(c, skill=c.skill[:, ::-1], combined=c.combined[:, ::-1], uses=c.uses[:, ::-1])
     one, other = Proportional().choose(c, luck), Proportional().choose(turned, luck)
     assert np.array_equal(np.where(one.place < 0, -1, 4 - one.place), other.place)
     assert one.propensity == pytest.approx(other.propensity)
