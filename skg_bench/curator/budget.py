@@ -1,0 +1,83 @@
+"""A skillbook of limited size: who captures more archives something, by the rule of a cache."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from skg_bench.core.batch import joined
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.types import ADD, REMOVE, UPDATE, Batch, Book, Curator, Late, Observation
+
+Evict = Literal["lru", "lfu", "ttl"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`curator`, with at most `capacity` active skills; beyond that some are archived.
+
+    `evict`: `lru`, the one used or captured longest ago; `lfu`, the least used, of these the least recently used;
+    `ttl`, the one with the oldest answer, whose time to live ends first. Ties go by id. What this very turn used or
+    captured stays, even if that is more than the capacity.
+    """
+
+    curator: Curator
+    capacity: int
+    evict: Evict
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.capacity < 1:
+            raise UsageError(f"curator.capacity={self.capacity} must be at least 1")
+        if self.evict not in get_args(Evict):
+            raise UsageError(f"curator.evict={self.evict!r}, valid are {', '.join(get_args(Evict))}")
+        if self.curator.sees_truth:
+            raise UsageError("curator=budget cannot wrap a curator that sees the truth")
+
+    @cached_property
+    def reasons(self) -> Sequence[str]:
+        """Those of the curator inside, and one more."""
+        return (*self.curator.reasons, "evicted")
+
+    def offers(self, seen: Observation) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        """What the curator inside does, and what goes for it."""
+        batch = self.curator.curate(seen, offer, name, late, book)
+        stays = book.active.copy()  # what is active after the batch, new skills apart
+        free = book.active.copy()  # of these, what may go
+        renewed, gone = batch.op == UPDATE, batch.op == REMOVE
+        stays[batch.row[renewed], batch.skill[renewed]] = True
+        free[batch.row[renewed], batch.skill[renewed]] = False
+        hit = np.flatnonzero(seen.hit)
+        free[hit, seen.skill[hit]] = False
+        for which in (stays, free):
+            which[batch.row[gone], batch.skill[gone]] = False
+        added = np.bincount(batch.row[batch.op == ADD], minlength=len(stays))
+        excess = stays.sum(axis=1) + added - self.capacity
+        rows = np.flatnonzero(excess > 0)
+        if not len(rows):
+            return batch
+        keys = (*self._keys(book, rows), ~free[rows])  # the last one counts most
+        order = np.lexsort(keys, axis=1)[:, : int(excess[rows].max())]
+        goes = np.take_along_axis(free[rows], order, axis=1) & (np.arange(order.shape[1]) < excess[rows, None])
+        at, place = np.nonzero(goes)
+        end = Batch(*np.full((len(fields(Batch)), len(at)), -1, np.int32))
+        end.row[:], end.op[:], end.skill[:], end.uses[:] = rows[at], REMOVE, order[at, place], 0
+        end.reason[:] = len(self.reasons) - 1
+        return joined(batch, end)
+
+    def _keys(self, book: Book, rows: I64) -> tuple[I32 | I64, ...]:
+        """What skills are evicted by, `[n, S]` each: the smallest go first, and the last key counts most."""
+        if self.evict == "ttl":
+            return (book.born[rows],)
+        return (book.last_used[rows], book.uses[rows]) if self.evict == "lfu" else (book.last_used[rows],)
+
+    def learns(self, turn: int) -> bool | Bool:
+        """As the curator inside does."""
+        return self.curator.learns(turn)

@@ -1,0 +1,20 @@
+"""Control: what was used last, whatever the message says."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.shortlist import max_dots, shortlist, top
+from skg_bench.core.types import Book, Query, Shortlist
+
+
+@dataclass(frozen=True)
+class RepeatLast:
+    """The skill that was used or captured last; its similarity is reported, but did not choose it."""
+
+    sees_truth: ClassVar[bool] = False
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """One skill, if there is any; of those used at the same second the lower id."""
+        return shortlist(top(book.last_used.astype(np.float64), book.active, 1), max_dots(query, book))
