@@ -1,12 +1,20 @@
-"""Embed the built-in corpus again and write data/corpus/minilm.{npy,json}; needs the extra `embed`, takes a minute."""
+"""Embed the built-in corpus and the hard negatives again and write their .npy and .json; needs the extra `embed`."""
 
+from itertools import chain
 from pathlib import Path
+
+import yaml
 
 from skg_bench.embedder.precomputed import save
 from skg_bench.embedder.sentence_transformer import PACKAGED, SentenceTransformer
 from skg_bench.simulator.corpus import load
 
 if __name__ == "__main__":
-    messages = load().messages
-    vectors = SentenceTransformer(PACKAGED, batch=128).embed(messages)
-    save(Path(__file__).parent / "corpus" / "minilm", messages, vectors, PACKAGED)
+    here, model = Path(__file__).parent, SentenceTransformer(PACKAGED, batch=128)
+    alike = yaml.safe_load((here / "hard_negatives.yaml").read_text("utf-8"))
+    texts = {
+        "corpus/minilm": load().messages,
+        "hard_negatives": list(chain.from_iterable(chain.from_iterable(alike.values()))),
+    }
+    for name, messages in texts.items():
+        save(here / name, messages, model.embed(messages), PACKAGED)

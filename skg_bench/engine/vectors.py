@@ -58,16 +58,16 @@ class Rows:
 
 
 class Pinned:
-    """One user online: the vectors of the book's examples lie ready as a matrix."""
+    """One book online: the vectors of its examples lie ready as a matrix."""
 
     def __init__(self, vectors: I16, example: I32) -> None:
         self._columns = vectors[example].T.astype(np.float32, order="C")  # [D, E]: a third faster than [E, D]
         self._vectors = vectors
 
     def dots(self, query: I32, example: I32) -> F32:
-        """`[1]` and `[1, E]` text ids to `[1, E]`; `example` is the one that was pinned."""
-        dots: F32 = self._vectors[query[0]].astype(np.float32) @ self._columns
-        return dots[None]
+        """`[B]` and `[B, E]` text ids to `[B, E]`; each row of `example` is the one that was pinned."""
+        dots: F32 = self._vectors[query].astype(np.float32) @ self._columns
+        return dots
 
     def pairs(self, one: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""

@@ -1,0 +1,189 @@
+"""Which router knows the right skill, and when there is none? `python -m experiments.routing_quality.analysis`."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.routing_quality import hard_negatives
+from experiments.routing_quality.baselines import Entry, baselines
+from experiments.routing_quality.corpora import Corpus, builtin, clinc150, read
+from experiments.routing_quality.measure import FIGURES, best_threshold, bootstrap, figures, interval
+from experiments.routing_quality.recipe import SHARE, Model, fit
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Router
+from skg_bench.router.bm25 import BM25
+from skg_bench.router.centroid import Centroid
+from skg_bench.router.exact import Exact
+from skg_bench.router.hybrid import Hybrid
+from skg_bench.router.maxsim import MaxSim
+from skg_bench.router.maxsim_centroid import MaxSimCentroid
+
+RECIPE = "the recipe: kernel ridge"
+PEER = "MaxSim"  # with a threshold from validation: what semantic-router (max, Platt) does on the same vectors
+SHARES = (0.03, 0.1, 0.2, 0.5)  # for which thresholds are chosen, beside the stated one
+KNOWN = {  # acc all, OOS F1, AUROC on the same vectors of CLINC150, measured elsewhere
+    "semantic-router 1.1.1, max, Platt: the best peer": (83.8, 78.2, 96.25),
+    "the best figures seen so far, with hindsight": (92.0, 85.1, 97.9),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One router on the test messages of a corpus."""
+
+    name: str
+    threshold: float
+    values: F64  # [6] FIGURES in percent
+    resampled: F64  # [R, 6]
+    seconds: float  # of the sweep that found the threshold
+
+
+def recipe(corpus: Corpus, share: float = SHARE) -> tuple[Model, Entry]:
+    """The recipe, fitted and applied."""
+    model = fit(corpus.train, corpus.validation, share)
+    return model, Entry(RECIPE, model.score(corpus.validation), model.score(corpus.test), model.threshold)
+
+
+def table(entries: Sequence[Entry], share: float, seed: int = 0) -> list[Line]:
+    """Figures with intervals; thresholds, where none is given, are those that are best on validation."""
+    thresholds, seconds = [], []
+    for one in entries:
+        begun = time.perf_counter()
+        thresholds.append(best_threshold(one.validation, share) if one.threshold is None else one.threshold)
+        seconds.append(time.perf_counter() - begun)
+    drawn = bootstrap([(one.test, t) for one, t in zip(entries, thresholds, strict=True)], seed)
+    return [
+        Line(one.name, t, figures(one.test, t)[0], resampled, s)
+        for one, t, resampled, s in zip(entries, thresholds, drawn, seconds, strict=True)
+    ]
+
+
+def shifted(entries: Sequence[Entry], shares: Sequence[float]) -> list[tuple[str, list[float]]]:
+    """Accuracy over all test messages, in percent, with thresholds for these shares of out-of-scope messages."""
+    found = []
+    for one in entries:
+        if one.name.startswith("SKG"):
+            continue
+        values = [figures(one.test, best_threshold(one.validation, share))[0, 1] for share in shares]
+        found.append((one.name, [float(v) for v in values]))
+    return found
+
+
+def markdown(corpus: Corpus, lines: Sequence[Line], moved: Sequence[tuple[str, list[float]]], share: float) -> str:
+    """A corpus' section of the report."""
+    test, validation = corpus.test.skill, corpus.validation.skill
+    what = (
+        f"{len(corpus.skills)} skills; {(corpus.train.skill >= 0).sum():,} examples and "
+        f"{(corpus.train.skill < 0).sum():,} out-of-scope messages to train, {(validation >= 0).sum():,} and "
+        f"{(validation < 0).sum():,} to validate, {(test >= 0).sum():,} and {(test < 0).sum():,} to test. Out of "
+        f"scope are {(validation < 0).mean():.1%} of validation and {(test < 0).mean():.1%} of test; thresholds are "
+        f"the best on validation at a stated share of {share:.0%}. In percent; 95 % intervals by bootstrap over "
+        "messages.\n"
+    )
+    parts = [
+        f"## {corpus.name}\n",
+        what,
+        _row("router", "threshold", *FIGURES),
+        _row("---", *["---:"] * (1 + len(FIGURES))),
+    ]
+    for line in lines:
+        cells = [
+            f"{v:.1f} ({low:.1f}-{high:.1f})" for v, (low, high) in zip(line.values, _intervals(line), strict=True)
+        ]
+        parts.append(_row(line.name, f"{line.threshold:.3f}", *cells))
+    ours, peer = (next(line for line in lines if line.name == name) for name in (RECIPE, PEER))
+    gaps = [interval(ours.resampled[:, i] - peer.resampled[:, i]) for i in range(len(FIGURES))]
+    cells = [
+        f"{d:+.1f} ({low:+.1f} to {high:+.1f})" for d, (low, high) in zip(ours.values - peer.values, gaps, strict=True)
+    ]
+    parts.append(_row(f"recipe - {PEER}, same messages", "", *cells))
+    if corpus.name == "clinc150":
+        parts += [_row(name, "", "", f"{v[0]}", "", "", f"{v[1]}", f"{v[2]}") for name, v in KNOWN.items()]
+    parts += [
+        "\nAccuracy over all test messages when the threshold is chosen for another share than theirs:\n",
+        _row("router", *(f"{s:.0%}" for s in SHARES)),
+        _row("---", *["---:"] * len(SHARES)),
+        *(_row(name, *(f"{v:.1f}" for v in values)) for name, values in moved),
+    ]
+    slowest = max(line.seconds for line in lines)
+    parts.append(
+        f"\nA threshold from the cached scores of {len(validation):,} messages: at most {slowest * 1e3:.1f} ms.\n"
+    )
+    return "\n".join(parts)
+
+
+def alike(lines: Sequence[Line]) -> str:
+    """The section on hard negatives, with the thresholds of `lines` and those that routers come with."""
+    at = {line.name: line.threshold for line in lines}
+    places = 2 * len(hard_negatives.suite().kind)
+    words = BM25(places, k1=1.5, b=0.75)
+    routers: list[tuple[str, Router, float]] = [
+        ("verbatim repeats (exact)", Exact(places), 0.5),
+        ("SKG's rule: MaxSim, 0.5", MaxSim(places), 0.5),
+        ("MaxSim", MaxSim(places), at["MaxSim"]),
+        ("centroid", Centroid(places), at["centroid"]),
+        ("half MaxSim, half centroid", MaxSimCentroid(places, 0.5), at["half MaxSim, half centroid"]),
+        ("BM25, 0.5", words, 0.5),
+        ("MaxSim and BM25 by rank, 0.5", Hybrid(MaxSim(places), words, 60, places), 0.5),
+    ]
+    what = (
+        f"{places // 2} pairs of requests that share nearly all words and need different answers, and one skillbook "
+        "in which the first request of each is the only example of a skill. Confused: the second request is answered "
+        "from that skill. The price of confusing fewer is paid in paraphrases of the first that are not answered any "
+        "more. Last column: both requests are skills, and the paraphrase of the first is nearer to the second. With "
+        "one example a skill, centroid and MaxSim are one, and only their thresholds differ (those of the first corpus "
+        "above, where none is named).\n"
+    )
+    parts = [
+        "## Hard negatives\n",
+        what,
+        _row(*hard_negatives.HEADINGS),
+        _row("---", *["---:"] * (len(hard_negatives.HEADINGS) - 1)),
+        *(_row(*cells) for cells in hard_negatives.table(routers)),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _intervals(line: Line) -> list[tuple[float, float]]:
+    return [interval(line.resampled[:, i]) for i in range(len(FIGURES))]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the tables; 2 if a corpus cannot be read, or what is asked makes no sense."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.routing_quality.analysis", description=__doc__)
+    parser.add_argument("--corpus", type=Path, action="append", help="a file in CLINC150's format; more may be given")
+    parser.add_argument("--share", type=float, default=SHARE, help="stated share of out-of-scope messages")
+    parser.add_argument("--write", type=Path, help="also write the tables here, as markdown")
+    given = parser.parse_args(arguments)
+    sections: list[str] = []
+    of_first: list[Line] = []
+    try:
+        corpora = [read(file) for file in given.corpus] if given.corpus else [read(clinc150()), builtin()]
+        for corpus in corpora:
+            entries = [*baselines(corpus), recipe(corpus, given.share)[1]]
+            lines = table(entries, given.share)
+            sections.append(markdown(corpus, lines, shifted(entries, SHARES), given.share))
+            of_first = of_first or lines
+        sections.append(alike(of_first))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print("\n".join(sections))
+    if given.write:
+        head = (
+            "# Routing quality\n\n`python -m experiments.routing_quality.analysis --write reports/routing_quality.md`\n"
+        )
+        given.write.write_text("\n".join([head, *sections]), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Labelled corpora: messages with a skill or out of scope, in three splits, with vectors.
+
+A file in CLINC150's format is a JSON object of splits (`train, val, test, oos_train, oos_val, oos_test`), each a list
+of [message, intent] pairs; the intent `oos` is out of scope in any split.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from experiments.routing_quality.recipe import Messages
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I16
+from skg_bench.embedder.precomputed import Precomputed, save
+from skg_bench.embedder.sentence_transformer import PACKAGED, SentenceTransformer
+from skg_bench.simulator.corpus import load
+
+CACHE = Path("runs/vectors")
+OUT = "oos"
+_SPLITS = {"train": ("train", "oos_train"), "validation": ("val", "oos_val"), "test": ("test", "oos_test")}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A labelled corpus."""
+
+    name: str
+    skills: tuple[str, ...]  # names
+    train: Messages
+    validation: Messages
+    test: Messages
+
+
+def clinc150() -> Path:
+    """The file of CLINC150 among the shared datasets; UsageError with what to do if it is not there."""
+    folder = Path(os.environ.get("SKG_BENCH_SHARED", "../shared"))
+    file = folder / "datasets" / "clinc150" / "data_full.json"
+    if not file.is_file():
+        raise UsageError(
+            f"{file} is absent; get data_full.json from github clinc/oos-eval, then: export "
+            "SKG_BENCH_SHARED=/path/to/shared"
+        )
+    return file
+
+
+def read(file: Path, cache: Path = CACHE) -> Corpus:
+    """A corpus in CLINC150's format, with MiniLM vectors, which are kept in `cache`.
+
+    Raises UsageError for a file of another format, or one without a split.
+    """
+    try:
+        raw = file.read_bytes()
+        said = json.loads(raw)
+        splits = {
+            name: [(str(text), str(intent)) for part in parts for text, intent in said.get(part, [])]
+            for name, parts in _SPLITS.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{file} is no corpus in CLINC150's format: {error}") from error
+    if empty := [name for name, pairs in splits.items() if not pairs]:
+        raise UsageError(f"{file} has no messages for {', '.join(empty)}; it needs {sorted(sum(_SPLITS.values(), ()))}")
+    names = sorted({intent for pairs in splits.values() for _, intent in pairs} - {OUT})
+    number = {name: i for i, name in enumerate(names)} | {OUT: -1}
+    texts = [text for pairs in splits.values() for text, _ in pairs]
+    digest = blake2b(raw, digest_size=8).hexdigest()
+    vectors, begin, made = _vectors(texts, cache / digest), 0, {}
+    for name, pairs in splits.items():
+        skill = np.array([number[intent] for _, intent in pairs], np.int32)
+        made[name] = Messages(vectors[begin : begin + len(pairs)], skill)
+        begin += len(pairs)
+    return Corpus(file.parent.name or file.stem, tuple(names), **made)
+
+
+def _vectors(texts: Sequence[str], path: Path) -> I16:
+    if not path.with_name(path.name + ".json").is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(path, texts, SentenceTransformer(PACKAGED, batch=128).embed(texts), PACKAGED)
+    return Precomputed(str(path)).embed(texts)
+
+
+def builtin() -> Corpus:
+    """The built-in corpus: 120 intents, one-off messages out of scope.
+
+    Splits go by wording, so that a wording with another slot value is never in two of them: of each intent's wordings
+    half train, a quarter each validates and tests; of the one-offs a fifth each trains and validates.
+    """
+    corpus = load()
+    vectors = Precomputed(None).embed(corpus.messages)
+    text, skill, part = [], [], []
+    for kind, ids in enumerate(corpus.wordings):
+        for nth, one in enumerate(ids[: corpus.n_wordings[kind]].tolist()):
+            text.append(one)
+            skill.append(int(corpus.intent[kind]))
+            part.append(("train", "validation", "train", "test")[nth % 4])
+    for nth, one in enumerate(corpus.one_offs.tolist()):
+        text.append(one)
+        skill.append(-1)
+        part.append(("train", "validation", "test", "test", "test")[nth % 5])
+    rows, skills, parts = np.array(text), np.array(skill, np.int32), np.array(part)
+    made = {name: Messages(vectors[rows[parts == name]], skills[parts == name]) for name in _SPLITS}
+    return Corpus("built-in", corpus.intents, **made)
