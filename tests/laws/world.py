@@ -132,7 +132,8 @@ def differences(one: Run, other: Run, users: Sequence[int], arms: Sequence[str] 
 def bits(column: pa.ChunkedArray) -> bytes:
     """A column as bytes: two columns are the same to the bit if these are equal."""
     sink = pa.BufferOutputStream()
-    table = pa.table({"column": column.combine_chunks()})
+    values = column.combine_chunks().take(pa.array(range(len(column)), pa.int64()))  # nothing is left under a null
+    table = pa.table({"column": values})
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     whole: bytes = sink.getvalue().to_pybytes()
