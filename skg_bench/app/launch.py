@@ -20,7 +20,7 @@ from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place
+from skg_bench.core.tracking import Place, Stage
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
 
@@ -148,8 +148,7 @@ def _to_the_end(job: Job, progress: Progress, say: Say) -> Run:
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
         deliveries.reached("turns")
-        run = describe(job.out)
-        deliveries.reached("page")
+        run = describe(job.out, deliveries.reached)
         for line in deliveries.lines():
             say(line)
     return run
@@ -211,11 +210,17 @@ def _quiet(_done: int, _total: int) -> None:
     """Nobody is watching."""
 
 
-def describe(out: Path) -> Run:
+def _unwatched(_stage: Stage) -> None:
+    """Nobody follows."""
+
+
+def describe(out: Path, reached: Callable[[Stage], None] = _unwatched) -> Run:
     """Write `summary.json`, `curves.csv` and `report.html` of a run whose turns are all there."""
     from skg_bench.analysis import report, summary
 
     run = Run(out)
     summary.write(run)
+    reached("tables")
     report.write(run)
+    reached("page")
     return run

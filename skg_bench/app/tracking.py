@@ -12,11 +12,11 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place
+from skg_bench.core.tracking import Place, Stage
 from skg_bench.tracker.address import without_secrets
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class Deliveries:
             there.close()
             self._running.append(_Delivery(place, process, here))
 
-    def reached(self, what: Literal["turns", "page"]) -> None:
+    def reached(self, stage: Stage) -> None:
         """Say what is in the run directory now."""
         for one in self._running:
             with suppress(OSError):  # it has died; `lines` says so
-                one.pipe.send(what)
+                one.pipe.send(stage)
 
     def lines(self) -> list[str]:
         """Wait for all of them, `WAIT` seconds at most; returns what to say of each."""
@@ -102,11 +102,12 @@ def _work(place: Place, out: Path, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run is interrupted, and ends this
     try:
         place.open(out)
-        if place.reads == "page":
-            from skg_bench.analysis.report import picture  # noqa: F401  takes a while, so before it is needed
-        while pipe.recv() != place.reads:
-            pass
-        pipe.send(("done", _deliver(place, Run(out), lambda *said: pipe.send(("told", said)))))
+        said = ""
+        for stage in place.reads:
+            while pipe.recv() != stage:
+                pass
+            said = _deliver(place, Run(out), lambda *told: pipe.send(("told", told)))
+        pipe.send(("done", said))
     except Exception as error:  # noqa: BLE001  whatever a tracker does, the run goes on, and says it
         with suppress(OSError):  # the run is gone
             pipe.send(("failed", reason(error)))
@@ -136,12 +137,13 @@ def deliver(place: Place, run: Run) -> tuple[str, bool]:
 
 
 def _deliver(place: Place, run: Run, told: Callable[[int, int], None]) -> str:
-    """Deliver; to those who show the page also its main curves as a figure, `curves.svg`."""
-    if place.reads == "page":
+    """Deliver; to those who show tables also the main curves as a figure, `curves.svg`."""
+    figure = run.path / "curves.svg"
+    if "tables" in place.reads and not figure.is_file():
         from skg_bench.analysis.report import picture
         from skg_bench.analysis.summary import replace_text
 
-        replace_text(run.path / "curves.svg", picture.svg(run))
+        replace_text(figure, picture.svg(run))
     return without_secrets(place.deliver(run, told))
 
 

@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 from skg_bench.core.run import Run
 
+Stage = Literal["turns", "tables", "page"]  # what a run directory has: its logs, then its tables, then its page
+
 
 class Place(Protocol):
     """A place to which runs are delivered, each once."""
@@ -19,8 +21,8 @@ class Place(Protocol):
         ...
 
     @property
-    def reads(self) -> Literal["turns", "page"]:
-        """What must be in the run directory before: its logs, or the page, which is written after all tables."""
+    def reads(self) -> Sequence[Stage]:
+        """When to deliver what is there then; all is there at the last of them."""
         ...
 
     def open(self, run: Path) -> None:
@@ -28,9 +30,9 @@ class Place(Protocol):
         ...
 
     def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
-        """Deliver what is not there yet; returns in words what is there now, and where.
+        """Deliver what is not there yet of what the run has; returns in words what is there now, and where.
 
-        `told(n, total)`: n of all parts are there. Raises whatever its library raises, when not all is there.
+        `told(n, total)`: n of all parts are there. Raises whatever its library raises, when it could not deliver.
         """
         ...
 

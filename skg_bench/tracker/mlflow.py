@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place
+from skg_bench.core.tracking import Place, Stage
 from skg_bench.tracker.address import check
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class MLflow:
     page: bool | None
 
     name: ClassVar[str] = "mlflow"
-    reads: ClassVar[Literal["turns", "page"]] = "page"
+    reads: ClassVar[Sequence[Stage]] = ("tables", "page")
 
     def __post_init__(self) -> None:
         if find_spec("mlflow") is None:
@@ -73,11 +73,12 @@ class MLflow:
         self._client(run).search_experiments(max_results=1)
 
     def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
-        """Log what is not logged yet; the runs of MLflow are counted, the parent comes last."""
+        """Log what is not logged yet. Runs of MLflow are counted; the parent comes last, when there is a page."""
         uri, client = self._uri(run.path), self._client(run.path)
         experiment = _experiment(client, run.config["experiment"], uri)
         known, total = _known(client, experiment, run), len(run.arms) + 1
-        order = (*reversed(run.arms), _ALL_ARMS)  # MLflow shows the last ten of what was made
+        order = list(reversed(run.arms))  # MLflow shows the last ten of what was made
+        order += [_ALL_ARMS] if (run.path / _PAGE).is_file() else []
         parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, None)
         logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
         told(len(logged), total)
@@ -90,7 +91,7 @@ class MLflow:
             client.set_terminated(one.info.run_id)
             told(number, total)
         look = f"; look: mlflow ui --backend-store-uri {uri}" if uri.startswith("sqlite:") else ""
-        return f"{total} runs in {uri} ({total - len(logged)} of them new){look}"
+        return f"{total} runs in {uri}{look}"
 
     def _attach(self, client: "MlflowClient", run_id: str, run: Run, uri: str) -> None:
         """Hashes of the data, and files."""

@@ -17,12 +17,12 @@ from itertools import islice
 from json import dumps, loads
 from pathlib import Path
 from time import sleep, time
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place
+from skg_bench.core.tracking import Place, Stage
 from skg_bench.tracker import events
 from skg_bench.tracker.address import check, without_secrets
 
@@ -53,7 +53,7 @@ class Opik:
     texts: events.Texts | None
 
     name: ClassVar[str] = "opik"
-    reads: ClassVar[Literal["turns", "page"]] = "turns"
+    reads: ClassVar[Sequence[Stage]] = ("turns",)
 
     def __post_init__(self) -> None:
         if find_spec("httpx") is None:

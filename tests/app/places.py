@@ -8,7 +8,7 @@ from time import sleep
 from typing import ClassVar, Literal
 
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place
+from skg_bench.core.tracking import Place, Stage
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Mood:
     """Opens, tells of three of ten, and then does what it is in the mood for."""
 
     mood: Literal["well", "refuses", "hangs", "hangs early", "dies", "floods"]
-    reads: Literal["turns", "page"] = "page"
+    reads: Sequence[Stage] = ("tables", "page")
 
     name: ClassVar[str] = "mood"
 

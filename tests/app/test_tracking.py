@@ -40,8 +40,8 @@ def call(*words: str) -> tuple[int, str, str]:
 def lines(places: list[Mood], run: Run) -> tuple[list[str], float]:
     """What is said of each, and the seconds that the run waited for it."""
     with beside(places, run.path) as deliveries:
-        deliveries.reached("turns")
-        deliveries.reached("page")
+        for stage in ("turns", "tables", "page"):
+            deliveries.reached(stage)
         begun = monotonic()
         said = deliveries.lines()
         deliveries.end()
@@ -75,7 +75,7 @@ def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None
 
 def test_what_reads_turns_does_not_wait_for_the_page(run: Run) -> None:
     (run.path / "report.html").unlink()
-    with beside([Mood("well", reads="turns")], run.path) as deliveries:
+    with beside([Mood("well", reads=("turns",))], run.path) as deliveries:
         deliveries.reached("turns")
         assert deliveries.lines() == ["mood: 10 of 10, False, []"]
 
@@ -121,7 +121,7 @@ def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsew
     words = ["run", *tiny, "tracker=both"]
     code, out, err = call(*words)
     assert (code, err) == (0, "")
-    assert "mlflow: 3 runs in sqlite:///runs/mlflow.db (3 of them new); look: mlflow ui --backend-store-uri" in out
+    assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look: mlflow ui --backend-store-uri" in out
     assert "opik: 0 of " in out
     code, out, _ = call(*words)
     assert code == 0
@@ -129,7 +129,7 @@ def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsew
     (run,) = Path("runs").glob("assistant_growth-*")
     code, out, _ = call("export", "mlflow", str(run))
     assert code == 0
-    assert "mlflow: 3 runs in sqlite:///runs/mlflow.db (0 of them new)" in out
+    assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look" in out
 
 
 def test_an_export_takes_what_the_run_was_told_unless_it_is_told_otherwise(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from uuid import UUID
@@ -13,6 +14,7 @@ from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.core.run import Run
+from skg_bench.core.tracking import Stage
 from tests.tracker.conftest import SMALL
 from tests.tracker.server import Failure, Server, lines
 
@@ -30,9 +32,9 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
     described, said = list[float](), list[str]()
     describe = launch.describe
 
-    def timed(out: Path) -> Run:
+    def timed(out: Path, reached: Callable[[Stage], None]) -> Run:
         try:
-            return describe(out)
+            return describe(out, reached)
         finally:
             described.append(monotonic())
 
