@@ -11,7 +11,7 @@ from skg_bench.core.errors import UsageError
 SHARED_SEAMS = ("simulator", "embedder", "tracker")
 SEAMS_OF_ARMS = (
     "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
-    "refit_apart", "decline_is_miss", "fork", "book",
+    "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
@@ -54,6 +54,16 @@ def _own(value: Any) -> str | None:
     return None if value == "own" else "must be own; an arm that forks may serve another: '+arms.NAME=[book=donor,...]'"
 
 
+def _scope(value: Any) -> str | None:
+    return None if value in ("user", "pool", "pool+user") else "must be user, pool or pool+user"
+
+
+def _pool(value: Any) -> str | None:
+    if isinstance(value, str):
+        return None if value else "must be a number of users, or the file of a fitted scorer"
+    return _whole(1, 2**24)(value)
+
+
 def _utility(value: Any) -> str | None:
     keys = ("wrong", "usd", "second")
     if not isinstance(value, Mapping) or set(value) != set(keys):
@@ -76,6 +86,8 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "refit_every": _whole(1),
     "refit_on_capture": _flag,
     "refit_apart": _whole(1),
+    "scope": _scope,
+    "pool": _pool,
     "decline_is_miss": _flag,
     "fork": _no_fork,
     "book": _own,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core.draws import key
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.terms import Terms, terms
@@ -69,7 +70,7 @@ def run_cohort(
     """
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = repeated(events.rows(order), len(arms))
-    lives, turns = _Lives(world, arms, events), events.time.shape[1]
+    lives, turns = Lives(world, arms, events), events.time.shape[1]
     log = Logbook.empty(arms[0].name, world.seed, events, top_k, world.labels(stacked(arms)))
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
         final = stacked(arms, max(arm.cuts[-1] for arm in arms))
@@ -82,11 +83,13 @@ def run_cohort(
     return log.split([one.name for one in arms])
 
 
-class _Lives:
+class Lives:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
     def __init__(self, world: World, arms: Sequence[Arm], events: Events) -> None:
         self._world, self._arms, self._events = world, arms, events
+        if pooled := [arm.name for arm in arms if arm.scope != "user"]:
+            raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
         self._keys, self._similarity = key(world.seed, events.user), world.similarity()
         rows, turns = events.text.shape
         self.state = State(stacked(arms), rows, turns, world.name_hash, world.text_hash, self._similarity)
@@ -132,7 +135,7 @@ class _Lives:
             theirs = world.simulator.population(world.seed, _DONORS + user * _CANDIDATES + k, world.weeks)
             theirs = replace(theirs, n=(theirs.time < now[:, None]).sum(axis=1, dtype=np.int32))
             order = np.argsort(-theirs.n, kind="stable")
-            donors = _Lives(world, [fork.arm], theirs.rows(order))
+            donors = Lives(world, [fork.arm], theirs.rows(order))
             donors.live(int(theirs.n.max(initial=0)), Nowhere(), lambda _: None)
             apart = np.abs(donors.state.arena.n_active - size[order])
             nearer = np.flatnonzero(apart < nearest[order])

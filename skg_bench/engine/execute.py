@@ -21,6 +21,7 @@ from skg_bench.core.grid import I16, I32, I64
 from skg_bench.core.types import Events, Similarity, Truth
 from skg_bench.engine.cohort import World, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.pool import fitted
 from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import Rows, check, open_table, write_table
 
@@ -54,6 +55,7 @@ def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progr
     _sweep(out)
     vectors = plan.embedder.embed(plan.simulator.messages)
     check(vectors, len(plan.simulator.messages))
+    plan = fitted(plan, out, vectors)
     events = _population(plan, workers)
     tasks, done, total = _tasks(plan, events, out, cohort)
     progress(done, total)

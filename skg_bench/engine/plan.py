@@ -8,6 +8,7 @@ from skg_bench.core.types import LLM, Curator, Embedder, Policy, Reranker, Route
 from skg_bench.engine.signals import Signals
 
 Served = Literal["own", "donor", "hindsight"]
+Scope = Literal["user", "pool", "pool+user"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Arm:
     refit_on_capture: bool
     refit_apart: int  # turns of a user at least from one refit to the next: captures between them wait
     decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
+    scope: Scope = "user"  # whose ratings the scorer learns from, see engine/pool.py
+    pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
     fork: Fork | None = None
     book: Served = "own"
 
@@ -54,6 +57,10 @@ class Arm:
             raise UsageError(f"refit_every={self.refit_every} must be at least 1")
         if self.refit_apart < 1:
             raise UsageError(f"refit_apart={self.refit_apart} must be at least 1")
+        if self.scope not in get_args(Scope):
+            raise UsageError(f"scope={self.scope!r}, valid are {', '.join(get_args(Scope))}")
+        if isinstance(self.pool, int) and self.pool < 1:
+            raise UsageError(f"pool={self.pool} must be a number of users, at least 1, or the file of a fitted scorer")
         if self.book not in get_args(Served):
             raise UsageError(f"book={self.book!r}, valid are {', '.join(get_args(Served))}")
         if self.book != "own" and self.fork is None:

@@ -41,6 +41,7 @@ ARMS = {
     "prompted": ["serving=prompted"],
     "epsilon": ["policy=epsilon_threshold", "policy.epsilon=0.3"],
     "identity": ["reranker=identity"],
+    "mlp_pool": ["reranker=mlp", "scope=pool+user", "pool=8", "refit_apart=4"],
     "permuted": ["reranker=permuted"],
     "deaf": ["curator=none"],
     "never": ["policy=never"],
