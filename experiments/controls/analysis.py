@@ -1,0 +1,179 @@
+"""Controls of a run of `controls`: what each is worth beside skg, and the best arm at the error rate of others."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from skg_bench.analysis.intervals import Estimate, estimates, sums
+from skg_bench.analysis.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
+from skg_bench.analysis.measure import Difference, contrast, differences, measure
+from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.analysis.tally import Events, Tally, events, tallies
+from skg_bench.analysis.wording import interval, number
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.run import Run
+
+REFERENCE = "skg"
+SHOWN = ("utility", "hit_rate", "err_per_request_hits", "new_skills_per_week", "skills")
+ORACLES = ("oracle_router", "oracle_capture", "oracle")
+RIVALS = ("exact_match", "frequency", "centroid")
+CAPTURED = "captured"  # of an arm's name: it goes on from the captures of skg
+SEED = 0  # of resamples
+WIDTH = 150  # of the tables, in letters
+
+
+@dataclass(frozen=True)
+class Row:
+    """An arm as it was run, and against `skg`."""
+
+    arm: str
+    means: Mapping[str, Estimate]  # of SHOWN
+    against: Difference | None  # in utility; None: it is skg itself
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two arms at one error rate, in utility per request, from the turn `since` on."""
+
+    arm: str
+    rival: str
+    since: int
+    found: Matched  # with the interval for these requests
+    new: Estimate  # of the same difference, the thresholds held as they were found
+
+
+def rows(run: Run) -> list[Row]:
+    """All arms, in the order of the run; p-values of utility are corrected for their number."""
+    on, shown = events(run), metrics(Utility.of(run.config))
+    tally: dict[str, Tally] = {arm: tallies(run, arm, on)[0] for arm in run.arms}
+    others = [arm for arm in run.arms if arm != REFERENCE]
+    utility = [shown["utility"]]
+    effects = [contrast(utility, tally[arm], tally[REFERENCE], on)["utility"] for arm in others]
+    against = dict(zip(others, differences(utility[0], effects), strict=True))
+    return [Row(a, measure([shown[m] for m in SHOWN], tally[a], on), against.get(a)) for a in run.arms]
+
+
+def best(found: Sequence[Row]) -> str:
+    """The arm with the largest mean utility among those that learn and know no truth; chosen in hindsight."""
+    open_to_all = [row for row in found if row.arm not in (*ORACLES, *RIVALS, "never")]
+    learns = [row for row in open_to_all if not row.arm.startswith(CAPTURED) and row.means["hit_rate"].mean > 0]
+    if not learns:
+        raise UsageError("no arm of this run answers anything from its skillbook; run it for more weeks")
+    return max(learns, key=lambda row: row.means["utility"].mean).arm
+
+
+def thresholds(run: Run, found: Sequence[Row]) -> list[tuple[float, Row]]:
+    """Arms that are skg with another threshold, and skg itself, from the most to the least useful."""
+    of = {arm: made["policy"].get("threshold") for arm, made in run.manifest["compositions"].items()}
+    arms = [(float(of[row.arm]), row) for row in found if row.arm == REFERENCE or row.arm.startswith("threshold_")]
+    return sorted(arms, key=lambda one: -one[1].means["utility"].mean)
+
+
+def pairs(run: Run, champion: str) -> tuple[list[Pair], list[str]]:
+    """The best arm and `skg` against rivals, each with captures of its own; and on the same captures, from the fork on.
+
+    With it, why there are not more of them.
+    """
+    forks = {arm: made["fork"] for arm, made in run.manifest["compositions"].items() if made["fork"]}
+    wanted = [(arm, rival, 0) for arm in dict.fromkeys((champion, REFERENCE)) for rival in RIVALS]
+    wanted += [(CAPTURED, a, int(forks[a].partition("@")[2])) for a in forks if a != CAPTURED]
+    on, price = events(run), Utility.of(run.config)
+    asked = Fallbacks.of(on)
+    hits(run, "never", on, price, asked)  # it knows what the LLM answers everywhere
+    served = {arm: hits(run, arm, on, price, asked) for one in wanted for arm in one[:2]}
+    found = [_pair(arm, rival, since, served, asked, on) for arm, rival, since in wanted]
+    return [one for one in found if isinstance(one, Pair)], [one for one in found if isinstance(one, str)]
+
+
+def _pair(arm: str, rival: str, since: int, served: Mapping[str, Hits], asked: Fallbacks, on: Events) -> Pair | str:
+    """Both at the lower of their error rates; or why that cannot be."""
+    later, kept = _since(on, since)
+    known = Fallbacks(asked.known[kept], asked.right[kept], asked.worth[kept])
+    own, base = (_later(served[a], kept, later, known) for a in (arm, rival))
+    if not own.at.size or not base.at.size:
+        idle = rival if own.at.size else arm
+        return f"{arm}, {rival}: {idle} has no hit from turn {since} on, nothing to match"
+    ladders = ladder(own, known, later), ladder(base, known, later)
+    found = matched(arm, *ladders, SEED)
+    gained, gained_by_rival = (
+        sums(later.cell[h.at], len(on.cells.user), _kept(h, steps, found.wrong) * (h.worth - known.worth[h.at]))
+        for h, steps in zip((own, base), ladders, strict=True)
+    )
+    turns = sums(later.cell, len(on.cells.user))
+    return Pair(arm, rival, since, found, estimates(on.cells, [turns], [[gained - gained_by_rival]])[0])
+
+
+def _since(on: Events, turn: int) -> tuple[Events, I64]:
+    """The events from the users' turn `turn` on, and where they stood; users without any are left out."""
+    kept = np.flatnonzero(on.turn >= turn)
+    users, row = np.unique(on.row[kept], return_inverse=True)
+    if not len(users):
+        raise UsageError(f"no user has more than {turn} turns; run it for more weeks")
+    return replace(on, users=on.users[users], row=row, turn=on.turn[kept], cell=on.cell[kept]), kept
+
+
+def _later(found: Hits, kept: I64, later: Events, known: Fallbacks) -> Hits:
+    """The hits among the events `kept`, and what users got there altogether."""
+    place = np.searchsorted(kept, found.at)
+    there = (place < len(kept)) & (kept[np.minimum(place, len(kept) - 1)] == found.at)
+    at, right, worth = place[there], found.right[there], found.worth[there]
+    all_right, all_worth = known.right.astype(np.float64), known.worth.copy()
+    all_right[at], all_worth[at] = right, worth
+    n = len(later.users)
+    return Hits(at, found.score[there], right, worth, sums(later.row, n, all_right), sums(later.row, n, all_worth))
+
+
+def _kept(found: Hits, steps: Ladder, wrong: float) -> F64:
+    """Share of each hit that is left at `wrong` wrong hits per request, as `matched` takes them in proportion."""
+    means = steps.wrong.mean(axis=0)
+    level = int(np.argmax(means <= wrong))
+    if not level:
+        return np.ones(len(found.at))
+    share = (means[level - 1] - wrong) / (means[level - 1] - means[level])  # of the last step that falls back
+    last = (found.score >= steps.threshold[level - 1]) & (found.score < steps.threshold[level])
+    return np.where(found.score >= steps.threshold[level], 1.0, np.where(last, 1.0 - share, 0.0))
+
+
+def main(path: str) -> int:
+    """Print the tables of a run."""
+    run, screen = Run(path), Console(width=WIDTH)
+    found, shown = rows(run), metrics(Utility.of(run.config))
+    table = Table("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict", title="as run")
+    for row in found:
+        said = ("", "", "")
+        if row.against is not None:
+            e = row.against.estimate
+            span = interval(*e.interval(new=True), "utility", signed=True)
+            said = number(e.mean, "utility", signed=True), span, row.against.verdict
+        table.add_row(row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *said)
+    screen.print(table)
+    (first, top), *rest = thresholds(run, found)
+    behind = ", ".join(f"{t:g}: {number(row.means['utility'].mean, 'utility')}" for t, row in rest)
+    screen.print(f"best threshold in hindsight {first:g}: {number(top.means['utility'].mean, 'utility')} ({behind})")
+    champion = best(found)
+    table = Table(
+        "arm", "against", "from turn", "wrong hits per request", "thresholds", "hit rates", "utility", "these requests",
+        "new requests", title=f"at the same error rate; {champion} has the largest utility as run",
+    )  # fmt: skip
+    matches, unmatched = pairs(run, champion)
+    for one in matches:
+        u, h, raised = one.found.figures["utility"], one.found.figures["hit_rate"], one.found
+        held = " / ".join("as run" if t is None else f"{t:.3f}" for t in (raised.threshold, raised.reference_threshold))
+        table.add_row(
+            one.arm, one.rival, str(one.since), f"{raised.wrong:.4f}", held, f"{h.arm:.4f} / {h.reference:.4f}",
+            number(u.difference, "utility", signed=True), interval(u.low, u.high, "utility", signed=True),
+            interval(*one.new.interval(new=True), "utility", signed=True),
+        )  # fmt: skip
+    screen.print(table)
+    for why in unmatched:
+        screen.print(why)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

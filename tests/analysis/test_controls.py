@@ -1,0 +1,119 @@
+"""The controls of an experiment: arms that exist, figures that agree with one another, a best arm that may be one."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from experiments.controls.analysis import CAPTURED, ORACLES, REFERENCE, RIVALS, best, main, pairs, rows, thresholds
+from skg_bench.app.launch import run as simulate
+from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import CONF
+from skg_bench.core.run import Run
+
+FORK = 20
+WANTED = (
+    "skg", "never", *RIVALS, "matched_random", "repeat_last", "thompson", "lru", "oracle_router", "captured",
+    "captured_centroid", "captured_frequency", "threshold_40", "threshold_80",
+)  # fmt: skip
+
+
+def whole() -> dict[str, list[str]]:
+    arms: dict[str, list[str]] = yaml.safe_load((CONF / "experiment" / "controls.yaml").read_text("utf-8"))["arms"]
+    return arms
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("controls") / "run"
+    arms: dict[str, Any] = {
+        name: [
+            text.replace("200", str(FORK)).replace("0.023", "0.2").replace("capacity=5", "capacity=2")
+            for text in whole()[name]
+        ]
+        for name in WANTED
+    }
+    return simulate([
+        f"arms={json.dumps(arms)}", "reference=skg", "users=10", "weeks=2", "simulator.rated_share=0.8",
+        "simulator.concentration=3", "simulator.accept=0.95", "simulator.accept_one_off=0.6", "policy.threshold=0.5",
+        f"out={out}",
+    ])  # fmt: skip
+
+
+def test_the_arms_that_the_analysis_names_are_in_the_experiment() -> None:
+    assert {REFERENCE, CAPTURED, "never", *ORACLES, *RIVALS} <= set(whole())
+    assert sum(name.startswith("captured_") for name in whole()) == 3
+
+
+def test_figures_are_those_of_the_summary_and_the_best_arm_learns_and_knows_no_truth(small: Run) -> None:
+    summary = json.loads((small.path / "summary.json").read_text("utf-8"))
+    found = rows(small)
+    assert [row.arm for row in found] == small.arms
+    for row in found:
+        assert row.means["utility"].mean == pytest.approx(summary["arms"][row.arm]["utility"]["mean"])
+        if row.against is None:
+            assert row.arm == REFERENCE
+        else:
+            told = summary["differences"][row.arm]["utility"]["mean"]
+            assert row.against.estimate.mean == pytest.approx(told)
+    chosen = best(found)
+    allowed = {"skg", "matched_random", "repeat_last", "thompson", "lru", "threshold_40", "threshold_80"}
+    utility = {row.arm: row.means["utility"].mean for row in found if row.means["hit_rate"].mean > 0}
+    assert chosen == max(allowed & set(utility), key=lambda arm: utility[arm])
+
+
+def test_the_best_threshold_in_hindsight_is_that_of_the_largest_utility(small: Run) -> None:
+    found = thresholds(small, rows(small))
+    assert sorted(t for t, _ in found) == [0.4, 0.5, 0.8]
+    utility = [row.means["utility"].mean for _, row in found]
+    assert utility == sorted(utility, reverse=True)
+
+
+def test_the_difference_at_one_error_rate_is_the_one_whose_interval_for_new_requests_is_given(small: Run) -> None:
+    found, unmatched = pairs(small, "threshold_40")
+    assert {(one.arm, one.rival, one.since) for one in found} >= {
+        ("threshold_40", "frequency", 0), ("threshold_40", "centroid", 0), ("captured", "captured_centroid", FORK),
+    }  # fmt: skip
+    raised = 0
+    for one in found:
+        assert one.new.mean == pytest.approx(one.found.figures["utility"].difference, abs=1e-9)
+        assert not np.isnan(one.new.se_new)
+        assert one.found.unknown == 0
+        raised += one.found.threshold is not None or one.found.reference_threshold is not None
+    assert raised
+    told = {tuple(why.partition(":")[0].split(", ")) for why in unmatched}
+    assert not told & {(one.arm, one.rival) for one in found}
+    assert len(told) + len(found) == 8  # two arms, three rivals; two on the same captures
+
+
+def test_from_a_turn_that_nobody_reaches_there_is_nothing_to_compare(small: Run) -> None:
+    made = small.manifest["compositions"]
+    longer = {arm: {**node, "fork": node["fork"] and "skg@9999"} for arm, node in made.items()}
+    short = Run(small.path)
+    short.manifest["compositions"] = longer
+    with pytest.raises(UsageError, match="no user has more than 9999 turns"):
+        pairs(short, "threshold_40")
+
+
+def test_the_tables_are_printed(small: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(str(small.path)) == 0
+    said = capsys.readouterr().out
+    assert "best threshold in hindsight" in said
+    assert "at the same error rate" in said
+
+
+def test_hits_are_as_many_as_the_rate_that_was_asked_for_says(small: Run) -> None:
+    for arm in ("matched_random", "repeat_last"):
+        turns = small.turns(arm, ["fallback_to_llm", "propensity"]).to_pandas()
+        some = turns[turns["propensity"] < 1.0]
+        hit = 1.0 - some["fallback_to_llm"].mean()
+        assert len(some) > 200
+        assert abs(hit - 0.2) < 5 * (0.2 * 0.8 / len(some)) ** 0.5
+
+
+def test_a_cache_keeps_to_its_budget_in_a_run(small: Run) -> None:
+    assert small.turns("lru", ["book_size"])["book_size"].to_numpy().max() == 2
+    assert small.turns("skg", ["book_size"])["book_size"].to_numpy().max() > 2
+    assert "evicted" in small.updates("lru", ["reason"])["reason"].to_pylist()
