@@ -52,21 +52,30 @@ def _is(component: Any, module: str) -> bool:
 
 
 def _frozen_at(composition: Mapping[str, Any]) -> int | None:
-    curator = composition.get("curator")
-    if not isinstance(curator, Mapping) or not _is(curator, "frozen") or "at_turn" not in curator:
-        return None
-    return int(curator["at_turn"])
+    """The turn from which on an arm learns nothing: that of its curator, or of its fork if it learns nothing after."""
+    curator, (_, fork) = composition.get("curator"), _fork(composition)
+    if isinstance(curator, Mapping) and _is(curator, "frozen") and "at_turn" in curator:
+        return int(curator["at_turn"])
+    return fork if _is(curator, "none") else None
+
+
+def _fork(composition: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """The arm that it forks from, and the turn."""
+    arm, _, turn = str(composition.get("fork") or "").rpartition("@")
+    return (arm, int(turn)) if turn else (None, None)
 
 
 def _live(frozen: str, arms: list[str], compositions: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The arm that is the same but for the freezing: all else equal, its curator the one that the frozen one wraps."""
+    """The arm that is the same but for the freezing: all else equal, its curator the one that the frozen one wraps; of
+    a fork the arm that it forks from, if that is the same too.
+    """
     own = compositions[frozen]
-    rest = {seam: value for seam, value in own.items() if seam != "curator"}
+    trunk, _ = _fork(own)
     wrapped = [value for value in own["curator"].values() if isinstance(value, Mapping)]
-    for arm in arms:
+    for arm in arms if trunk is None else [trunk]:
         other = compositions.get(arm, {})
-        if {seam: value for seam, value in other.items() if seam != "curator"} != rest:
+        if any(own.get(seam) != other.get(seam) for seam in {*own, *other} - {"curator", "fork"}):
             continue
-        if other.get("curator") in wrapped:
+        if other.get("curator") in wrapped or (trunk is not None and not wrapped):
             return arm
     return None

@@ -22,7 +22,8 @@ from skg_bench.engine.step import State, lucky, step, trim
 
 _BLOCK = 64  # turns whose draws are made at once
 _DONORS = np.int32(2**30)  # ids from here on are nobody's users
-_CANDIDATES = 8  # donors among whom size decides
+_CANDIDATES = 8  # donors among whom the number of turns decides
+_LIVED = 3  # of these, who live, and of whom the size of the book decides
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,9 @@ class Lives:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
     def __init__(self, world: World, arms: Sequence[Arm], events: Events) -> None:
-        self._world, self._arms, self._events = world, arms, events
         if pooled := [arm.name for arm in arms if arm.scope != "user"]:
             raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
+        self._world, self._arms, self._events = world, arms, events
         self._keys, self._similarity = key(world.seed, events.user), world.similarity()
         rows, turns = events.text.shape
         self.state = State(stacked(arms), rows, turns, world.name_hash, world.text_hash, self._similarity)
@@ -123,23 +124,33 @@ class Lives:
 
     def _adopt(self, fork: Fork, rows: I64, tick: Callable[[], None]) -> None:
         """In place of their own, the users of `rows` get the skillbook of somebody else who has lived under the same
-        arm until the same moment: of some people who are in no run, drawn for this user, the one whose book is nearest
-        in size.
+        arm until the same moment: of some people who are in no run, drawn for this user, those who have had about as
+        many turns by then, and of these the one whose book is nearest in size.
         """
-        world, events, arena = self._world, self._events, self.state.arena
-        rows = rows[events.n[rows] > fork.turn]
-        user, now = events.user[rows], events.time[rows, fork.turn]
-        size, nearest = arena.n_active[rows].copy(), np.full(len(rows), np.iinfo(np.int32).max)
-        for k in range(_CANDIDATES):
+        rows = rows[self._events.n[rows] > fork.turn]
+        if not len(rows):
+            return
+        world, arena = self._world, self.state.arena
+        user, now = self._events.user[rows], self._events.time[rows, fork.turn]
+
+        def until_now(candidate: I64 | int) -> Events:
             tick()
-            theirs = world.simulator.population(world.seed, _DONORS + user * _CANDIDATES + k, world.weeks)
-            theirs = replace(theirs, n=(theirs.time < now[:, None]).sum(axis=1, dtype=np.int32))
+            found = world.simulator.population(
+                world.seed, (_DONORS + user * _CANDIDATES + candidate).astype(np.int32), world.weeks
+            )
+            return replace(found, n=(found.time < now[:, None]).sum(axis=1, dtype=np.int32))
+
+        turns = np.stack([until_now(k).n for k in range(_CANDIDATES)])
+        nearest, best = np.argsort(np.abs(turns - fork.turn), axis=0, kind="stable"), np.full(len(rows), np.inf)
+        size = arena.n_active[rows].copy()
+        for candidate in nearest[:_LIVED]:
+            theirs = until_now(candidate)
             order = np.argsort(-theirs.n, kind="stable")
             donors = Lives(world, [fork.arm], theirs.rows(order))
             donors.live(int(theirs.n.max(initial=0)), Nowhere(), lambda _: None)
             apart = np.abs(donors.state.arena.n_active - size[order])
-            nearer = np.flatnonzero(apart < nearest[order])
-            nearest[order[nearer]] = apart[nearer]
+            nearer = np.flatnonzero(apart < best[order])
+            best[order[nearer]] = apart[nearer]
             arena.adopt(rows[order[nearer]], donors.state.arena, nearer)
 
 

@@ -37,3 +37,18 @@ def test_a_frozen_arm_that_differs_in_more_than_the_freezing_has_no_twin(tmp_pat
 def test_without_frozen_arms_the_question_is_about_the_first_arm_that_is_no_reference(tmp_path: Path) -> None:
     arms = {"never": ARMS["never"], "skg": ARMS["skg"], "band": World(hit=0.5)}
     assert roles(make_run(tmp_path / "run", users=2, weeks=1, arms=arms)).learner == "skg"
+
+
+def test_a_fork_that_learns_nothing_is_the_frozen_twin_of_the_arm_that_it_forks_from(tmp_path: Path) -> None:
+    arms = {**ARMS, **{name: World() for name in ("stopped", "halted", "swapped", "donor", "far")}}
+    run = make_run(tmp_path / "run", users=2, weeks=1, arms=arms)
+    compositions = run.manifest["compositions"]
+    none, live = {"_target_": "skg_bench.curator.none.Nothing"}, compositions["skg"]
+    compositions["stopped"] = {**live, "fork": "skg@40", "curator": none}
+    compositions["halted"] = {**live, "fork": "skg@50", "curator": compositions["frozen"]["curator"] | {"at_turn": 50}}
+    compositions["swapped"] = {**live, "fork": "skg@40", "curator": none, "serving": "prompted"}
+    compositions["donor"] = {**live, "fork": "skg@40", "curator": none, "book": "donor"}
+    compositions["far"] = {**live, "fork": "never@40", "curator": none}
+    assert roles(_with(run, compositions)).frozen == {
+        "frozen": ("skg", 30), "stopped": ("skg", 40), "halted": ("skg", 50),
+    }  # fmt: skip
