@@ -23,6 +23,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.tracking import Place, Stage
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.pool import models
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
@@ -69,7 +70,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> Job:
     root = composed.root
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
-    data = {"simulator": simulator.digest, "embedder": embedder.digest}
+    data = {"simulator": simulator.digest, "embedder": embedder.digest, **models(plan.arms)}
     key = identity(root, composed.arms, data)
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None

@@ -63,6 +63,8 @@ ROOT = """
     refit_every: 50
     refit_on_capture: true
     refit_apart: 1
+    scope: user
+    pool: 100
     decline_is_miss: false
     fork: null
     book: own
