@@ -58,6 +58,8 @@ APART: list[dict[str, Any]] = [
     {"refit_apart": 25},
     {"decline_is_miss": True},
     {"curator": OracleCurator()},  # sees the truth
+    {"scope": "pool"},
+    {"pool": 50},
     {"fork": Fork(ARM, 9), "router": Exact(5)},
     {"fork": Fork(replace(ARM, router=Exact(5)), 9)},
     {"fork": Fork(replace(ARM, curator=OracleCurator()), 9)},
