@@ -82,7 +82,7 @@ class Simulator(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """All names that a skill can be given, first those of the request types in their order."""
+        """All names of skills, first those of the request types in their order, last the one of what nobody named."""
         ...
 
     @property
@@ -344,7 +344,7 @@ class Batch:
     row: I32  # [n] row of the user in the cohort
     op: I32  # [n] ADD, UPDATE, TAG, REMOVE
     skill: I32  # [n] skill id; -1 for ADD
-    name: I32  # [n] name id (ADD)
+    name: I32  # [n] name id (ADD; -1: nobody named it)
     text: I32  # [n] example to add (ADD, UPDATE)
     source: I32  # [n] turn of the user, this one or an earlier one, whose answer of the LLM is stored (ADD, UPDATE)
     rating: I32  # [n] code in RATINGS (TAG)

@@ -1,7 +1,7 @@
 """The turn. There is no other loop: answering one message online is `decide` with B = 1."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -189,6 +189,9 @@ def step(
                        truth if arm.curator.sees_truth else None)  # fmt: skip
     offer, name = _offer(arm, simulator, state, seen, type_, luck)
     batch = arm.curator.curate(seen, offer, name, late, book)
+    nameless = (batch.op == ADD) & (batch.name < 0)
+    if nameless.any():
+        batch = replace(batch, name=np.where(nameless, len(simulator.names) - 1, batch.name).astype(np.int32))
     source_of = batch.row, np.maximum(batch.source, 0)
     born = events.time[source_of]
     operated = arena.apply(batch, now, last, born, events.truth.type[source_of], state.right[source_of])

@@ -25,7 +25,7 @@ class MatchedRandom:
 
     def choose(self, candidates: Candidates, luck: Luck) -> Decision:
         """One uniform decides; an empty shortlist leaves the fallback."""
-        some: Bool = (candidates.skill >= 0).any(axis=1)
+        some: Bool = candidates.skill.max(axis=1) >= 0
         hit = some & (luck.policy < self.rate)
         propensity = np.where(hit, self.rate, np.where(some, 1.0 - self.rate, 1.0))
         return Decision(np.where(hit, best(candidates), -1).astype(np.int32), propensity, some)

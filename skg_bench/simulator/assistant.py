@@ -25,6 +25,7 @@ from skg_bench.simulator.order import Order, answerable, permuted
 DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
 _VAGUE = ("stuff", "the-usual", "question", "that-thing", "misc")
+_NAMELESS = "unnamed"
 _PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
     "accept", "accept_one_off", "bad_name_share",
@@ -128,15 +129,16 @@ class Assistant:
         """Names of intents."""
         return self._corpus.intents
 
-    @property
+    @cached_property
     def names(self) -> Sequence[str]:
-        """Names that users give to skills: of each request type, of each one-off, and vague ones."""
+        """Names that users give to skills: of each request type, of each one-off, and vague ones; last one for none."""
         corpus = self._corpus
         one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
         return [
             *(t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types),
             *one_offs,
             *_VAGUE,
+            _NAMELESS,
         ]
 
     @property

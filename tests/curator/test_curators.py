@@ -24,6 +24,7 @@ from skg_bench.core.types import (
     TurnTruth,
 )
 from skg_bench.curator.budget import Budget
+from skg_bench.curator.everything import Everything
 from skg_bench.curator.frozen import Freeze, Frozen
 from skg_bench.curator.none import Nothing
 from skg_bench.curator.oracle import Oracle
@@ -201,7 +202,7 @@ def test_sixty_days_to_the_second_are_not_yet_too_long() -> None:
 EVERY: list[Curator] = [
     PAPER, Nothing(), Oracle(), Frozen(PAPER, 17, "book"), Sham(PAPER, "any", 0), Sham(PAPER, "known", 1),
     Without(PAPER, 2, recapture=False, lineage=0.5), Without(PAPER, 2, recapture=True, lineage=None),
-    Budget(PAPER, 2, "lru"), Budget(PAPER, 3, "lfu"),
+    Budget(PAPER, 2, "lru"), Budget(PAPER, 3, "lfu"), Everything(),
 ]  # fmt: skip
 
 

@@ -1,0 +1,50 @@
+"""Control: captures every answer of the LLM, right or wrong, and asks nobody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.types import ADD, TAG, UPDATE, Batch, Book, Late, Observation
+
+
+@dataclass(frozen=True)
+class Everything:
+    """A cache without bounds: each message that the LLM answered becomes a skill without a name of its own.
+
+    A message that is an example already, word for word, renews the answer of its skill. Nothing is archived.
+    """
+
+    sees_truth: ClassVar[bool] = False
+    reasons: ClassVar[Sequence[str]] = ("used", "rated later", "captured", "captured again")
+
+    def offers(self, seen: Observation) -> Bool:
+        """Nobody."""
+        return np.zeros(len(seen.text), np.bool_)
+
+    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+        """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
+        hit, new = np.flatnonzero(seen.hit), np.flatnonzero(~seen.hit)
+        same = (book.example[new] == seen.text[new, None]) & (
+            np.arange(book.example.shape[1]) < book.n_examples[new, None]
+        )
+        again = same.any(axis=1)
+        old = np.where(again, book.example_skill[new, same.argmax(axis=1)], -1)
+        first, second = len(hit), len(hit) + len(late.row)
+        batch = Batch(*np.full((9, second + len(new)), -1, np.int32))
+        used, later, captured = slice(first), slice(first, second), slice(second, None)
+        batch.row[used], batch.row[later], batch.row[captured] = hit, late.row, new
+        batch.op[used], batch.op[later], batch.op[captured] = TAG, TAG, np.where(again, UPDATE, ADD)
+        batch.skill[used], batch.skill[later], batch.skill[captured] = seen.skill[hit], late.skill, old
+        batch.rating[used], batch.rating[later] = seen.rating[hit], late.rating
+        batch.text[captured], batch.source[captured] = seen.text[new], seen.turn
+        batch.uses[:] = 0
+        batch.uses[used] = 1
+        batch.reason[used], batch.reason[later], batch.reason[captured] = 0, 1, np.where(again, 3, 2)
+        return batch
+
+    def learns(self, turn: int) -> bool:
+        """The scorer learns at every turn."""
+        return True
