@@ -37,7 +37,8 @@ def find(
 
     It differs at one event that one answers rightly and the other wrongly: the user's event at `turn`, or else the
     first that `arm` answers wrongly, of `user` or of anybody. With `metric`, it differs by the sign of the difference
-    of that metric over the session, as over the whole life of `user`.
+    of that metric over the session, as over the whole life of `user`. Turns at which an arm freezes or forks count
+    within a session: it keeps as many events as it needs to get there.
 
     Raises UsageError for arms, users and turns that are not there or do not differ.
     """
