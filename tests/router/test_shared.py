@@ -1,0 +1,178 @@
+"""An index over a shared skillbook: what it finds, that files are checked, and that it routes as MaxSim does."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I16, I32, quantise
+from skg_bench.core.shared import shared_book
+from skg_bench.engine.vectors import Pinned
+from skg_bench.router.maxsim import MaxSim
+from skg_bench.router.shared.index import Index, Kind, build, load
+from skg_bench.router.shared.route import SharedMaxSim
+from tests.core import books
+
+faiss = pytest.importorskip("faiss")
+KINDS: tuple[Kind, ...] = ("flat", "hnsw", "ivf")
+E, SKILLS, D = 6000, 60, 384
+
+
+@pytest.fixture(scope="module")
+def vectors() -> I16:
+    """Examples, and 200 messages after them."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(600, D))
+    return quantise(centres[rng.integers(0, 600, E + 200)] + 0.8 * rng.normal(size=(E + 200, D)))
+
+
+@pytest.fixture(scope="module")
+def skill() -> I32:
+    return np.sort(np.random.default_rng(1).integers(0, SKILLS, E)).astype(np.int32)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def index(request: pytest.FixtureRequest, vectors: I16, skill: I32) -> Index:
+    return build(vectors[:E], skill, request.param)
+
+
+def exact(vectors: I16, k: int) -> tuple[np.ndarray, np.ndarray]:
+    dots = vectors[E:].astype(np.float32) @ vectors[:E].astype(np.float32).T
+    return -np.sort(-dots, axis=1)[:, :k], dots
+
+
+def test_dot_products_are_exact_and_in_order_whatever_the_index(index: Index, vectors: I16) -> None:
+    _, dots = exact(vectors, 1)
+    example, found = index.search(vectors[E:], 10)
+    assert example.dtype == np.int32
+    assert found.dtype == np.float32
+    assert (example >= 0).all()
+    assert np.array_equal(found, np.take_along_axis(dots, example, axis=1))
+    assert (np.diff(found, axis=1) <= 0).all()
+    again = index.search(vectors[E:], 10)
+    assert np.array_equal(again[0], example)
+    one_by_one = [index.search(vectors[E + i : E + i + 1], 10)[1][0] for i in range(20)]
+    assert np.array_equal(np.stack(one_by_one), found[:20])
+
+
+def test_a_flat_index_finds_all_of_the_nearest_and_the_others_most(index: Index, vectors: I16) -> None:
+    nearest, _ = exact(vectors, 10)
+    found = index.search(vectors[E:], 10)[1]
+    recall = np.mean([np.isin(f, n).mean() for f, n in zip(found, nearest, strict=True)])
+    assert recall == 1 if index.kind == "flat" else recall > 0.9
+
+
+@pytest.mark.req("K06")
+def test_a_saved_index_comes_back_and_finds_the_same(index: Index, vectors: I16, tmp_path: Path) -> None:
+    index.save(tmp_path / "book")
+    again = load(tmp_path / "book")
+    assert (again.kind, again.dimensions) == (index.kind, D)
+    for one, other in zip(index.search(vectors[E:], 5), again.search(vectors[E:], 5), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("file", ["index.faiss", "skill.npy", "index.json"])
+def test_files_that_changed_are_refused(file: str, vectors: I16, skill: I32, tmp_path: Path) -> None:
+    build(vectors[:100], skill[:100], "flat").save(tmp_path)
+    content = bytearray((tmp_path / file).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(UsageError, match="build"):
+        load(tmp_path)
+    with pytest.raises(UsageError, match="holds no index"):
+        load(tmp_path / "nowhere")
+
+
+def test_a_description_of_another_index_is_refused(vectors: I16, skill: I32, tmp_path: Path) -> None:
+    build(vectors[:100], skill[:100], "flat").save(tmp_path)
+    said = json.loads((tmp_path / "index.json").read_text())
+    (tmp_path / "index.json").write_text(json.dumps(said | {"dimensions": 128}))
+    with pytest.raises(UsageError, match="says 100 examples of 128 dimensions, the files hold 100 of 384"):
+        load(tmp_path)
+
+
+def test_an_index_holds_no_pickle(vectors: I16, skill: I32, tmp_path: Path) -> None:
+    np.save(tmp_path / "evil.npy", np.array([print], dtype=object), allow_pickle=True)
+    build(vectors[:100], skill[:100], "flat").save(tmp_path)
+    said = json.loads((tmp_path / "index.json").read_text())
+    (tmp_path / "evil.npy").rename(tmp_path / "skill.npy")
+    from skg_bench.router.shared.index import _digest
+
+    said["blake2b"]["skill.npy"] = _digest(tmp_path / "skill.npy")
+    (tmp_path / "index.json").write_text(json.dumps(said))
+    with pytest.raises(UsageError, match="allow_pickle=False"):
+        load(tmp_path)
+
+
+def test_fewer_examples_than_wanted_leave_the_rest_empty(vectors: I16) -> None:
+    for kind in KINDS:
+        small = build(vectors[:3], np.array([4, 2, 4], np.int32), kind)
+        example, dots = small.search(vectors[E : E + 5], 6)
+        assert (example[:, 3:] == -1).all()
+        assert (dots[:, 3:] == 0).all()
+        assert sorted(example[0, :3].tolist()) == [0, 1, 2]
+
+
+def test_equal_examples_are_ordered_by_skill_and_then_by_place(vectors: I16) -> None:
+    same = np.repeat(vectors[:1], 4, axis=0)
+    example, _ = build(same, np.array([3, 1, 3, 0], np.int32), "flat").search(vectors[:1], 4)
+    assert example.tolist() == [[3, 1, 0, 2]]
+
+
+def test_an_index_of_other_dimensions_and_settings_without_sense_are_refused(vectors: I16, skill: I32) -> None:
+    small = build(vectors[:100], skill[:100], "flat")
+    with pytest.raises(UsageError, match=r"messages of shape \(2, 128\) in an index of 384 dimensions"):
+        small.search(vectors[:2, :128], 1)
+    with pytest.raises(UsageError, match="one vector and skill an example"):
+        build(vectors[:0], skill[:0], "flat")
+    with pytest.raises(UsageError, match="float64; an index takes int16 on the grid"):
+        build(np.full((3, 4), np.nan), skill[:3], "flat")
+    with pytest.raises(UsageError, match="kind='annoy', valid are flat, hnsw, ivf"):
+        build(vectors[:9], skill[:9], "annoy")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="links=0, probes=0 must be at least 1"):
+        build(vectors[:9], skill[:9], "hnsw", links=0, probes=0)
+    with pytest.raises(UsageError, match="lists=50 is too many for 100 examples; at most 2"):
+        build(vectors[:100], skill[:100], "ivf", lists=50)
+
+
+def test_a_gpu_that_is_not_there_is_an_error(vectors: I16, skill: I32) -> None:
+    with pytest.raises(UsageError, match="hnsw index does not run on a GPU"):
+        build(vectors[:100], skill[:100], "hnsw").on_gpu()
+    if getattr(faiss, "get_num_gpus", int)():
+        pytest.skip("this machine has one")
+    with pytest.raises(UsageError, match="no GPU that FAISS can use"):
+        build(vectors[:100], skill[:100], "flat").on_gpu()
+
+
+# ----------------------------------------------------------------------------------------------------- routing
+
+
+def test_with_a_flat_index_and_all_neighbours_it_is_maxsim_to_the_bit(vectors: I16, skill: I32) -> None:
+    example = np.arange(E, dtype=np.int32)
+    dense = np.unique(skill, return_inverse=True)[1].astype(np.int32)
+    text = np.arange(E, E + 40, dtype=np.int32)
+    asked, book = books.query(text, Pinned(vectors, example)), shared_book(vectors, example, dense, 40)
+    expected = MaxSim(5).route(asked, book)
+    made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(asked, book)
+    assert np.array_equal(made.skill, expected.skill)
+    assert np.array_equal(made.similarity, expected.similarity)
+    near = SharedMaxSim(build(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(asked, book)
+    assert np.mean(near.skill[:, 0] == expected.skill[:, 0]) > 0.9
+
+
+def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16, skill: I32) -> None:
+    from dataclasses import replace
+
+    example = np.arange(E, dtype=np.int32)
+    book = shared_book(vectors, example, skill, 8)
+    asked = books.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example))
+    router = SharedMaxSim(build(vectors[:E], skill, "flat"), vectors, 3, 500)
+    first = router.route(asked, book).skill[:, 0]
+    without = router.route(asked, replace(book, active=np.arange(SKILLS) != first[:, None]))
+    assert not (without.skill == first[:, None]).any()
+    with pytest.raises(UsageError, match="an index of 6000 examples of 60 skills over a book with 100 of"):
+        router.route(asked, shared_book(vectors, example[:100], skill[:100], 8))
+    with pytest.raises(UsageError, match=r"router\.neighbours=0 must be at least 1"):
+        SharedMaxSim(router.index, vectors, 3, 0)
