@@ -12,19 +12,8 @@ import yaml
 
 from skg_bench.app.components import build
 from skg_bench.core import types
-from skg_bench.core.types import (
-    NOTHING,
-    Batch,
-    Candidates,
-    Curator,
-    Decision,
-    Late,
-    Observation,
-    Policy,
-    Router,
-    Shortlist,
-    TurnTruth,
-)
+from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
+from skg_bench.core.types import Candidates, Curator, Decision, Late, Observation, Policy, Router, Shortlist, TurnTruth
 from tests.core import books
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,11 +148,11 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     for f in fields(Batch):
         assert getattr(batch, f.name).dtype == np.int32, f.name
         assert getattr(batch, f.name).shape == batch.op.shape, f.name
-    assert set(batch.op.tolist()) <= set(range(len(types.OPERATIONS)))
+    assert set(batch.op.tolist()) <= set(range(len(OPERATIONS)))
     assert ((batch.reason >= 0) & (batch.reason < max(len(curator.reasons), 1))).all()
-    assert np.array_equal(batch.skill < 0, batch.op == types.ADD)
+    assert np.array_equal(batch.skill < 0, batch.op == ADD)
     assert (batch.skill < book.n_skills[batch.row]).all()
-    assert np.array_equal(batch.text >= 0, np.isin(batch.op, [types.ADD, types.UPDATE]))
+    assert np.array_equal(batch.text >= 0, np.isin(batch.op, [ADD, UPDATE]))
     assert (batch is NOTHING) == (path.stem == "none")
     assert np.asarray(curator.learns(0)).dtype == np.bool_
 

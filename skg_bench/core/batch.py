@@ -1,11 +1,33 @@
-"""What curators and the arena share: parts of a batch, and its operations counted user by user."""
+"""Update operations on skillbooks: what a curator makes and the arena applies; parts of a batch, joined batches."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import Batch
+
+ADD, UPDATE, TAG, REMOVE = 0, 1, 2, 3
+OPERATIONS = ("ADD", "UPDATE", "TAG", "REMOVE")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Update operations, flat over n, in order; several may concern one user. -1 where a field does not apply."""
+
+    row: I32  # [n] row of the user in the cohort
+    op: I32  # [n] ADD, UPDATE, TAG, REMOVE
+    skill: I32  # [n] skill id; -1 for ADD
+    name: I32  # [n] name id (ADD; -1: nobody named it)
+    text: I32  # [n] example to add (ADD, UPDATE)
+    source: I32  # [n] turn of the user, this one or an earlier one, whose answer of the LLM is stored (ADD, UPDATE)
+    rating: I32  # [n] code in RATINGS (TAG)
+    uses: I32  # [n] 1: the operation records a use (TAG)
+    reason: I32  # [n] index into the curator's `reasons`
+
+
+EMPTY = np.zeros(0, np.int32)
+EMPTY.setflags(write=False)
+NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
 
 
 def part(batch: Batch, which: Bool | I64) -> Batch:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-import numpy as np
-
+from skg_bench.core.batch import Batch
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.terms import Terms
 
@@ -333,24 +332,6 @@ class LLM(Protocol):
 
 # -------------------------------------------------------------------------------------------------- learning
 
-ADD, UPDATE, TAG, REMOVE = 0, 1, 2, 3
-OPERATIONS = ("ADD", "UPDATE", "TAG", "REMOVE")
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Update operations, flat over n, in order; several may concern one user. -1 where a field does not apply."""
-
-    row: I32  # [n] row of the user in the cohort
-    op: I32  # [n] ADD, UPDATE, TAG, REMOVE
-    skill: I32  # [n] skill id; -1 for ADD
-    name: I32  # [n] name id (ADD; -1: nobody named it)
-    text: I32  # [n] example to add (ADD, UPDATE)
-    source: I32  # [n] turn of the user, this one or an earlier one, whose answer of the LLM is stored (ADD, UPDATE)
-    rating: I32  # [n] code in RATINGS (TAG)
-    uses: I32  # [n] 1: the operation records a use (TAG)
-    reason: I32  # [n] index into the curator's `reasons`
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -403,8 +384,3 @@ class Late:
     skill: I32  # [n]
     rating: I32  # [n]
     turn: I32  # [n] the turn that was rated
-
-
-EMPTY = np.zeros(0, np.int32)
-EMPTY.setflags(write=False)
-NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)

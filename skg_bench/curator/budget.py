@@ -7,10 +7,10 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.batch import joined
+from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import ADD, REMOVE, UPDATE, Batch, Book, Curator, Late, Observation
+from skg_bench.core.types import Book, Curator, Late, Observation
 
 Evict = Literal["lru", "lfu", "ttl"]
 

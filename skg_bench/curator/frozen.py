@@ -6,9 +6,10 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from skg_bench.core.batch import NOTHING, TAG, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import NOTHING, TAG, Batch, Book, Curator, Late, Observation
+from skg_bench.core.types import Book, Curator, Late, Observation
 
 Freeze = Literal["book", "book+scorer", "all"]
 

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import ADD, TAG, UPDATE, Batch, Book, Late, Observation
+from skg_bench.core.types import Book, Late, Observation
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.batch import part
+from skg_bench.core.batch import ADD, UPDATE, Batch, part
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import ADD, UPDATE, Batch, Book, Curator, Late, Observation
+from skg_bench.core.types import Book, Curator, Late, Observation
 
 Content = Literal["any", "known"]
 

@@ -6,9 +6,10 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import ADD, OFFERS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book, Late, Observation
+from skg_bench.core.types import OFFERS, RATINGS, Book, Late, Observation
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import joined, nth, part
+from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined, nth, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.shortlist import alike
-from skg_bench.core.types import ADD, REMOVE, UPDATE, Batch, Book, Curator, Late, Observation
+from skg_bench.core.types import Book, Curator, Late, Observation
 
 
 @dataclass(frozen=True)

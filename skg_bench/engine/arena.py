@@ -4,10 +4,10 @@ from dataclasses import fields
 
 import numpy as np
 
-from skg_bench.core.batch import nth
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, nth
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
-from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE, Batch, Book, Similarity
+from skg_bench.core.types import Book, Similarity
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),

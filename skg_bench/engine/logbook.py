@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skg_bench.core import schema
+from skg_bench.core.batch import OPERATIONS, Batch
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.types import CAUSES, OFFERS, OPERATIONS, RATINGS, Batch, Events
+from skg_bench.core.types import CAUSES, OFFERS, RATINGS, Events
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted")

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skg_bench.core.batch import EMPTY
 from skg_bench.core.grid import F64, I32, I64, U64
-from skg_bench.core.types import EMPTY, Late, Rated, Reaction
+from skg_bench.core.types import Late, Rated, Reaction
 
 _LABEL = np.array([1.0, 0.5, 0.0])  # ok, partial, miss
 _NEVER = np.iinfo(np.int64).max

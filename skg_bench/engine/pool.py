@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32, I64
-from skg_bench.core.types import EMPTY, Rated, Reranker, Scorer
+from skg_bench.core.types import Rated, Reranker, Scorer
 from skg_bench.engine.cohort import Lives, World
 from skg_bench.engine.logbook import Nowhere
 from skg_bench.engine.plan import Arm, Plan

@@ -11,20 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import (
-    NOTHING,
-    Batch,
-    Book,
-    Candidates,
-    Curator,
-    Decision,
-    Events,
-    Late,
-    Luck,
-    Observation,
-    Policy,
-)
+from skg_bench.core.types import Book, Candidates, Curator, Decision, Events, Late, Luck, Observation, Policy
 from skg_bench.engine.plan import Arm
 
 

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skg_bench.core.batch import ADD, UPDATE
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
 from skg_bench.core.terms import Terms
 from skg_bench.core.types import (
-    ADD,
     RIGHT,
-    UPDATE,
     WRONG,
     Answer,
     Book,

@@ -14,15 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import joined, part
+from skg_bench.core.batch import ADD, TAG, Batch, joined, part
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
-    ADD,
     RATINGS,
     RIGHT,
-    TAG,
-    Batch,
     Book,
     Curator,
     Late,

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from skg_bench.core import schema
-from skg_bench.core.types import OFFERS, OPERATIONS, RATINGS
+from skg_bench.core.batch import OPERATIONS
+from skg_bench.core.types import OFFERS, RATINGS
 
 TURNS = schema.turns(5)
 PAPER = {

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import ADD, REMOVE, UPDATE, Batch
 from skg_bench.curator.budget import Budget, Evict
 from skg_bench.curator.oracle import Oracle
 from skg_bench.engine.arena import Arena

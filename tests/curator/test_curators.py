@@ -8,21 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import (
-    ADD,
-    OFFERS,
-    RATINGS,
-    REMOVE,
-    TAG,
-    UPDATE,
-    Batch,
-    Book,
-    Curator,
-    Late,
-    Observation,
-    TurnTruth,
-)
+from skg_bench.core.types import OFFERS, RATINGS, Book, Curator, Late, Observation, TurnTruth
 from skg_bench.curator.budget import Budget
 from skg_bench.curator.everything import Everything
 from skg_bench.curator.frozen import Freeze, Frozen

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE
 from skg_bench.core.run import Run
-from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE
 from skg_bench.curator.everything import Everything
 from tests.curator.test_curators import operations, turn
 from tests.laws import world

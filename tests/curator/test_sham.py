@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import ADD, REMOVE, TAG, UPDATE, Batch, Book, Curator, Late, Observation
+from skg_bench.core.types import Book, Curator, Late, Observation
 from skg_bench.curator.oracle import Oracle
 from skg_bench.curator.sham import Content, Sham
 from skg_bench.engine.plan import Arm

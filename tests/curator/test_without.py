@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 from skg_bench.core.run import Run
 from skg_bench.core.shortlist import alike
-from skg_bench.core.types import ADD, REMOVE, UPDATE, Batch
 from skg_bench.curator.oracle import Oracle
 from skg_bench.curator.without import Without
 from tests.curator.test_curators import PAPER, operations, turn

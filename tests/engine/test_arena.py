@@ -8,10 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from skg_bench.core.batch import ADD, OPERATIONS, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.statehash import text_hash
-from skg_bench.core.types import ADD, OPERATIONS, RATINGS, REMOVE, TAG, UPDATE, Batch, Book
+from skg_bench.core.types import RATINGS, Book
 from skg_bench.engine.arena import Arena
 from skg_bench.engine.vectors import Rows
 from tests.core import books

@@ -8,7 +8,8 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.core.types import NOTHING, Batch, Curator, Observation, Policy
+from skg_bench.core.batch import NOTHING, Batch
+from skg_bench.core.types import Curator, Observation, Policy
 from skg_bench.curator.frozen import Frozen
 from skg_bench.curator.none import Nothing
 from skg_bench.curator.oracle import Oracle as OracleCurator

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import Batch, Book, Curator, Late, Observation, Rated, Reranker, Scorer
+from skg_bench.core.types import Book, Curator, Late, Observation, Rated, Reranker, Scorer
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.simulator.corpus import load
 from tests.laws import world
