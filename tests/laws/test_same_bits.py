@@ -23,12 +23,13 @@ EVERYONE = range(USERS)
 def test_the_world_is_dense_enough_to_mean_something(base: Run) -> None:
     """Every arm does what it is there for, so that a difference would show."""
     operations: dict[str, Counter[str]] = {}
+    by_chance = ("epsilon", "frequency", "random", "repeat_last", "softmax", "thompson")
     for arm in world.ALL:
         operations[arm] = Counter(base.updates(arm)["reason"].cast("string").to_pylist())
         turns = base.turns(arm, ["fallback_to_llm", "explored", "propensity", "score", "skill_learned"])
         hits = 1 - np.mean(turns["fallback_to_llm"].to_numpy())
         assert (hits > 0) == (arm not in ("never", "band", "deaf")), (arm, hits)
-        assert pc.any(turns["explored"]).as_py() == (arm in ("epsilon", "frequency", "random"))
+        assert pc.any(turns["explored"]).as_py() == (arm in by_chance), arm
         scores = np.concatenate([np.asarray(c.flatten()) for c in turns["score"].chunks])
         assert np.isnan(scores).all() == (arm == "identity")
         learning = arm not in ("identity", "oracle", "never", "band", "deaf", "exact")
@@ -37,6 +38,8 @@ def test_the_world_is_dense_enough_to_mean_something(base: Run) -> None:
     for arm in ("skg", "answer", "frozen_book", "prompted", "epsilon", "identity", "frequency", "random"):
         assert set(operations[arm]) == everything, arm
     assert set(operations["oracle"]) == {"used", "captured", "captured again"}
+    assert set(operations["everything"]) == {"used", "rated later", "captured"}  # what is asked again, is a hit
+    assert "evicted" in operations["budget"]
     assert not operations["deaf"] + operations["band"]
 
 

@@ -35,6 +35,8 @@ ARMS = {
     "frozen_scorer": ["curator=frozen", "curator.freeze=book+scorer", f"curator.at_turn={FREEZE}"],
     "frozen_all": ["curator=frozen", "curator.freeze=all", f"curator.at_turn={FREEZE}"],
     "sham": ["curator=sham"],
+    "everything": ["curator=everything"],
+    "budget": ["curator=budget", "curator.capacity=2"],
     "without": ["curator=without", "curator.lineage=0.7"],
     "recaptured": ["curator=without", "curator.skill=1", "curator.recapture=true"],
     "masked": ["router=masked"],
@@ -54,6 +56,9 @@ ARMS = {
     "hybrid": ["router=hybrid"],
     "frequency": ["router=frequency", "policy=proportional"],
     "random": ["policy=uniform"],
+    "repeat_last": ["router=repeat_last", "policy=matched_random", "policy.rate=0.3"],
+    "softmax": ["policy=softmax"],
+    "thompson": ["policy=thompson"],
     "oracle": ["router=oracle", "policy=always", "curator=oracle"],
 }  # fmt: skip
 ALL = tuple(ARMS)
