@@ -249,9 +249,10 @@ class Rated:
 
     def rows(self, which: I64 | Bool) -> "Rated":
         """These rows only."""
-        offset = None if self.offset is None else self.offset[which]
-        columns = (self.row, self.features, self.candidates, self.place, self.label, self.event)
-        return Rated(*(column[which] for column in columns), offset)
+        return Rated(
+            self.row[which], self.features[which], self.candidates[which], self.place[which], self.label[which],
+            self.event[which], None if self.offset is None else self.offset[which],
+        )  # fmt: skip
 
 
 class Scorer(Protocol):

@@ -151,8 +151,8 @@ def growing(fade: float) -> np.ndarray:
     """Books of which each knows a tenth more than the one before, and whose worth fades from stretch to stretch."""
     book, stretch, part = np.meshgrid(np.arange(4), np.arange(4), np.arange(4), indexing="ij")
     known = np.where(part < book, 0.1 * (1 - fade) ** np.maximum(stretch - 1 - part, 0), 0.0)
-    value: np.ndarray = known.sum(axis=2)[:, None]
-    return value
+    value: np.ndarray = known.sum(axis=2)
+    return value[:, None]
 
 
 @pytest.mark.parametrize(("fade", "drift"), [(0.0, 0), (0.3, -1)])

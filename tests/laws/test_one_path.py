@@ -56,7 +56,11 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             few = vectors[used].astype(np.float32)
             table = np.zeros((len(vectors), 1), np.float32)  # only what this message needs of the table
             table[used, 0] = few @ few[0]
-            for similarity in (Pinned(vectors, own.example[0]), Rows(vectors), _Column(table, int(asked.text[0]))):
+            for similarity in (
+                Pinned(vectors, own.example[0]),
+                Rows(vectors),
+                _Column(vectors, table, int(asked.text[0])),
+            ):
                 single = many(
                     arm, replace(asked, similarity=similarity), own, own_scorer, llm_turns[[row]],
                     books.some_luck(luck, [row]),
@@ -75,12 +79,16 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
 class _Column:
     """One column of the table of all pairs."""
 
+    vectors: I16
     table: np.ndarray
     query: int
 
     def dots(self, query: I32, example: I32) -> np.ndarray:
         assert query.tolist() == [self.query]
         return Table(self.table).dots(np.zeros(1, np.int32), example * 1)
+
+    def pairs(self, one: I32, other: I32) -> np.ndarray:
+        return Rows(self.vectors).pairs(one, other)
 
 
 # ------------------------------------------------------------------------------------------------ frozen values
