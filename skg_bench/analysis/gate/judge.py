@@ -8,13 +8,13 @@
 Pass needs no correction, as each metric alone must pass (Berger 1982), and it excludes fail, as no harm lies above its
 own upper limit. Harm that is proven but below the margin passes, and is flagged.
 
-Student's limits assume that the mean of n users is about normal. Their one-sided error of 5 % is off by about
-``.11 skewness / sqrt(n)`` (first term of Edgeworth's expansion: Hall 1992, section 2.6), which is 2 points from
-n = 25 skewness^2 users on (Cochran 1977, eq. 2.15). Where there are fewer, Cantelli's inequality takes the place of
-Student's quantile: P(mean - truth >= k se) <= 1 / (1 + k^2), whatever the distribution. So a build that changes the
-answers of a few users can pass if it changes them little, and is inconclusive otherwise. A metric is not judged at all
-with fewer than MIN_USERS users, or with fewer trials than would show one event in 95 of 100 cases at the rate of the
-margin (the rule of three: 299 for 1 %).
+Student's limits assume that the mean of n users is about normal; skewed harms make one of them err more often than 5 %.
+The first term of Edgeworth's expansion says by how much (Hall 1992, section 2.6), so both are widened by
+``|skewness| (2 t^2 + 1) / (6 sqrt(n))`` standard errors. That holds from n = 25 skewness^2 users on (Cochran 1977, eq.
+2.15). Where there are fewer, Cantelli's inequality takes the place of Student's quantile: P(mean - truth >= k se) <=
+1 / (1 + k^2), whatever the distribution. So a build that changes the answers of a few users can pass if it changes
+them little, and is inconclusive otherwise. A metric is not judged at all with fewer than MIN_USERS users, or with fewer
+trials than would show one event in 95 of 100 cases at the rate of the margin (the rule of three: 299 for 1 %).
 """
 
 from collections.abc import Sequence
@@ -103,9 +103,17 @@ class _Test:
     def cantelli(self) -> bool:
         return self.n < COCHRAN * self.skewness**2
 
+    @property
+    def _skew(self) -> float:
+        """What widens Student's quantile."""
+        return abs(self.skewness) / (6 * sqrt(self.n))
+
     def quantile(self, tail: float) -> float:
         """Standard errors beyond which the mean is with probability `tail` at most."""
-        return sqrt((1 - tail) / tail) if self.cantelli else t_quantile(1 - tail, self.n - 1.0)
+        if self.cantelli:
+            return sqrt((1 - tail) / tail)
+        t = t_quantile(1 - tail, self.n - 1.0)
+        return t + self._skew * (2 * t**2 + 1)
 
     def tail(self, errors: float) -> float:
         """Inverse of `quantile`; 1 below the mean for Cantelli, who says nothing there."""
@@ -113,7 +121,9 @@ class _Test:
 
         if self.cantelli:
             return 1 / (1 + errors**2) if errors > 0 else 1.0
-        return float(special.stdtr(self.n - 1.0, -errors))
+        beyond = errors - self._skew
+        t = 2 * beyond / (1 + sqrt(max(1 + 8 * self._skew * beyond, 0.0)))
+        return float(special.stdtr(self.n - 1.0, -t))
 
     @property
     def p(self) -> float:

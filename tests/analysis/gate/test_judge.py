@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from skg_bench.analysis.gate.judge import ALPHA, MIN_USERS, Harm, judge, trials_for, verdict
+from skg_bench.analysis.gate.judge import ALPHA, MIN_USERS, Harm, _test, judge, trials_for, verdict
 from skg_bench.core.grid import F64
 
 ORDER = ("pass", "inconclusive", "fail")
@@ -75,8 +75,13 @@ def test_more_harm_never_makes_a_verdict_better(harms: list[Harm], more: float, 
 @settings(max_examples=10, deadline=None)  # each call of multipletests collects garbage: 0.3 s
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> None:
+    """Where harms are symmetric."""
     rng = np.random.default_rng(seed)
-    harms = [harm(rng.normal(rng.choice([0.0, 0.005, 0.03]), 0.05, 200), name=f"m{i}") for i in range(metrics)]
+    halves = [rng.normal(0.0, 0.05, 100) for _ in range(metrics)]
+    means = rng.choice([0.0, 0.005, 0.03], metrics)
+    harms = [
+        harm(m + np.concatenate([z, -z]), name=f"m{i}") for i, (m, z) in enumerate(zip(means, halves, strict=True))
+    ]
     judged = judge(harms)
     tests = [stats.ttest_1samp(one.each, 0.0, alternative="greater") for one in harms]
     rejected = multipletests([test.pvalue for test in tests], ALPHA, "holm")[0]
@@ -87,6 +92,26 @@ def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> N
         upper = stats.ttest_1samp(of.each, 0.0, alternative="less").confidence_interval(1 - ALPHA).high
         assert one.upper == pytest.approx(upper, abs=1e-12)
     assert min(one.lower for one in judged) <= min(test.confidence_interval(1 - ALPHA).low for test in tests) + 1e-12
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_limits_of_skewed_harms_err_by_less_than_a_point_more_often(sign: float) -> None:
+    """The values are exponential, and users barely enough for that: Student's own limit errs in 7 % on one side."""
+    rng, n, runs = np.random.default_rng(1), 150, 4000
+    upper = lower = student = 0
+    for each in rng.exponential(1.0, (runs, n)) - 1.0:
+        (one,) = judge([harm(sign * each)])
+        upper, lower = upper + (one.upper < 0), lower + (one.lower > 0)
+        student += each.mean() / (each.std(ddof=1) / n**0.5) < -stats.t.ppf(0.95, n - 1)
+    assert student / runs > 0.068
+    assert max(upper, lower) / runs < 0.06
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(30, 300), st.floats(1e-4, 0.4))
+def test_a_tail_is_the_inverse_of_a_quantile(seed: int, n: int, share: float) -> None:
+    test = _test(harm(np.random.default_rng(seed).lognormal(0.0, 0.7, n)))
+    assert test.tail(test.quantile(share)) == pytest.approx(share, rel=1e-6)
 
 
 def test_one_metric_alone_has_a_lower_limit_of_ninety_five_percent() -> None:
