@@ -76,7 +76,7 @@ def confusion(router: Router, threshold: float) -> Confusion:
         100.0 * np.bincount(s.kind, confused) / counts,
         100.0 * float(confused.mean()),
         100.0 * float(answered.mean()),
-        100.0 * float((others >= ours).mean()),  # what is equally near is no less of a mistake
+        100.0 * float(((others >= 0) & (others >= ours)).mean()),  # what is equally near is no less of a mistake
     )
 
 

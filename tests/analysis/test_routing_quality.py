@@ -295,7 +295,7 @@ def test_the_suite_has_four_kinds_of_pairs_that_share_most_words_and_paraphrases
 
 def test_an_exact_cache_confuses_nothing_and_a_router_that_always_answers_everything() -> None:
     never = hard_negatives.confusion(Exact(300), 0.5)
-    assert never.all == never.answered == 0
+    assert never.all == never.answered == never.nearer == 0
     always = hard_negatives.confusion(MaxSim(300), 0.0)
     rule = hard_negatives.confusion(MaxSim(300), 0.5)
     strict = hard_negatives.confusion(MaxSim(300), 0.9)
