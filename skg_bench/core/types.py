@@ -153,6 +153,10 @@ class Similarity(Protocol):
         """`[n]` and `[n]` text ids to `[n]`."""
         ...
 
+    def gram(self, text: I32) -> F32:
+        """`[B, M]` text ids to the products of each row's texts with one another, `[B, M, M]`."""
+        ...
+
 
 # ------------------------------------------------------------------------------------------------ skillbook
 

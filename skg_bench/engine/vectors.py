@@ -25,6 +25,10 @@ class Table:
         """`[n]` and `[n]` text ids to `[n]`."""
         return self.table[one, other]
 
+    def gram(self, text: I32) -> F32:
+        """`[B, M]` text ids to `[B, M, M]`."""
+        return self.table[text[:, :, None], text[:, None]]
+
 
 class Rows:
     """Arbitrary vectors. The examples of each user are kept side by side, as their ids never change once added."""
@@ -56,6 +60,10 @@ class Rows:
         """`[n]` and `[n]` text ids to `[n]`."""
         return _pairs(self._vectors, one, other)
 
+    def gram(self, text: I32) -> F32:
+        """`[B, M]` text ids to `[B, M, M]`."""
+        return _gram(self._vectors, text)
+
 
 class Pinned:
     """One book online: the vectors of its examples lie ready as a matrix."""
@@ -73,10 +81,20 @@ class Pinned:
         """`[n]` and `[n]` text ids to `[n]`."""
         return _pairs(self._vectors, one, other)
 
+    def gram(self, text: I32) -> F32:
+        """`[B, M]` text ids to `[B, M, M]`."""
+        return _gram(self._vectors, text)
+
 
 def _pairs(vectors: I16, one: I32, other: I32) -> F32:
     dots: F32 = np.einsum("nd,nd->n", vectors[one].astype(np.float32), vectors[other].astype(np.float32))
     return dots
+
+
+def _gram(vectors: I16, text: I32) -> F32:
+    rows = vectors[text].astype(np.float32)
+    products: F32 = rows @ rows.transpose(0, 2, 1)
+    return products
 
 
 def check(vectors: I16, n_texts: int) -> None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skg_bench.core.elimination import solve
 from skg_bench.core.errors import UsageError
 from skg_bench.core.finite import check_finite
 from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid
@@ -67,17 +68,3 @@ class Linear:
         system[:, np.arange(x.shape[1]), np.arange(x.shape[1])] += self.l2
         weights[rows] = np.rint(solve(system, moment[rows]) / WEIGHT_UNIT) * WEIGHT_UNIT
         return LinearScorer(weights, gram, moment)
-
-
-def solve(a: F64, b: F64) -> F64:
-    """Solutions `[R, F]` of R symmetric positive definite systems `[R, F, F]`, by elimination without pivoting."""
-    a, b = a.copy(), b.copy()
-    n = b.shape[1]
-    for j in range(n):
-        factor = a[:, j + 1 :, j] / a[:, j, j, None]
-        a[:, j + 1 :, j + 1 :] -= factor[:, :, None] * a[:, j, None, j + 1 :]
-        b[:, j + 1 :] -= factor * b[:, j, None]
-    for j in range(n - 1, -1, -1):
-        b[:, j] /= a[:, j, j]
-        b[:, :j] -= a[:, :j, j] * b[:, j, None]
-    return b

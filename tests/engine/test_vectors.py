@@ -36,6 +36,9 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
             found = Pinned(vectors, shown[u]).dots(query[u : u + 1], shown[u : u + 1])
             assert found.dtype == np.float32
             assert np.array_equal(found, exact[u : u + 1])
+        among = np.einsum("bed,bfd->bef", whole[shown[:9, :20]], whole[shown[:9, :20]])
+        for one in (table, kept, Pinned(vectors, shown[0])):
+            assert np.array_equal(one.gram(shown[:9, :20]), among)
 
 
 def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:

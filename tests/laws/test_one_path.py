@@ -87,6 +87,9 @@ class _Column:
         assert query.tolist() == [self.query]
         return Table(self.table).dots(np.zeros(1, np.int32), example * 1)
 
+    def gram(self, text: I32) -> np.ndarray:
+        return Rows(self.vectors).gram(text)
+
     def pairs(self, one: I32, other: I32) -> np.ndarray:
         return Rows(self.vectors).pairs(one, other)
 

@@ -54,6 +54,7 @@ ARMS = {
     "knn": ["router=knn", "policy.threshold=0.2"],
     "bm25": ["router=bm25", "policy.threshold=0.2"],
     "hybrid": ["router=hybrid"],
+    "probe": ["router=probe", "policy.threshold=0.2"],
     "frequency": ["router=frequency", "policy=proportional"],
     "random": ["policy=uniform"],
     "repeat_last": ["router=repeat_last", "policy=matched_random", "policy.rate=0.3"],

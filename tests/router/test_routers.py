@@ -21,6 +21,7 @@ from skg_bench.router.masked import Masked
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.maxsim_centroid import MaxSimCentroid
 from skg_bench.router.oracle import Oracle
+from skg_bench.router.probe import Probe
 from skg_bench.router.repeat_last import RepeatLast
 from tests.core import books
 
@@ -29,7 +30,7 @@ ROUTERS: list[Router] = [
     Masked(MaxSim(5), 0, 0.6), Masked(Oracle(), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
     BM25(5, 1.5, 0.75), Hybrid(MaxSim(20), BM25(20, 1.5, 0.75), 60, 5), Centroid(70), MaxSimCentroid(1, 0.3),
     KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(Oracle(), KNN(20, 20), 0, 70), Masked(BM25(5, 1.5, 0.75), 1, 0.6),
-    RepeatLast(),
+    RepeatLast(), Probe(5, 32, 0.3), Probe(70, 1, 1.0), Probe(70, 5, 0.1),
 ]  # fmt: skip
 TEXTS = 40  # few, so that messages come back verbatim
 seeds = st.integers(0, 2**32)
