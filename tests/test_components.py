@@ -125,7 +125,7 @@ def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -
     assert ((decided.place >= -1) & (decided.place < n)).all()
     assert ((decided.propensity > 0) & (decided.propensity <= 1)).all()
     order = rng.permutation(B)
-    mixed = Candidates(*(getattr(c, f.name)[order] for f in fields(Candidates)))
+    mixed = c.rows(order)
     assert same(policy.choose(mixed, books.some_luck(luck, order)), decided, order, Decision)
 
 

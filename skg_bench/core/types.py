@@ -101,6 +101,10 @@ class Simulator(Protocol):
         """The users' ratings of answers of this quality, `[B]`."""
         ...
 
+    def same_answer(self, stored: I32, fresh: I32, luck: "Luck") -> Bool:
+        """Does a fresh answer of this quality say the same as a stored one of that quality? `[B]`."""
+        ...
+
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: "Luck") -> tuple[I32, I32, F64]:
         """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
         `fatigue` is what the last call returned (0 at first), `idle` the seconds since then.
@@ -294,6 +298,26 @@ class Candidates:
     ok: F64  # [B, K] uses rated ok, partial ones count half
     rated: I32  # [B, K] rated uses
     llm_turns: I32  # [B] earlier turns answered by the LLM
+    compared: "Compared | None" = None  # given to policies that ask for it by `compares = True`
+
+    def rows(self, which: I64 | Bool) -> "Candidates":
+        """Those of these users only."""
+        columns = (self.skill, self.combined, self.uses, self.ok, self.rated, self.llm_turns)
+        return Candidates(*(c[which] for c in columns), None if self.compared is None else self.compared.rows(which))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Earlier comparisons of the stored answer of the nearest candidate (place 0) with answers of the LLM."""
+
+    similarity: F64  # [B] of the candidate to the message now; 0 if there is none
+    earlier: F64  # [B, t] its similarity at each of the user's earlier turns
+    same: Bool  # [B, t] both answers said the same
+    made: Bool  # [B, t] was it compared at that turn? If not, the others say nothing
+
+    def rows(self, which: I64 | Bool) -> "Compared":
+        """Those of these users only."""
+        return Compared(self.similarity[which], self.earlier[which], self.same[which], self.made[which])
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,8 @@ class Lives:
             nearer = np.flatnonzero(apart < best[order])
             best[order[nearer]] = apart[nearer]
             arena.adopt(rows[order[nearer]], donors.state.arena, nearer)
+        if self.state.comparisons is not None:
+            self.state.comparisons.forget(rows)
 
 
 def write_cohort(logs: Sequence[Logbook], events: Events, out: Path) -> None:

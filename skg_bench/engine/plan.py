@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import LLM, Curator, Embedder, Policy, Reranker, Router, Serving, Simulator
+from skg_bench.engine.comparisons import compares
 from skg_bench.engine.signals import Signals
 
 Served = Literal["own", "donor", "hindsight"]
@@ -53,6 +54,11 @@ class Arm:
     def __post_init__(self) -> None:
         if self.serving not in ("stored", "prompted"):
             raise UsageError(f"serving={self.serving!r}, valid are stored, prompted")
+        if self.serving == "prompted" and compares(self.policy):
+            raise UsageError(
+                f"serving=prompted leaves {type(self.policy).__name__} without stored answers to compare; take "
+                "serving=stored, or another policy"
+            )
         if self.refit_every < 1:
             raise UsageError(f"refit_every={self.refit_every} must be at least 1")
         if self.refit_apart < 1:

@@ -14,6 +14,7 @@ import numpy as np
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import Book, Candidates, Curator, Decision, Events, Late, Luck, Observation, Policy
+from skg_bench.engine.comparisons import compares
 from skg_bench.engine.plan import Arm
 
 
@@ -85,6 +86,11 @@ class _Policies:
     def _parts(self) -> list[tuple[Policy, list[int]]]:
         return [(self.policies[first], arms) for first, arms in _distinct(self.policies)]
 
+    @property
+    def compares(self) -> bool:
+        """Does one of them?"""
+        return any(compares(policy) for policy in self.policies)
+
     def choose(self, candidates: Candidates, luck: Luck) -> Decision:
         """Each row by its own policy."""
         if len(self._parts) == 1:
@@ -94,7 +100,7 @@ class _Policies:
         for policy, arms in self._parts:
             rows = (np.arange(0, b, n)[:, None] + np.array(arms)).reshape(-1)
             part = policy.choose(
-                Candidates(*(getattr(candidates, f.name)[rows] for f in fields(Candidates))),
+                (candidates if compares(policy) else replace(candidates, compared=None)).rows(rows),
                 Luck(*(getattr(luck, f.name)[rows] for f in fields(Luck))),
             )
             out.place[rows], out.propensity[rows], out.explored[rows] = part.place, part.propensity, part.explored

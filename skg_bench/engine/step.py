@@ -28,6 +28,7 @@ from skg_bench.core.types import (
 )
 from skg_bench.engine.arena import Arena
 from skg_bench.engine.cause import causes
+from skg_bench.engine.comparisons import Comparisons, compares
 from skg_bench.engine.logbook import Log
 from skg_bench.engine.pending import Pending, Ratings, Shown
 from skg_bench.engine.plan import Arm
@@ -53,7 +54,15 @@ class Choice:
     decision: Decision
 
 
-def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck) -> Choice:
+def decide(
+    arm: Arm,
+    query: Query,
+    book: Book,
+    scorer: Scorer | None,
+    llm_turns: I32,
+    luck: Luck,
+    comparisons: Comparisons | None = None,
+) -> Choice:
     """From messages to decisions: route, describe, score, choose."""
     shortlist = arm.router.route(query, book)
     places = Places(shortlist, book)
@@ -64,8 +73,11 @@ def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns:
         score = sigmoid(scorer.score(features))
     combined = arm.signals.combine(shortlist.similarity, preference, score)
     combined[shortlist.skill < 0] = -1.0
+    compared = None
+    if comparisons is not None:
+        compared = comparisons.of(shortlist.skill[:, 0], shortlist.similarity[:, 0], query.turn)
     candidates = Candidates(
-        shortlist.skill, combined, places.uses, places.ok + 0.5 * places.partial, places.rated, llm_turns
+        shortlist.skill, combined, places.uses, places.ok + 0.5 * places.partial, places.rated, llm_turns, compared
     )
     return Choice(shortlist, preference, score, combined, features, arm.policy.choose(candidates, luck))
 
@@ -87,6 +99,7 @@ class State:
         self.refitted = np.full(n_users, -(2**40))  # turn of the last refit; before the first, long ago
         self.last_skill = np.full(n_users, -1, np.int32)
         self.llm_turns = np.zeros(n_users, np.int32)
+        self.comparisons = Comparisons(n_users, n_turns) if compares(arm.policy) else None
         self.fatigue = np.zeros(n_users)
         self.last_offer = np.zeros(n_users, np.int64)
 
@@ -96,6 +109,8 @@ class State:
         A recipe for reranking other than the one before learns from all ratings known so far.
         """
         n_users = len(self.last_skill)
+        if self.comparisons is None and compares(arm.policy):
+            self.comparisons = Comparisons(*self.past.shape)
         if arm.reranker != self.reranker:
             self.reranker, self.scorer = arm.reranker, arm.reranker.start(n_users, arm.signals.names)
             self.ratings.anew(arm.reranker.window)
@@ -107,6 +122,8 @@ class State:
     def again(self) -> None:
         """Back to the first turn, with the skillbook and the scorer from later on."""
         n_users = len(self.last_skill)
+        if self.comparisons is not None:
+            self.comparisons = Comparisons(*self.past.shape)
         self.arena.hindsight()
         self.pending = Pending(n_users)
         for column, empty in ((self.past, -1), (self.right, False), (self.last_skill, -1), (self.llm_turns, 0),
@@ -152,7 +169,7 @@ def step(
         truth = TurnTruth(quality, type_, np.zeros(a, np.bool_))
     query = Query(events.user[:a], t, now, text, terms.words[text], gap, last, similarity, terms,
                   truth if arm.router.sees_truth else None)  # fmt: skip
-    choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck)
+    choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck, state.comparisons)
 
     rows = np.arange(a)
     place = choice.decision.place
@@ -161,6 +178,10 @@ def step(
     answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck)
     cause = causes(simulator, arena, type_, now, events.truth.answerable[:a, t], choice.shortlist.skill,
                    choice.combined, skill, prompted=arm.serving == "prompted")  # fmt: skip
+
+    agrees = np.full(a, -1)
+    if state.comparisons is not None:
+        agrees = _compare(simulator, arena, state.comparisons, choice.shortlist, t, type_, now, ~hit, quality, luck)
 
     reaction = simulator.react(quality, luck)
     given = reaction.rating >= 0
@@ -198,6 +219,8 @@ def step(
         log.update(t, batch, operated, now, last, born, arena.version, arena.hash)
     stores = (batch.op == ADD) | (batch.op == UPDATE)
     answering = np.flatnonzero(stores & arena.active[batch.row, operated])
+    if state.comparisons is not None:
+        state.comparisons.forget(batch.row[stores], operated[stores])
     learned = np.zeros(a, np.bool_)
     learned[batch.row[answering]] = True
     state.last_skill[:a] = skill
@@ -225,7 +248,7 @@ def step(
         explored=choice.decision.explored, serving=serving, offer=offer, tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out, cost_usd=answer.cost_usd, latency_ms=answer.latency_ms,
         book_size=arena.n_active[:a], book_version=arena.version[:a], book_hash=arena.hash[:a],
-        correct=quality == RIGHT, cause=cause, shortlist=choice.shortlist.skill,
+        agrees=agrees, correct=quality == RIGHT, cause=cause, shortlist=choice.shortlist.skill,
         similarity=choice.shortlist.similarity, preference=choice.preference, combined=choice.combined,
         score=np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score,
     )  # fmt: skip
@@ -263,6 +286,24 @@ def _answer(
     answer = type(called)(*(np.where(hit, getattr(served, f), getattr(called, f)) for f in called.__dataclass_fields__))
     source = np.where(hit, arena.source[rows, at][:, 0], -1)
     return answer, hit.astype(np.int8), np.where(hit, stored, fresh), source
+
+
+def _compare(
+    simulator: Simulator, arena: Arena, comparisons: Comparisons, shortlist: Shortlist, t: int, type_: I32, now: I64,
+    asked: Bool, fresh: I32, luck: Luck,
+) -> I32:  # fmt: skip
+    """Compare what the LLM said, where it was `asked`, with the nearest candidate's answer: 1 the same, 0 not, -1 not
+    compared, `[B]`.
+    """
+    nearest = shortlist.skill[:, 0]
+    at = np.maximum(nearest, 0)[:, None]
+    stored = _quality(simulator, arena, type_, now, np.arange(len(at))[:, None], at)[:, 0]
+    same = simulator.same_answer(stored, fresh, luck)
+    rows = np.flatnonzero(asked & (nearest >= 0))
+    comparisons.add(t, rows, nearest[rows], shortlist.similarity[rows, 0], same[rows])
+    agrees = np.full(len(nearest), -1, np.int32)
+    agrees[rows] = same[rows]
+    return agrees
 
 
 def _offer(arm: Arm, simulator: Simulator, state: State, seen: Observation, type_: I32, luck: Luck) -> tuple[I32, I32]:

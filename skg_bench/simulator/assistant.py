@@ -334,6 +334,11 @@ class Assistant:
         quality: I32 = same.astype(np.int32) + (same & holds)  # WRONG 0, NEAR 1, RIGHT 2
         return quality
 
+    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+        """Right answers agree; wrong ones differ from them and from one another."""
+        same: Bool = (stored == RIGHT) & (fresh == RIGHT)
+        return same
+
     def react(self, quality: I32, luck: Luck) -> Reaction:
         """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
         rows = self._confusion[quality]

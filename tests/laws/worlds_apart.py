@@ -27,6 +27,7 @@ class Remembering(Front):
 
     reactions: dict[int, tuple[int, int]] = field(default_factory=dict)
     offers: dict[int, tuple[int, int, float]] = field(default_factory=dict)
+    agreed: dict[int, bool] = field(default_factory=dict)
 
     def react(self, quality: I32, luck: Luck) -> Reaction:
         """As the users behind."""
@@ -34,6 +35,12 @@ class Remembering(Front):
         rows = zip(done.rating.tolist(), done.delay.tolist(), strict=True)
         self.reactions.update(zip(luck.event.tolist(), rows, strict=True))
         return done
+
+    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+        """As the users behind."""
+        same: Bool = self.users.same_answer(stored, fresh, luck)
+        self.agreed.update(zip(luck.event.tolist(), same.tolist(), strict=True))
+        return same
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
         """As the users behind."""
@@ -71,6 +78,10 @@ class Lying(Front):
         """What was said the first time."""
         rating, delay = zip(*(self.said.reactions[e] for e in luck.event.tolist()), strict=True)
         return Reaction(np.array(rating, np.int32), np.array(delay, np.int64))
+
+    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+        """What was found the first time."""
+        return np.array([self.said.agreed[e] for e in luck.event.tolist()])
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
         """What was done the first time; nobody is asked at another event than then."""

@@ -40,7 +40,7 @@ def candidates(seed: int, b: int = 40, k: int = 5) -> Candidates:
 
 
 def rows(c: Candidates, which: np.ndarray) -> Candidates:
-    return Candidates(*(getattr(c, f.name)[which] for f in fields(Candidates)))
+    return c.rows(which)
 
 
 def same(one: Decision, other: Decision) -> bool:
