@@ -1,6 +1,6 @@
 """The smallest session that still shows a difference between two arms, found in a run by delta debugging."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,7 +162,13 @@ class _Session:
         return cases.live(self.on, self.arms, self.excerpts.rows([np.array(part, np.int64) for part in parts]))
 
     def smallest(self, n: int, always: Part, shows: Callable[[Sides], Bool]) -> Part:
-        """Turns of the smallest session whose rows show it, among the first `n`, and `always`."""
+        """Turns of the smallest session whose rows show it, among the first `n`, and `always`.
+
+        A life of thousands of turns takes seconds, so the search begins with the turns that the arms learned from, or
+        answered by a skill, if these show it too.
+
+        Raises UsageError if all together do not.
+        """
 
         def tried(parts: Sequence[Part]) -> list[bool]:
             shown = [False] * len(parts)
@@ -172,15 +178,30 @@ class _Session:
                     shown[i] = bool(good)
             return shown
 
-        if not tried([tuple(range(n))])[0]:
+        whole = self.live([(*range(n), *always)])
+        if not shows(whole)[0]:
             raise UsageError("this version of code and data no longer gives what the run logged; run it again")
-        return (*ddmin(range(n), tried), *always)
+        start = next((part for part in _telling(whole, n) if tried([part])[0]), tuple(range(n)))
+        return (*ddmin(start, tried), *always)
 
     def case(self, says: str, kept: Part) -> Case:
         """A session as a case, with what the arms do in it."""
         events = self.excerpts.rows([np.array(kept, np.int64)])
         expected = {role: cases.told(log, self.on) for role, log in self.live([kept]).items()}
         return Case(says, self.place, self.sides, cases.described(events, self.on.simulator), expected)
+
+
+def _telling(logs: Sides, n: int) -> Iterator[Part]:
+    """Turns, of the first `n` of a row, that had to do with the skill that answered last; then with any skill."""
+    near, some = set[int](), set[int]()
+    for log in logs.values():
+        skill = log.columns["skill"]
+        some.update(np.flatnonzero(skill >= 0).tolist())
+        for update in log.updates:
+            some.update(update["turn"].tolist())
+            near.update(update["turn"][update["skill"] == skill[-1]].tolist())
+    for turns in (near, some):
+        yield tuple(sorted(turn for turn in turns if turn < n))
 
 
 def _last(log: Logbook) -> Bool:
