@@ -13,6 +13,7 @@ import yaml
 from skg_bench.app.components import build
 from skg_bench.core import types
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
+from skg_bench.core.compared import Compared
 from skg_bench.core.types import Candidates, Curator, Decision, Late, Observation, Policy, Router, Shortlist, TurnTruth
 from tests.core import books
 
@@ -118,7 +119,9 @@ def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -
     skill = np.where(there, np.arange(5)[::-1], -1).astype(np.int32)
     combined = np.where(there, rng.integers(0, 9, (B, 5)) / 8, -1.0)
     uses = there.astype(np.int32)
-    c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32))
+    earlier = rng.random((B, 9))
+    compared = Compared(rng.random(B), earlier, earlier > 0.5, earlier > 0.1)
+    c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32), compared)
     luck = books.luck(rng, B)
     decided = policy.choose(c, luck)
     assert decided.place.dtype == np.int32

@@ -45,9 +45,7 @@ def turns(top_k: int) -> pa.Schema:
         _field("explored", pa.bool_(), "the choice was random"),
         _field("serving", _WORD, "llm, stored or prompted"),
         _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
-        _field(
-            "agrees", pa.bool_(), "the LLM said the same as the nearest skill would have; null: not compared", nullable=True
-        ),
+        _field("agrees", pa.bool_(), "the LLM said what the nearest skill would; null: not compared", nullable=True),
         _field("tokens_in", pa.int32(), ""),
         _field("tokens_out", pa.int32(), ""),
         _field("cost_usd", pa.float64(), "metered, USD"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from skg_bench.core.batch import Batch
+from skg_bench.core.compared import Compared
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.terms import Terms
 
@@ -130,9 +131,6 @@ class Luck:
     event: U64  # key of the event, to fold purposes and items on
 
 
-# ----------------------------------------------------------------------------------------------- embeddings
-
-
 class Embedder(Protocol):
     """Texts to vectors on the embedding grid."""
 
@@ -237,9 +235,6 @@ class Router(Protocol):
         ...
 
 
-# -------------------------------------------------------------------------------------------------- scoring
-
-
 @dataclass(frozen=True, slots=True)
 class Rated:
     """Rated turns of R users, flat over n rows, each user's in the order in which they became known.
@@ -302,22 +297,11 @@ class Candidates:
 
     def rows(self, which: I64 | Bool) -> "Candidates":
         """Those of these users only."""
-        columns = (self.skill, self.combined, self.uses, self.ok, self.rated, self.llm_turns)
-        return Candidates(*(c[which] for c in columns), None if self.compared is None else self.compared.rows(which))
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Earlier comparisons of the stored answer of the nearest candidate (place 0) with answers of the LLM."""
-
-    similarity: F64  # [B] of the candidate to the message now; 0 if there is none
-    earlier: F64  # [B, t] its similarity at each of the user's earlier turns
-    same: Bool  # [B, t] both answers said the same
-    made: Bool  # [B, t] was it compared at that turn? If not, the others say nothing
-
-    def rows(self, which: I64 | Bool) -> "Compared":
-        """Those of these users only."""
-        return Compared(self.similarity[which], self.earlier[which], self.same[which], self.made[which])
+        compared = None if self.compared is None else self.compared.rows(which)
+        return Candidates(
+            self.skill[which], self.combined[which], self.uses[which], self.ok[which], self.rated[which],
+            self.llm_turns[which], compared,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,9 +317,6 @@ class Policy(Protocol):
     """Shortlist + scores -> a skill or the fallback, with the probability of that choice."""
 
     def choose(self, candidates: Candidates, luck: Luck) -> Decision: ...
-
-
-# ---------------------------------------------------------------------------------------------------- answer
 
 
 @dataclass(frozen=True, slots=True)

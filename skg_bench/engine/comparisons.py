@@ -7,8 +7,9 @@ the candidate came out that is nearest now. What was compared with an answer tha
 
 import numpy as np
 
+from skg_bench.core.compared import Compared
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import Compared, Policy
+from skg_bench.core.types import Policy
 
 
 def compares(policy: Policy) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
-from skg_bench.core.types import OFFERS, Events, Luck, Reaction, Truth
+from skg_bench.core.types import OFFERS, RIGHT, Events, Luck, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
 from skg_bench.simulator.order import Order, answerable, permuted

@@ -1,6 +1,6 @@
 """What policies choose, and that the propensity they report is the probability with which they choose it."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest

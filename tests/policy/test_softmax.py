@@ -1,5 +1,6 @@
 """A softmax over scores chooses as often as it says, and nears the threshold rule as it cools."""
 
+from dataclasses import replace
 from math import exp
 
 import numpy as np
@@ -29,7 +30,8 @@ def test_it_chooses_as_often_as_it_says_and_in_proportion_to_the_exponential_of_
 def test_its_choice_of_a_skill_does_not_depend_on_the_place_of_the_skill() -> None:
     c, luck = candidates(3), books.luck(np.random.default_rng(3), 40)
     there = c.skill >= 0
-    turned = type(c)(*(v[:, ::-1] if v.ndim == 2 else v for v in (getattr(c, f) for f in c.__dataclass_fields__)))
+    columns = {f: getattr(c, f) for f in ("skill", "combined", "uses", "ok", "rated")}
+    turned = replace(c, **{name: column[:, ::-1] for name, column in columns.items()})
     one, other = (Softmax(0.5, 0.3).choose(x, luck) for x in (c, turned))
     assert there.any()
     assert np.array_equal(np.where(one.place < 0, -1, 4 - one.place), other.place)

@@ -1,0 +1,109 @@
+"""A threshold for each skill, learned online, with a bound on errors *per request*: after vCache (Schroeder et al.,
+arXiv 2502.03771, sections 4.1 to 4.3).
+
+Whenever the LLM answers, its answer is compared with the stored one of the nearest skill, which gives that skill an
+observation: similarity s, and whether both said the same. The chance that they do is taken to be logistic,
+
+    L(s; t, g) = 1 / (1 + exp(-g (s - t))),
+
+with a threshold t and a steepness g of the skill's own. If a is a lower bound of that chance for the message at hand,
+the LLM is asked with probability
+
+    tau = max(0, 1 - delta / (1 - a)),            so that (1 - tau) (1 - a) <= delta:
+
+the skill answers, and is wrong, with probability delta at most.
+
+**The bound.** The paper takes the least tau over all confidences 1 - e of a band of t around its maximum-likelihood
+estimate, a = max_e (1 - e) L(s; t_e, g). Here (t, g) has a posterior on a grid under a flat prior, and
+a = max_x x P(L >= x), the same form, which by Markov's inequality is never above the posterior mean of L. It needs no
+variances for skills whose observations a threshold separates (the published code has a table of simulated ones for
+these), and with counts and snapped logarithms it is the same bits everywhere.
+
+**What the bound assumes.** Messages that have the same nearest skill are alike (drawn independently from one law that
+does not change): an answer that gets stale breaks it. The logistic family holds. What the LLM says counts as the
+truth: where both are wrong in the same way nobody notices, where the LLM alone is wrong an observation is lost.
+Comparing is free and makes no mistakes. The bound is on errors beyond the LLM's own.
+
+**The ceiling of warm-up.** A skill answers nothing before `least` comparisons, so requests whose nearest skill has been
+nearest in fewer of the LLM's turns cannot be hits at all, however sure one could be. A renewed answer begins anew.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from skg_bench.core.compared import Compared
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64, snap
+from skg_bench.core.types import Candidates, Decision, Luck
+
+BINS = 128  # of similarity and of the threshold: steps of 1/128
+STEEPNESS = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # from hardly a threshold to a step
+
+
+@dataclass(frozen=True)
+class VCache:
+    """The nearest skill answers, except with the probability tau that keeps errors per request below `delta`."""
+
+    delta: float
+    least: int
+    compares: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise UsageError(
+                f"policy.delta={self.delta} must lie inside (0, 1): the share of requests that may go wrong"
+            )
+        if self.least < 1:
+            raise UsageError(f"policy.least={self.least} must be at least 1: a skill is compared before it answers")
+
+    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+        """Place 0 or the fallback; random where the bound leaves a choice."""
+        if candidates.compared is None:
+            raise ValueError("policy=vcache needs comparisons")
+        b = len(candidates.skill)
+        asking = np.ones(b)
+        known = np.flatnonzero(candidates.compared.made.sum(axis=1) >= self.least)
+        if len(known):
+            bound = lower_bound(candidates.compared.rows(known))
+            asking[known] = np.maximum(0.0, 1.0 - self.delta / np.maximum(1.0 - bound, self.delta))
+        answers = luck.policy >= asking
+        place = np.where(answers, 0, -1).astype(np.int32)
+        return Decision(place, np.where(answers, 1.0 - asking, asking), (asking > 0) & (asking < 1))
+
+
+def lower_bound(compared: Compared) -> F64:
+    """The largest x P(L >= x) of each row, `[n]` in [0, 1], a multiple of 2**-16: a bound of the chance that the stored
+    answer of the nearest skill is right now.
+    """
+    height, order, log_same, log_other = _grid()
+    row, turn = np.nonzero(compared.made)
+    step, same = _step(compared.earlier[row, turn]), compared.same[row, turn]
+    n = len(compared.similarity)
+    counts = np.zeros((2, n, BINS + 1))
+    np.add.at(counts, (same.astype(np.int64), row, step), 1.0)
+    log = counts[1] @ log_same + counts[0] @ log_other  # [n, C] whole multiples of 2**-16: exact in any order
+    weight = np.rint(np.exp(log - log.max(axis=1, keepdims=True)) * 2.0**32)
+    now = _step(compared.similarity)
+    above = np.take_along_axis(weight, order[now], axis=1).cumsum(axis=1)  # whole numbers below 2**43
+    return snap((height[now] * (above / above[:, -1:])).max(axis=1))
+
+
+def _step(similarity: F64) -> I64:
+    steps: I64 = np.rint(similarity * BINS).astype(np.int64)
+    return steps
+
+
+@lru_cache(maxsize=1)
+def _grid() -> tuple[F64, I64, F64, F64]:
+    """Over the cells (threshold, steepness), for each similarity: L from high to low and the cells in that order; log L
+    and log (1 - L) in the cells' own order; `[BINS + 1, C]`, on the 2**-16 grid.
+    """
+    steps: F64 = np.arange(BINS + 1) / BINS
+    z = ((steps[:, None] - steps)[:, :, None] * np.array(STEEPNESS)).reshape(BINS + 1, -1)
+    likelihood = snap(1.0 / (1.0 + np.exp(-z)))
+    order = np.argsort(-likelihood, axis=1, kind="stable")
+    height = np.take_along_axis(likelihood, order, axis=1)
+    return height, order, snap(-np.logaddexp(0.0, -z)), snap(-np.logaddexp(0.0, z))
