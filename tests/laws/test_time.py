@@ -39,6 +39,8 @@ def test_a_rating_changes_nothing_before_it_is_known(tmp_path: Path, cut: int) -
     second = world.carry_out(moody, tmp_path / "second", USERS, 256)
     later = set()
     for arm in world.ALL:
+        if arm == "mlp_pool":  # its pool lived before the run began: all that those people said is known from the start
+            continue
         for log in world.LOGS:
             a, b = until(first, log, arm, cut), until(second, log, arm, cut)
             assert a.num_rows > 0 or log == "updates"
