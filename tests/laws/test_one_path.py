@@ -47,7 +47,10 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     vectors: I16 = plan.embedder.embed(plan.simulator.messages)
     many, rng, checked = step.decide, np.random.default_rng(0), []
 
-    def decide(arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck) -> Choice:
+    def decide(
+        arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck, compared: None
+    ) -> Choice:
+        assert compared is None  # no policy of these arms learns from comparisons
         choice = many(arm, query, book, scorer, llm_turns, luck)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
             own, asked = books.one(book, row), books.some_queries(query, [row])
