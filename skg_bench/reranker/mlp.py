@@ -133,19 +133,19 @@ def _slopes(
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the summed loss by the weights of `net`."""
     hidden, out = net
-    x = features.flatten(1, 2)  # [R, N K, F]
-    units = ((x @ hidden) / UNIT).round().mul(UNIT).clamp(0.0, _UNIT_MAX)
-    logit = (units @ out[:, :, None]).view(there.shape) + offset
-    at = (logit * _EXP_STEPS).round().clamp(-_EXP_MAX * _EXP_STEPS, _EXP_MAX * _EXP_STEPS) + _EXP_MAX * _EXP_STEPS
-    weight = table[at.long()] * there
+    x, most = features.flatten(1, 2), _UNIT_MAX / UNIT  # x: [R, N K, F]
+    units = (x @ hidden).div_(UNIT).round_().clamp_(0.0, most)  # whole numbers, as all that follows in units of 2**-16
+    logit = (units @ out[:, :, None]).mul_(UNIT).view(there.shape).add_(offset)
+    at = logit.mul_(_EXP_STEPS).round_().clamp_(-_EXP_MAX * _EXP_STEPS, _EXP_MAX * _EXP_STEPS)
+    weight = table[at.add_(_EXP_MAX * _EXP_STEPS).long()] * there
     total = weight.sum(dim=2, keepdim=True) + 1.0  # the fallback weighs 1
     chosen = (weight * served).sum(dim=2, keepdim=True)
     odds = chosen / (total - chosen)
     slope = (weight / total - served) * (label - (1.0 - label) * odds)
-    slope = (slope / UNIT).round().mul(UNIT).flatten(1)[:, :, None]
-    back = ((slope * out[:, None, :]) / UNIT).round().mul(UNIT).clamp(-_UNIT_MAX, _UNIT_MAX)
-    back = back * ((units > 0.0) & (units < _UNIT_MAX))
-    return x.transpose(1, 2) @ back, (units.transpose(1, 2) @ slope)[:, :, 0]
+    slope = slope.div_(UNIT).round_().flatten(1)[:, :, None]
+    back = (slope * out[:, None, :]).round_().clamp_(-most, most)
+    back *= (units > 0.0) & (units < most)
+    return (x.transpose(1, 2) @ back).mul_(UNIT), (units.transpose(1, 2) @ slope)[:, :, 0].mul_(UNIT * UNIT)
 
 
 def _lists(rated: Rated) -> tuple[F64, ...]:
