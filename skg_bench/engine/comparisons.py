@@ -12,9 +12,15 @@ from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import Policy
 
 
+def comparing(policy: Policy, n_rows: int) -> Bool:
+    """Which rows have a policy that learns from comparisons, `[n_rows]` (a stack of arms says it for each arm)."""
+    asks: Bool = np.atleast_1d(np.asarray(getattr(policy, "compares", False)))
+    return np.tile(asks, n_rows // len(asks))
+
+
 def compares(policy: Policy) -> bool:
-    """Does this policy learn from comparisons?"""
-    return bool(getattr(policy, "compares", False))
+    """Does this policy, or one of the stack, learn from comparisons?"""
+    return bool(np.any(getattr(policy, "compares", False)))
 
 
 class Comparisons:

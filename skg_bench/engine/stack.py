@@ -87,9 +87,9 @@ class _Policies:
         return [(self.policies[first], arms) for first, arms in _distinct(self.policies)]
 
     @property
-    def compares(self) -> bool:
-        """Does one of them?"""
-        return any(compares(policy) for policy in self.policies)
+    def compares(self) -> Bool:
+        """Does each arm's, `[A]`."""
+        return np.array([compares(policy) for policy in self.policies])
 
     def choose(self, candidates: Candidates, luck: Luck) -> Decision:
         """Each row by its own policy."""

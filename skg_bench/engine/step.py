@@ -28,7 +28,7 @@ from skg_bench.core.types import (
 )
 from skg_bench.engine.arena import Arena
 from skg_bench.engine.cause import causes
-from skg_bench.engine.comparisons import Comparisons, compares
+from skg_bench.engine.comparisons import Comparisons, compares, comparing
 from skg_bench.engine.logbook import Log
 from skg_bench.engine.pending import Pending, Ratings, Shown
 from skg_bench.engine.plan import Arm
@@ -181,7 +181,8 @@ def step(
 
     agrees = np.full(a, -1)
     if state.comparisons is not None:
-        agrees = _compare(simulator, arena, state.comparisons, choice.shortlist, t, type_, now, ~hit, quality, luck)
+        asked = ~hit & comparing(arm.policy, a)
+        agrees = _compare(simulator, arena, state.comparisons, choice.shortlist, t, type_, now, asked, quality, luck)
 
     reaction = simulator.react(quality, luck)
     given = reaction.rating >= 0
