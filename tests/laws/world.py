@@ -53,6 +53,7 @@ ARMS = {
     "maxsim_centroid": ["router=maxsim_centroid"],
     "knn": ["router=knn", "policy.threshold=0.2"],
     "bm25": ["router=bm25", "policy.threshold=0.2"],
+    "vcache": ["policy=vcache", "policy.delta=0.3", "policy.least=1"],
     "hybrid": ["router=hybrid"],
     "probe": ["router=probe", "policy.threshold=0.2"],
     "frequency": ["router=frequency", "policy=proportional"],
