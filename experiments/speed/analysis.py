@@ -34,12 +34,20 @@ Row = tuple[str, str, str, str]
 EVEN = ["arms={skg: []}", "reference=skg", "simulator.messages_per_day=14", "simulator.volume_spread=0"]
 
 
-def plan(users: int, weeks: int) -> Plan:
+LEARNERS = {  # what learns more than weights, and turns a second that it must reach
+    "reranker=lambdarank": (["reranker=lambdarank", "refit_apart=25"], 2_000),
+    "reranker=mlp": (["reranker=mlp", "refit_apart=25"], 5_000),
+    "router=probe": (["router=probe"], 5_000),
+}
+ALL_RATED = ["policy=always", "simulator.rated_share=1", "simulator.late_share=0", "refit_every=25"]
+
+
+def plan(users: int, weeks: int, *more: str) -> Plan:
     """One learning arm; users of equal volume, about 1,830 turns each in 26 weeks."""
-    return prepare(compose([*EVEN, f"users={users}", f"weeks={weeks}"])).plan
+    return prepare(compose([*EVEN, f"users={users}", f"weeks={weeks}", *more])).plan
 
 
-def closed_loop(users: int, weeks: int, workers: int, finite: bool) -> tuple[float, float]:
+def closed_loop(users: int, weeks: int, workers: int, finite: bool, *more: str) -> tuple[float, float]:
     """Turns a second of a whole run at the default cohort, and the most memory it held, in GiB."""
     count = 0
 
@@ -49,7 +57,7 @@ def closed_loop(users: int, weeks: int, workers: int, finite: bool) -> tuple[flo
 
     with TemporaryDirectory() as folder, _table(finite), _memory() as most:
         begun = time.perf_counter()
-        engine.execute(plan(users, weeks), Path(folder), cohort=512, workers=workers, progress=progress)
+        engine.execute(plan(users, weeks, *more), Path(folder), cohort=512, workers=workers, progress=progress)
         seconds = time.perf_counter() - begun
     return count / seconds, max(most)
 
@@ -197,6 +205,11 @@ def rows(quick: bool) -> Iterator[Row]:
         name = f"closed loop, {what}, {users} users x 26 weeks, 2 processes"
         yield name, f"{rate:,.0f} turns/s", f"{mark:,}", f"{rate / mark:.2f}x"
         yield "  largest memory, all processes", f"{memory:.2f} GiB", "4.00", f"{memory / 4:.2f}x"
+    users = 100 if quick else 250
+    for name, (overrides, mark) in LEARNERS.items():
+        for world, more in (("as users rate", []), ("every hit rated, a refit every 25 turns", ALL_RATED)):
+            rate, _ = closed_loop(users, 26, 2, True, *overrides, *more)
+            yield f"closed loop, {name}, {world}", f"{rate:,.0f} turns/s", f"{mark:,}", f"{rate / mark:.2f}x"
     costs = {n: loop_cost(n, 4) for n in ((1, 100, 1000) if quick else (1, 100, 1000, 10_000))}
     for n, cost in costs.items():
         yield (
