@@ -1,0 +1,79 @@
+"""The experiment on error bounds: what its table counts, counted again turn by turn."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from experiments.error_bound.analysis import COLUMNS, lines, main, table
+from skg_bench.core.run import Run
+
+ARMS = "arms={vcache: [policy=vcache, policy.delta=0.3, policy.least=2], threshold_50: []}"
+DENSE = ("simulator.messages_per_day=8", "simulator.concentration=2", "simulator.accept=0.9")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return skg_bench.run(
+        [
+            "experiment=error_bound",
+            "users=6",
+            "weeks=3",
+            *DENSE,
+            ARMS,
+            f"out={tmp_path_factory.mktemp('bound') / 'run'}",
+        ]
+    )
+
+
+def test_shares_are_those_of_the_logs(run: Run) -> None:
+    for line in lines(run):
+        rows = run.turns(line.arm).to_pylist()
+        users = sorted({r["user"] for r in rows})
+        wrong, hits = [], []
+        for u in users:
+            own = [r for r in rows if r["user"] == u]
+            hits.append(sum(not r["fallback_to_llm"] for r in own) / len(own))
+            wrong.append(sum(not r["fallback_to_llm"] and not r["skill_correct"] for r in own) / len(own))
+        assert line.hits.mean == pytest.approx(sum(hits) / len(users))
+        assert line.wrong.mean == pytest.approx(sum(wrong) / len(users))
+        assert (line.ceiling is None) == (line.arm != "vcache")
+    assert [len(cells) for cells in table(lines(run))] == [len(COLUMNS)] * 2
+
+
+def test_no_hit_comes_before_enough_comparisons_and_hits_stay_below_the_ceiling(run: Run) -> None:
+    line = next(line for line in lines(run) if line.arm == "vcache")
+    assert line.ceiling is not None
+    assert 0 < line.hits.mean <= line.ceiling.mean < 1
+    stored = Counter((u["user"], u["turn"], u["skill"]) for u in run.updates("vcache").to_pylist() if u["op"] != "TAG")
+    seen: Counter[tuple[int, int]] = Counter()
+    for r in run.turns("vcache").to_pylist():
+        nearest = (r["user"], r["shortlist"][0])
+        if not r["fallback_to_llm"]:
+            assert r["skill"] == nearest[1]
+            assert seen[nearest] >= 2
+            assert r["agrees"] is None
+        else:
+            assert (r["agrees"] is None) == (nearest[1] < 0)
+            seen[nearest] += nearest[1] >= 0
+        for u, t, skill in stored:
+            if (u, t) == (r["user"], r["turn"]):
+                seen[u, skill] = 0
+
+
+def test_only_an_answer_that_is_right_agrees_with_a_right_one(run: Run) -> None:
+    rows = [r for r in run.turns("vcache").to_pylist() if r["agrees"]]
+    assert rows
+    assert all(r["answer_correct"] for r in rows)
+    assert all(r["agrees"] is None for r in run.turns("threshold_50").to_pylist())
+
+
+def test_the_command_prints_a_table_and_refuses_other_runs(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(run.path)]) in (0, 1)
+    assert "vcache" in capsys.readouterr().out
+    assert main([]) == 2
+    assert main([str(tmp_path)]) == 2
+    assert "error:" in capsys.readouterr().err
