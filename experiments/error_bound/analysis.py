@@ -1,5 +1,6 @@
 """Errors per request and the ceiling of warm-up of a run of `error_bound`."""
 
+import argparse
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -94,20 +95,28 @@ def table(found: list[Line]) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _of(given: list[str]) -> list[Line]:
-    if len(given) != 1:
-        raise UsageError("give one run: python -m experiments.error_bound.analysis RUN")
-    found = lines(Run(Path(given[0])))
+def markdown(found: list[Line]) -> str:
+    """The table as a report."""
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *table(found)]
+    text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"# Errors per request\n\nIn percent of requests: means over users, 95 % intervals by user.\n\n{text}"
+
+
+def _of(run: Path) -> list[Line]:
+    found = lines(Run(run))
     if all(line.delta is None for line in found):
-        raise UsageError(f"no arm of {given[0]} has policy=vcache; run experiment=error_bound")
+        raise UsageError(f"no arm of {run} has policy=vcache; run experiment=error_bound")
     return found
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the table; 1 if an arm is shown to err more than it promises, 2 for a run of another experiment."""
-    given = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="python -m experiments.error_bound.analysis", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--write", type=Path, help="also write the table here, as markdown")
+    given = parser.parse_args(arguments)
     try:
-        found = _of(given)
+        found = _of(given.run)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -115,6 +124,8 @@ def main(arguments: list[str] | None = None) -> int:
     for cells in table(found):
         shown.add_row(*cells)
     Console(width=140).print(shown)
+    if given.write:
+        given.write.write_text(markdown(found), "utf-8")
     broken = [line.arm for line in found if not line.holds]
     print(f"promised and broken: {', '.join(broken)}" if broken else "No arm is shown to err more than it promises.")
     return int(bool(broken))

@@ -12,6 +12,7 @@ import pytest
 from skg_bench.core.grid import I16, I32
 from skg_bench.core.types import Book, Luck, Query, Scorer, Simulator
 from skg_bench.engine import step
+from skg_bench.engine.comparisons import Comparisons
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.step import Choice
 from skg_bench.engine.vectors import Pinned, Rows, Table
@@ -27,6 +28,10 @@ def alone(value: Any, row: int) -> Any:
         return value[row : row + 1]
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: alone(getattr(value, f.name), row) for f in fields(value)})
+    if isinstance(value, Comparisons):
+        one = copy(value)
+        vars(one).update({name: alone(part, row) for name, part in vars(value).items()})
+        return one
     return value
 
 
@@ -48,10 +53,10 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     many, rng, checked = step.decide, np.random.default_rng(0), []
 
     def decide(
-        arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck, compared: None
-    ) -> Choice:
-        assert compared is None  # no policy of these arms learns from comparisons
-        choice = many(arm, query, book, scorer, llm_turns, luck)
+        arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck,
+        compared: Comparisons | None,
+    ) -> Choice:  # fmt: skip
+        choice = many(arm, query, book, scorer, llm_turns, luck, compared)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
             own, asked = books.one(book, row), books.some_queries(query, [row])
             own_scorer = None if scorer is None else alone(scorer, row)
@@ -66,7 +71,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             ):
                 single = many(
                     arm, replace(asked, similarity=similarity), own, own_scorer, llm_turns[[row]],
-                    books.some_luck(luck, [row]),
+                    books.some_luck(luck, [row]), alone(compared, row),
                 )  # fmt: skip
                 assert same(single, alone(choice, row))
             checked.append(int(book.n_skills[row]))
