@@ -145,6 +145,19 @@ def list_(
         show(seam)
 
 
+@app.command()
+def claims(
+    ids: Annotated[list[str] | None, typer.Argument(help="K24 P31 ...; default: all.", metavar="[ID]...")] = None,
+    only_open: Annotated[bool, typer.Option("--open", help="Only those that nothing carries yet.")] = False,
+    form: Annotated[str, typer.Option("--format", help="table, markdown or json.")] = "table",
+) -> None:
+    """What the sources claim, which tests and experiments carry it, and what they found."""
+    with plain_errors():
+        from skg_bench.app.claims import show as command
+
+        command(ids or [], form, only_open=only_open)
+
+
 @skillbook.command("show")
 def show(
     run: One,

@@ -1,0 +1,200 @@
+"""What the sources claim, what carries each claim, and what was found. `skg-bench claims` prints it.
+
+`data/claims.yaml` lists every statement by id. Tests carry an id by `@pytest.mark.req("K14")`, experiments by a file
+`reports/claims/<experiment>.json`, a list of findings that the experiment's analysis writes (`write`), never a hand.
+An id that neither carries is open, unless it is about somebody's environment (kind E).
+"""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import DATA
+from skg_bench.core.run import Run
+
+Verdict = Literal[
+    "reproduced", "not reproduced", "robust", "attainable", "strained", "impossible", "contradictory",
+    "not testable here",
+]  # fmt: skip
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+KINDS = {"T": "a contract, held by tests", "S": "a claim, measured by an experiment", "E": "outside the project"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a source, in our words."""
+
+    id: str
+    source: str  # D, K or U: see the head of data/claims.yaml
+    statement: str
+    kind: str  # T, S, T+S or E: see KINDS
+    why: str | None = None  # E: why it is outside the project
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure with its interval."""
+
+    value: float
+    low: float
+    high: float
+    unit: str  # "share" is shown in percent, any other unit is shown as it is
+
+    def __str__(self) -> str:
+        scale, unit = (100.0, "%") if self.unit == "share" else (1.0, self.unit)
+        value, low, high = (f"{scale * x:.3g}" for x in (self.value, self.low, self.high))
+        return f"{value} {unit} ({low} to {high})"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How to make the figures again."""
+
+    command: str
+    commit: str  # of the code that measured; what was not committed then is said
+    users: int
+    weeks: int
+    seeds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], command: str) -> "Evidence":
+        """That of runs which differ in their seeds."""
+        first = runs[0].manifest
+        commit = str(first.get("commit") or "an installed package")
+        if any(run.manifest.get("dirty") for run in runs):
+            commit += ", with uncommitted changes"
+        return cls(command, commit, first["users"], first["weeks"], tuple(run.manifest["seed"] for run in runs))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an experiment found about a claim. A claim of several figures has several findings."""
+
+    id: str
+    claimed: str  # the figure, or the statement, that was tested
+    measured: Measured | str  # a text where no figure can be given
+    verdict: Verdict
+    words: str  # one sentence; of "not testable here": the reason
+    evidence: Evidence
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise UsageError(f"{self.id}: verdict={self.verdict!r}, valid are {', '.join(VERDICTS)}")
+        for name in ("claimed", "words"):
+            if not getattr(self, name).strip():
+                raise UsageError(f"{self.id}: {name} is empty; say it in a sentence")
+        m = self.measured
+        if isinstance(m, Measured) and not (isfinite(m.value) and m.low <= m.value <= m.high):
+            raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
+
+
+def claims() -> dict[str, Claim]:
+    """All statements by id, in the order of the file."""
+    rows = yaml.safe_load((DATA / "claims.yaml").read_text("utf-8"))
+    found = {row["id"]: Claim(**row) for row in rows}
+    if len(found) < len(rows):
+        raise UsageError(f"{DATA / 'claims.yaml'} lists an id twice")
+    return found
+
+
+def write(folder: Path, experiment: str, found: Sequence[Finding]) -> Path:
+    """Write `<experiment>.json` into `folder`, which for the project's own is `reports/claims`; returns the file.
+
+    Raises UsageError for ids that no source has.
+    """
+    if unknown := sorted({one.id for one in found} - set(claims())):
+        raise UsageError(f"no source has a statement {', '.join(unknown)}; data/claims.yaml lists them")
+    rows = []
+    for one in found:
+        row = asdict(one)
+        rows.append(row | row.pop("evidence"))
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{experiment}.json"
+    file.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return file
+
+
+def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
+    """By id, what the files of `folder` say: name of the experiment, and finding.
+
+    Raises UsageError for a file that `write` did not write.
+    """
+    found: dict[str, list[tuple[str, Finding]]] = {}
+    for file in sorted(folder.glob("*.json")):
+        try:
+            for row in json.loads(file.read_text("utf-8")):
+                one = _finding(row)
+                found.setdefault(one.id, []).append((file.stem, one))
+        except (KeyError, TypeError, ValueError) as error:
+            again = f"write it again: python -m experiments.{file.stem}.analysis ... --write"
+            raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
+    return found
+
+
+def _finding(row: Mapping[str, Any]) -> Finding:
+    measured = row["measured"] if isinstance(row["measured"], str) else Measured(**row["measured"])
+    evidence = {f.name: row[f.name] for f in fields(Evidence)}
+    evidence["seeds"] = tuple(evidence["seeds"])
+    texts = (row["id"], row["claimed"], measured, row["verdict"], row["words"])
+    return Finding(*texts, Evidence(**evidence))
+
+
+def markers(folder: Path) -> dict[str, list[str]]:
+    """By id, the tests under `folder` that say they prove it, as pytest names them; read, not imported."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("test_*.py")):
+        text = file.read_text("utf-8")
+        if "mark.req(" in text:
+            place = file.relative_to(folder.parent).as_posix()
+            for ids, name in _marked(ast.parse(text).body):
+                for one in ids:
+                    found.setdefault(one, []).append(f"{place}::{name}")
+    return found
+
+
+def _marked(body: Sequence[ast.stmt]) -> Iterator[tuple[list[str], str]]:
+    """Ids and names of marked functions and classes, and of what is assigned with a mark."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield _ids(node.decorator_list), node.name
+        if isinstance(node, ast.ClassDef):
+            yield from ((ids, f"{node.name}::{name}") for ids, name in _marked(node.body))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield _ids([node.value]), node.targets[0].id
+
+
+def _ids(expressions: Sequence[ast.expr]) -> list[str]:
+    calls = [node for one in expressions for node in ast.walk(one) if isinstance(node, ast.Call)]
+    marks = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "req"]
+    return [str(a.value) for mark in marks for a in mark.args if isinstance(a, ast.Constant)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A claim and all that carries it."""
+
+    claim: Claim
+    tests: tuple[str, ...]
+    findings: tuple[tuple[str, Finding], ...]  # name of the experiment, and what it found
+
+    @property
+    def state(self) -> str:
+        """One of: found (an experiment gave a verdict), held (by tests), outside, open."""
+        if self.findings:
+            return "found"
+        if self.tests:
+            return "held"
+        return "outside" if self.claim.kind == "E" else "open"
+
+
+def lines(root: Path) -> list[Line]:
+    """Every claim, with the tests and the reports of the checkout in folder `root`, if there are any."""
+    carried, found = markers(root / "tests"), findings(root / "reports" / "claims")
+    return [Line(one, tuple(carried.get(i, ())), tuple(found.get(i, ()))) for i, one in claims().items()]

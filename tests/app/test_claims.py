@@ -1,0 +1,73 @@
+"""`skg-bench claims`: the table of all claims, of some, and of those that are open."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from skg_bench.analysis.claims import claims
+from skg_bench.app.cli import app
+from skg_bench.core.paths import DATA
+
+
+def said(*words: str) -> str:
+    result = CliRunner().invoke(app, ["claims", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_every_claim_is_shown_with_what_carries_it() -> None:
+    text = said()
+    assert re.findall(r"^([KPU]\d\d) ", text, re.MULTILINE) == list(claims())
+    assert "held by tests" in text
+    assert "outside the project" in text
+    assert text.splitlines()[-1].startswith(f"{len(claims())} claims: ")
+
+
+def test_one_claim_is_shown_with_its_tests_and_its_source() -> None:
+    text = said("K08")
+    assert "K08 (SKG paper, 2.2): Signal 1 is the largest cosine" in text
+    assert "tests/router/test_routers.py::test_maxsim_gives_the_largest_cosine" in text
+    assert "K09" not in text
+
+
+def test_json_and_markdown_tell_the_same_claims_as_the_table() -> None:
+    told = json.loads(said("--format", "json"))
+    assert [row["claim"]["id"] for row in told] == list(claims())
+    rows = said("--format", "markdown").splitlines()
+    ids = [row.split(" | ")[0].removeprefix("| ") for row in rows[2:]]
+    assert [one for one in ids if one] == list(claims())
+    assert {row.count(" | ") for row in rows} == {4}
+
+
+def test_only_open_ones_are_those_that_nothing_carries() -> None:
+    still = json.loads(said("--open", "--format", "json"))
+    assert all(not row["tests"] and not row["findings"] and row["claim"]["kind"] != "E" for row in still)
+    states = [row["state"] for row in json.loads(said("--format", "json"))]
+    assert len(still) == states.count("open")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["K24", "k25"], "did you mean 'K25'?"), (["K99"], "no source has a claim 'K99'"), (["--format", "csv"], "table")],
+)
+def test_a_wrong_id_or_format_is_one_message_and_exit_code_2(words: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["claims", *words])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_what_is_installed_says_that_a_checkout_tells_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").symlink_to(DATA)
+    monkeypatch.setattr("skg_bench.app.claims.DATA", tmp_path / "data")
+    assert "told in a checkout" in said("K08")
+
+
+def test_nothing_heavy_is_needed_to_print_claims() -> None:
+    probe = "import sys, skg_bench.app.claims; print(sorted({'hydra', 'pandas', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", probe], cwd=DATA.parent, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
