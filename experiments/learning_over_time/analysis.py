@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +15,12 @@ from skg_bench.analysis.measure import contrast
 from skg_bench.analysis.metrics import Utility, metrics
 from skg_bench.analysis.order import Order, order_control
 from skg_bench.analysis.stretches import Table as Means
+from skg_bench.analysis.stretches import stretches
 from skg_bench.analysis.tally import events, tallies
 from skg_bench.analysis.wording import interval, number
 from skg_bench.core.run import Run
 
 SWAPS = ("swap_threshold", "swap_router", "swap_reranker")
-
-
-def stretches(edges: Sequence[int]) -> list[str]:
-    """`0-49`, `50-99`, `100 on`."""
-    return [f"{a}-{b - 1}" for a, b in pairwise(edges)] + [f"{edges[-1]} on"]
 
 
 def cell(of: Means, row: int, column: int) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from skg_bench.analysis.metrics import Utility
 from skg_bench.analysis.roles import roles
 from skg_bench.analysis.stretches import Table, by_stretch, table, utility
-from skg_bench.analysis.tally import events
+from skg_bench.analysis.tally import Events, events
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -36,8 +36,16 @@ def effects(run: Run, live: str | None = None) -> Effects:
             f"{run.path} has no arm that is {live} frozen at a turn; add '+arms.NAME=[curator=frozen,...]'"
         )
     starts, on, prices = sorted(since), events(run), Utility.of(run.config)
-    edges = tuple(sorted({0, *starts}))
+    edges = tuple(sorted({0, *starts, *_doubling(on)}))
     alive = by_stretch(utility(run, live, on, prices), on, edges)
     worth = np.stack([alive - by_stretch(utility(run, since[s], on, prices), on, edges) for s in starts])
     worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(on.users), 1))] = np.nan
     return Effects(live, tuple(since[s] for s in starts), tuple(starts), edges, table(worth, on))
+
+
+def _doubling(on: Events) -> list[int]:
+    """50, 100, 200 and on, as far as half of the users go."""
+    half, edges = float(np.median(np.bincount(on.row, minlength=len(on.users)))), [50]
+    while edges[-1] < half:
+        edges.append(edges[-1] * 2)
+    return edges[:-1]

@@ -46,21 +46,24 @@ class Matrix:
     backward_transfer: PairedT | None
 
 
-def matrix(run: Run, trunk: str | None = None) -> Matrix:
-    """From the arms of a run that serve books of `trunk` in hindsight (default: of the arm that most of them are of).
-
-    Raises UsageError when there are none, or not of turn 0 too.
-    """
+def hindsight(run: Run) -> tuple[str, dict[int, str]]:
+    """The arm whose books most arms serve in hindsight, and these arms by turn; none: empty."""
     found: dict[str, dict[int, str]] = {}
     for arm, composition in run.manifest.get("compositions", {}).items():
         if composition.get("book") == "hindsight":
             of, _, turn = str(composition["fork"]).rpartition("@")
             found.setdefault(of, {})[int(turn)] = arm
-    if not found or (trunk is not None and trunk not in found):
-        of = f"{trunk} has none" if found else "the run has none"
-        raise UsageError(f"{run.path}: {of} of the arms that it takes: [fork=ARM@TURN,book=hindsight,curator=none]")
-    trunk = max(found, key=lambda arm: len(found[arm])) if trunk is None else trunk
-    arms = found[trunk]
+    return max(found.items(), key=lambda of: len(of[1]), default=("", {}))
+
+
+def matrix(run: Run) -> Matrix:
+    """From the arms of a run that serve the books of another one in hindsight.
+
+    Raises UsageError when there are none, or not of turn 0 too.
+    """
+    trunk, arms = hindsight(run)
+    if not arms:
+        raise UsageError(f"{run.path} has none of the arms that it takes: [fork=ARM@TURN,book=hindsight,curator=none]")
     if 0 not in arms or len(arms) < 2:
         raise UsageError(f"{run.path} has books of {trunk} at turns {sorted(arms)}; 0 and another one are needed")
     on, prices, books = events(run), Utility.of(run.config), tuple(sorted(arms))

@@ -59,7 +59,7 @@ def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[O
 
 def _described(run: Run, arm: str) -> dict[str, Any]:
     """All that the rises of an arm come from."""
-    config = {key: value for key, value in run.config.items() if key not in (*BESIDE, "arms")}
+    config = {key: value for key, value in run.config.items() if key not in (*BESIDE, "arms", "question", "contrasts")}
     compositions = run.manifest["compositions"]
     return flat(config | {name: compositions.get(name) for name in (arm, str(roles(run).reference))})
 

@@ -6,6 +6,7 @@ says how many are in it, and differences are taken within users.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -54,6 +55,11 @@ def by_stretch(values: F64, on: Events, edges: Sequence[int]) -> F64:
     count = sums(slot, n * width)
     total = sums(slot, n * width, values[there])
     return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan).reshape(n, width)
+
+
+def stretches(edges: Sequence[int]) -> list[str]:
+    """Their names: `0–49`, `50–99`, `100 on`."""
+    return [f"{a:,}–{b - 1:,}" for a, b in pairwise(edges)] + [f"{edges[-1]:,} on"]
 
 
 def table(values: F64, on: Events) -> Table:

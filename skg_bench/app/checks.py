@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from skg_bench.app.overrides import Override
@@ -20,6 +21,14 @@ def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], str | None]:
     def wrong(value: Any) -> str | None:
         whole = isinstance(value, int) and not isinstance(value, bool)
         return None if whole and low <= value <= high else f"must be a whole number from {low} to {high}"
+
+    return wrong
+
+
+def _or_null(check: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+    def wrong(value: Any) -> str | None:
+        reason = None if value is None else check(value)
+        return reason and f"{reason}, or null: all of a recorded log"
 
     return wrong
 
@@ -64,6 +73,18 @@ def _pool(value: Any) -> str | None:
     return _whole(1, 2**24)(value)
 
 
+def _contrasts(value: Any) -> str | None:
+    if value == []:
+        return None
+    from skg_bench.analysis.contrasts import KINDS, Contrast
+
+    keys = [field.name for field in fields(Contrast)]
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) and set(one) == set(keys) for one in value):
+        return f"must be a list of entries with exactly the keys {', '.join(keys)}"
+    kinds = [one["kind"] for one in value if one["kind"] not in KINDS]
+    return f"has kind {kinds[0]!r}; kinds are {', '.join(map(repr, KINDS))}" if kinds else None
+
+
 def _utility(value: Any) -> str | None:
     keys = ("wrong", "usd", "second")
     if not isinstance(value, Mapping) or set(value) != set(keys):
@@ -77,8 +98,8 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "profile": _name,
     "question": _text,
     "seed": _whole(0, 2**63 - 1),
-    "users": _whole(1),
-    "weeks": _whole(1, 520),
+    "users": _or_null(_whole(1)),
+    "weeks": _or_null(_whole(1, 520)),
     "cohort": _whole(1),
     "workers": _whole(1, 1024),
     "out": _path,
@@ -93,6 +114,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "book": _own,
     "utility": _utility,
     "reference": _text,
+    "contrasts": _contrasts,
 }
 
 
@@ -111,6 +133,13 @@ def check_root(root: Mapping[str, Any]) -> None:
         if (reason := wrong(root[key])) is not None:
             raise UsageError(f"{key}={root[key]!r} {reason}")
     check_arms(root["arms"], root["reference"])
+    for one in root["contrasts"]:
+        for arm in (one["arm"], one["reference"]):
+            if arm not in root["arms"]:
+                raise UsageError(
+                    f"contrasts has {one['arm']} against {one['reference']}, and {arm!r} is no arm; "
+                    f"{nearest(arm, root['arms'])}, or name no contrasts: contrasts=[]"
+                )
 
 
 def check_arms(arms: Any, reference: str) -> None:

@@ -23,6 +23,9 @@ app.add_typer(skillbook, name="skillbook")
 counterexample = typer.Typer(help="The smallest session that shows it.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(counterexample, name="counterexample")
 
+data = typer.Typer(help="Datasets of others, which are not part of this.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data, name="data")
+
 Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
 One = Annotated[Path, typer.Argument(help="A run directory.")]
 
@@ -126,12 +129,16 @@ def gate(
 def report(
     runs: Runs,
     user: Annotated[list[int] | None, typer.Option(help="A user to look into; may be given again.")] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(help="A run of the same users with other arms, whose proof joins the page; may be given again."),
+    ] = None,
 ) -> None:
-    """Write the page again, with other users to look into."""
+    """Write the page again, with other users to look into, or with the proof of runs beside it."""
     with plain_errors():
         from skg_bench.app.commands import report as command
 
-        command(runs, user or [])
+        command(runs, user or [], beside or [])
 
 
 @app.command("list")
@@ -183,6 +190,27 @@ def replay(
         from skg_bench.app.skillbooks import replay as command
 
         command(run, arm or [], users)
+
+
+@data.command("list")
+def list_data() -> None:
+    """Which there are, with licence, what reads them, and whether they are here."""
+    with plain_errors():
+        from skg_bench.app.datasets import show
+
+        show()
+
+
+@data.command("get")
+def get_data(
+    name: Annotated[str, typer.Argument(help="As `skg-bench data list` shows it.")],
+    source: Annotated[Path | None, typer.Option("--from", help="A folder with a copy; default: the publisher.")] = None,
+) -> None:
+    """Fetch one from its publisher, or from a copy, and check it."""
+    with plain_errors():
+        from skg_bench.app.datasets import get
+
+        get(name, source)
 
 
 @app.command()

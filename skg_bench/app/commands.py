@@ -50,9 +50,13 @@ def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Comp
 def _headline(root: Config) -> str:
     arms = root["arms"]
     return (
-        f"{root['experiment']}: {root['users']:,} users, {root['weeks']} weeks, seed {root['seed']}, "
+        f"{root['experiment']}: {_size(root['users'], 'users')}, {_size(root['weeks'], 'weeks')}, seed {root['seed']}, "
         f"{plural(len(arms), 'arm')}: {', '.join(arms)}"
     )
+
+
+def _size(n: int | None, what: str) -> str:
+    return f"all {what} of the log" if n is None else f"{n:,} {what}"
 
 
 def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[Job]":
@@ -165,8 +169,8 @@ def _grid(jobs: "Sequence[Job]", screen: Console) -> None:
     _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
 
 
-def report(runs: Sequence[Path], users: Sequence[int]) -> None:
-    """Write pages again: the run's own, or one with these users to look into.
+def report(runs: Sequence[Path], users: Sequence[int], beside: Sequence[Path]) -> None:
+    """Write pages again: the run's own, or one with these users to look into; with what runs beside say about them.
 
     Raises UsageError.
     """
@@ -174,10 +178,11 @@ def report(runs: Sequence[Path], users: Sequence[int]) -> None:
     from skg_bench.analysis import summary
     from skg_bench.core.run import Run
 
+    others = [Run(path) for path in beside]
     for run in [Run(path) for path in runs]:
         if not (run.path / "summary.json").is_file():
             summary.write(run)
-        console().print(f"page: {page.write(run, users or None)}", soft_wrap=True)
+        console().print(f"page: {page.write(run, users or None, others)}", soft_wrap=True)
 
 
 def export(name: str, path: Path, texts: Sequence[str]) -> bool:

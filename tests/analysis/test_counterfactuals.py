@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import yaml
 
-from experiments.counterfactuals.analysis import CONTRASTS, MARGINS, Contrast, findings, parting, verdict
+from skg_bench.analysis.contrasts import MARGINS, contrasts, findings, parting, verdict
 from skg_bench.analysis.intervals import Estimate
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import run as simulate
 from skg_bench.core import schema
+from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from skg_bench.core.run import Run
 
@@ -52,16 +53,20 @@ def test_chance_alone_is_found_equivalent_at_most_at_the_nominal_rate_at_the_mar
 
 
 def test_every_arm_of_a_contrast_is_in_the_experiment_and_every_arm_is_in_a_contrast() -> None:
-    arms = set(yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))["arms"])
-    named = {arm for one in CONTRASTS for arm in (one.arm, one.reference)}
-    assert named <= arms
+    experiment = yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))
+    arms, named = (
+        set(experiment["arms"]),
+        {one[side] for one in experiment["contrasts"] for side in ("arm", "reference")},
+    )
     assert arms - named == {"plain", "never"}  # plain is forked from; never is in every report
 
 
 def test_a_contrast_begins_where_its_arms_part(tmp_path: Path) -> None:
-    arms = compose(["experiment=counterfactuals"]).arms
-    (tmp_path / "manifest.json").write_text(json.dumps({"schema": schema.VERSION, "compositions": arms}))
-    begins = {f"{one.arm}-{one.reference}": parting(Run(tmp_path), one) for one in CONTRASTS}
+    composed = compose(["experiment=counterfactuals"])
+    manifest = {"schema": schema.VERSION, "compositions": composed.arms, "config": composed.root}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    run = Run(tmp_path)
+    begins = {f"{one.arm}-{one.reference}": parting(run, one) for one in contrasts(run)}
     assert begins["sham-frozen_100"] == begins["skg-sham"] == begins["plain_copies-plain_frozen"] == 100
     assert begins["skg-masked"] == begins["skg-without"] == 0
 
@@ -73,18 +78,32 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     whole = yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))["arms"]
     wanted = ("skg", "frozen_100", "sham", "plain", "plain_frozen", "plain_copies")
     arms: dict[str, Any] = {name: [text.replace("100", "15") for text in whole[name]] for name in wanted}
-    return simulate(
-        [f"arms={json.dumps(arms)}", "reference=skg", "users=12", "weeks=2", "simulator.rated_share=0.6", f"out={out}"]
+    asked = (
+        "{kind: nothing by construction, arm: plain_copies, reference: plain_frozen, asks: copies},"
+        "{kind: control, arm: sham, reference: frozen_100, asks: random turns}"
     )
+    return simulate(
+        [f"arms={json.dumps(arms)}", f"contrasts=[{asked}]", "reference=skg", "users=12", "weeks=2",
+         "simulator.rated_share=0.6", f"out={out}"]
+    )  # fmt: skip
 
 
 def test_copies_of_skills_change_nothing_and_random_captures_do(small: Run) -> None:
-    kinds = [
-        Contrast("nothing by construction", "plain_copies", "plain_frozen", ""),
-        Contrast("control", "sham", "frozen_100", ""),
-    ]
-    found = {(one.contrast.arm, one.metric): one for one in findings(small, kinds)}
+    found = {(one.contrast.arm, one.metric.name): one for one in findings(small)}
     for metric in MARGINS:
         exact = found["plain_copies", metric]
         assert (exact.estimate.mean, exact.estimate.se, exact.p, exact.verdict) == (0, 0, 0, "equivalent")
     assert found["sham", "hit_rate"].estimate.mean > 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ('[{kind: effect, arm: skg, reference: nevr, asks: ""}]', "'nevr' is no arm"),
+        ('[{kind: magic, arm: skg, reference: never, asks: ""}]', "kinds are"),
+        ("[{arm: skg, reference: never}]", "exactly the keys kind, arm, reference, asks"),
+    ],
+)
+def test_a_contrast_that_cannot_be_is_refused(asked: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        compose([f"contrasts={asked}"])

@@ -72,6 +72,7 @@ ROOT = """
     arms: {}
     reference: never
     question: ""
+    contrasts: []
 """
 
 

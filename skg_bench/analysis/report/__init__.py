@@ -7,19 +7,19 @@ from pathlib import Path
 from skg_bench.core.run import Run
 
 
-def write(run: Run, users: Sequence[int] | None = None) -> Path:
+def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> Path:
     """Write the page of a run that has its `summary.json` and `curves.csv`, and return where it is.
 
     Without `users`: `report.html`, with twelve users to look into. With them: a page of its own beside it, with all
-    turns of these users.
+    turns of these users. `beside`: runs of the same world, with arms that say more about this one.
 
-    Raises UsageError when the run has no summary yet, or not these users.
+    Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
     from skg_bench.analysis.report.page import html
 
     name = "report.html" if users is None else f"report-users-{'-'.join(str(u) for u in dict.fromkeys(users))}.html"
     path = run.path / name
     temporary = path.with_name(f".{name}.{os.getpid()}")
-    temporary.write_text(html(run, users), "utf-8")
+    temporary.write_text(html(run, users, beside), "utf-8")
     temporary.replace(path)
     return path

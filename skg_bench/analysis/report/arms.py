@@ -45,9 +45,13 @@ CONTROL_DASHES = ("1.5 2", "6 2 1.5 2", "4 2", "10 3", "1.5 4")
 
 
 def looks(
-    arms: Sequence[str], reference: str, compositions: Mapping[str, Any], overrides: Mapping[str, Any]
+    arms: Sequence[str],
+    reference: str,
+    compositions: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    prefix: str = "arm",
 ) -> list[Look]:
-    """The look of each arm, in the order given."""
+    """The look of each arm, in the order given; `prefix` begins the names of their classes."""
     kinds = {arm: kind(arm, arms, reference, compositions) for arm in arms}
     on = shown(arms, kinds, reference, compositions)
     seen = {"learning": 0, "frozen": 0, "control": 0}
@@ -66,7 +70,7 @@ def looks(
             (light, dark), dash, width = FROZEN[k % len(FROZEN)], FROZEN_DASHES[k % len(FROZEN_DASHES)], 1.8
         else:
             (light, dark), dash, width = CONTROL[k % len(CONTROL)], CONTROL_DASHES[k % len(CONTROL_DASHES)], 1.6
-        out.append(Look(arm, f"arm-{n}", of, light, dark, dash, width, arm in on, list(overrides.get(arm) or ())))
+        out.append(Look(arm, f"{prefix}-{n}", of, light, dark, dash, width, arm in on, list(overrides.get(arm) or ())))
     return out
 
 

@@ -18,6 +18,7 @@ GEOMETRY = {
     "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM, "gap": LABEL_GAP,
     "chars": LABEL_CHARS,
 }  # fmt: skip
+FOCUSABLE = ' tabindex="0"'  # of a chart whose values can be read off
 Track = Sequence[float | None]
 
 

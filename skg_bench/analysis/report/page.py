@@ -9,10 +9,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from skg_bench.analysis import summary, verdict
+from skg_bench.analysis.evidence import evidence
 from skg_bench.analysis.report import chart, figures, tables
 from skg_bench.analysis.report.arms import Look, looks, stylesheet
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
+from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.roster import Row, roster
 from skg_bench.analysis.report.typeset import interval, shown, typeset
 from skg_bench.analysis.report.waterfall import panels
@@ -22,13 +24,12 @@ TILES = ("hit_rate", "err_per_hit", "correct", "rated_ok", "calls_saved", "cost_
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 PACKAGE = "skg_bench.analysis.report"
-FOCUSABLE = ' tabindex="0"'
 
 
-def html(run: Run, users: Sequence[int] | None = None) -> str:
-    """The page as text. `users`: these instead of the twelve.
+def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> str:
+    """The page as text. `users`: these instead of the twelve. `beside`: runs of the same world that say more about it.
 
-    Raises UsageError when the run has no summary yet, or not these users.
+    Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
     found = summary.read(run)
     compositions = run.manifest.get("compositions") or {}
@@ -38,12 +39,14 @@ def html(run: Run, users: Sequence[int] | None = None) -> str:
     small = figures.weekly(curves, all_looks, found["metrics"], found["reference"])
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(found, all_looks, found["reference"])
     headings, rows = tables.levels(found, all_looks)
+    proven = proof(evidence(run, beside), run, all_looks)
+    over_turns = proven.over.chart if proven.over and not proven.over.looks else None
     arm = found["learner"]
     people = roster(run, arm, found["reference"], users)
     cap = CAP if users is None else ASKED_CAP
     context: dict[str, Any] = {
         "css": _asset("page.css"),
-        "arms_css": Markup(stylesheet(all_looks)),  # noqa: S704  colours and class names of our own
+        "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
         "scripts": [_asset("figures.js"), _asset("users.js")],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, found),
@@ -61,6 +64,8 @@ def html(run: Run, users: Sequence[int] | None = None) -> str:
         "levels": rows,
         "differences": tables.differences(found, all_looks),
         "effects": tables.effects(found, all_looks),
+        "proof": proven,
+        "beside": [str(other.path) for other in beside],
         "waterfalls": panels(found, all_looks),
         "ceilings": [
             (k, shown(of["mean"], "share"), interval(of, "share", new=True)) for k, of in found["ceiling"].items()
@@ -68,7 +73,7 @@ def html(run: Run, users: Sequence[int] | None = None) -> str:
         "saturation": _saturation(found),
         "people": people,
         "asked": users is not None,
-        "packed": _safe(figures.packed([c for c in (*small, effect, price) if c])),
+        "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns) if c])),
         "settings": _safe(_settings(compositions.get(arm) or {})),
         "timelines": _timelines(run, arm, people, cap),
         "facts": _facts(run, found),
@@ -94,7 +99,7 @@ def _asset(name: str) -> Markup:
 
 
 def _svg(c: chart.Chart, on: Sequence[str]) -> Markup:
-    return Markup(chart.svg(c, on, FOCUSABLE))  # noqa: S704  chart escapes names
+    return Markup(chart.svg(c, on, chart.FOCUSABLE))  # noqa: S704  chart escapes names
 
 
 def _safe(value: Any) -> Markup:

@@ -134,10 +134,15 @@ def _row(look: Look, note: str, d: Figure, unit: str, scale: "Scale") -> Differe
         these=interval(d, unit, new=False, signed=True),
         new=interval(d, unit, new=True, signed=True),
         detectable=shown(d.get("mde_new"), unit, signed=True).lstrip("+"),
-        p="–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}",
+        p="–" if p is None else p_value(p),
         verdict=verdict,
         tone=TONES.get(verdict, "open"),
     )
+
+
+def p_value(p: float) -> str:
+    """Three digits are enough."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 @dataclass(frozen=True, slots=True)

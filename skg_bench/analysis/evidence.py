@@ -1,0 +1,73 @@
+"""What there is to say, beyond differences of arms, about a run and others of the same world beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from skg_bench.analysis.contrasts import Finding, findings
+from skg_bench.analysis.effects import Effects, effects
+from skg_bench.analysis.matrix import Matrix, hindsight, matrix
+from skg_bench.analysis.order import Order, order_control
+from skg_bench.analysis.roles import roles
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import BESIDE, Run, flat
+
+_ASKS = ("arms", "contrasts", "experiment", "question", "reference")  # what a run asks of its world
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Each with the run that it comes from; None or empty: no run has the arms for it."""
+
+    effects: tuple[Run, Effects] | None
+    matrix: tuple[Run, Matrix] | None
+    findings: tuple[Finding, ...]
+    order: tuple[Order, ...]
+
+
+def evidence(run: Run, beside: Sequence[Run] = ()) -> Evidence:
+    """Of `run`, and of runs in the same world: its users, requests and components, with other arms; or with
+    `simulator.order=permuted`, the order control.
+
+    Raises UsageError when a run beside is of another world, or has nothing to add.
+    """
+    for other in beside:
+        _same_world(run, other)
+    permuted = [one for one in (run, *beside) if _permuted(one)]
+    in_time = [one for one in (run, *beside) if not _permuted(one)]
+    live = [(one, effects(one)) for one in in_time if _twins(one)]
+    books = [(one, matrix(one)) for one in in_time if 0 in hindsight(one)[1]]
+    asked = [one for one in in_time if one.config.get("contrasts")]
+    pairs = [(one, other) for one, other in product(in_time, permuted) if one.arms == other.arms]
+    useful = [one for one, _ in (*live, *books)] + asked + [one for pair in pairs for one in pair]
+    for other in beside:
+        if other not in useful:
+            raise UsageError(
+                f"{other.path} adds nothing: it has no arm frozen at a turn, no book=hindsight, no contrasts, and is "
+                f"not {run.path} with simulator.order=permuted"
+            )
+    return Evidence(
+        max(live, key=lambda found: len(found[1].frozen), default=None),
+        max(books, key=lambda found: len(found[1].books), default=None),
+        tuple(found for one in asked for found in findings(one)),
+        tuple(order_control(*pairs[0])) if pairs else (),
+    )
+
+
+def _twins(run: Run) -> bool:
+    role = roles(run)
+    return any(live == role.learner for live, _ in role.frozen.values())
+
+
+def _permuted(run: Run) -> bool:
+    return bool((run.config.get("simulator") or {}).get("order") == "permuted")
+
+
+def _same_world(run: Run, other: Run) -> None:
+    worlds = [
+        flat({key: value for key, value in one.config.items() if key not in (*BESIDE, *_ASKS)}) for one in (run, other)
+    ]
+    for world in worlds:
+        world.pop("simulator.order", None)
+    if apart := sorted(key for key in {**worlds[0], **worlds[1]} if worlds[0].get(key) != worlds[1].get(key)):
+        raise UsageError(f"{other.path} is of another world than {run.path}: they differ in {', '.join(apart)}")

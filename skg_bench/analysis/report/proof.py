@@ -1,0 +1,212 @@
+"""What makes the difference: live minus frozen over turns, worth of earlier books, placebos, and the order control."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from skg_bench.analysis.contrasts import KINDS, MARGINS, Finding
+from skg_bench.analysis.effects import Effects
+from skg_bench.analysis.evidence import Evidence
+from skg_bench.analysis.inference import PairedT
+from skg_bench.analysis.matrix import Matrix
+from skg_bench.analysis.order import Order
+from skg_bench.analysis.report.arms import Look, looks
+from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, svg
+from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value
+from skg_bench.analysis.report.typeset import interval, shown
+from skg_bench.analysis.stretches import Table, stretches
+from skg_bench.core.grid import F64
+from skg_bench.core.run import Run
+
+TONES = {"equivalent": "good", "not equivalent": "plain", "inconclusive": "open"}
+SAYS = {
+    "nothing by construction": "Their true difference is 0. A harness that finds one here finds it anywhere.",
+    "control": "Captures or ratings as before, without what they were about. Not nothing: they do something else.",
+    "effect": "One thing changed in the arm that learns.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Cells over stretches of users' turns, a row each; the same users in all cells of a difference."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    users: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Live minus frozen, drawn and as a table."""
+
+    chart: Chart
+    drawing: Markup
+    looks: Sequence[Look]  # of its arms, if they are those of a run beside, which the page's switches do not know
+    grid: Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A contrast in one metric, as text."""
+
+    name: str
+    asks: str
+    difference: str
+    forest: Markup
+    these: str
+    new: str
+    p: str
+    verdict: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contrasts:
+    """Contrasts of one kind in one metric."""
+
+    kind: str
+    says: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All contrasts in one metric."""
+
+    metric: str
+    label: str
+    margin: str
+    kinds: Sequence[Contrasts]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The section of the page; each part may be missing."""
+
+    over: Over | None
+    worth: Grid | None
+    parts: Grid | None
+    transfer: Sequence[tuple[str, str]]
+    asked: Sequence[Asked]
+    order: Sequence[tuple[str, Sequence[Cell]]]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.over or self.worth or self.asked or self.order)
+
+
+def proof(found: Evidence, run: Run, page: Sequence[Look]) -> Proof:
+    """The section, of what there is. `page`: the looks of `run`, whose page it is."""
+    books = found.matrix and found.matrix[1]
+    return Proof(
+        over=_over(*found.effects, page if found.effects[0] is run else None) if found.effects else None,
+        worth=_worth(books) if books else None,
+        parts=_parts(books) if books else None,
+        transfer=_transfer(books) if books else [],
+        asked=[_asked(name, found.findings) for name in MARGINS] if found.findings else [],
+        order=[_order(one) for one in found.order],
+    )
+
+
+def _over(run: Run, found: Effects, page: Sequence[Look] | None) -> Over:
+    """The figure has a line for each turn of freezing, at the first turns of the stretches."""
+    config, compositions = run.config, run.manifest["compositions"]
+    every = looks(run.arms, config["reference"], compositions, config["arms"], "twin") if page is None else page
+    own = [next(look for look in every if look.arm == arm) for arm in found.frozen]
+    on = [look.arm for look in own if page is None or look.shown]
+    tracks = [[_track(column[i]) for column in (found.effect.mean, found.effect.low, found.effect.high)]
+              for i in range(len(own))]  # fmt: skip
+    lines = [Series(look.arm, look.classes, *track) for look, track in zip(own, tracks, strict=True)]
+    says = "Utility per request beyond the twin that learns nothing after the turn where its line begins."
+    title = f"{found.live} minus its frozen twins, by turn"
+    chart = Chart("f-over-turns", title, says, "utility", "turn", [float(e) for e in found.edges], lines)
+    names = [f"{found.live} − {arm}" for arm in found.frozen]
+    drawing = Markup(svg(chart, on, FOCUSABLE if page else ""))  # noqa: S704  chart escapes names
+    return Over(
+        chart, drawing, () if page else own, _grid(names, [(found.effect, i) for i in range(len(own))], found.edges)
+    )
+
+
+def _track(values: F64) -> list[float | None]:
+    return [None if np.isnan(v) else float(v) for v in values]
+
+
+def _grid(names: Sequence[str], of: Sequence[tuple[Table, int]], edges: Sequence[int]) -> Grid:
+    rows = [(name, [_cell(one, row, k) for k in range(len(edges))]) for name, (one, row) in zip(names, of, strict=True)]
+    return Grid(stretches(edges), rows, [int(max(one.n[row, k] for one, row in of)) for k in range(len(edges))])
+
+
+def _cell(of: Table, row: int, column: int) -> Cell:
+    if of.n[row, column] == 0:
+        return Cell("", "")
+    ends = {end: _known(getattr(of, end)[row, column]) for end in ("low", "high")}
+    return Cell(shown(of.mean[row, column], "utility", signed=True), interval(ends, "utility", new=False, signed=True))
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _worth(found: Matrix) -> Grid:
+    names = [f"book of turn {s:,}" for s in found.books[1:]]
+    return _grid(names, [(found.worth, i) for i in range(1, len(found.books))], found.books)
+
+
+def _parts(found: Matrix) -> Grid:
+    names = ("learning: the book grew", "drift: requests moved on", "backward: of later learning")
+    return _grid(names, [(found.learning, 0), (found.drift, 0), (found.backward, 0)], found.books)
+
+
+def _transfer(found: Matrix) -> list[tuple[str, str]]:
+    both = (("Forward transfer", found.forward_transfer), ("backward transfer", found.backward_transfer))
+    return [(name, f"{cell.mean} ({cell.interval})") for name, of in both if of for cell in [_tested(of, "utility")]]
+
+
+def _tested(of: PairedT, unit: str) -> Cell:
+    ends = {"low": _known(of.limit(0.025)), "high": _known(of.limit(0.975))}
+    return Cell(shown(of.mean, unit, signed=True), interval(ends, unit, new=False, signed=True))
+
+
+def _asked(name: str, findings: Sequence[Finding]) -> Asked:
+    own = [found for found in findings if found.metric.name == name]
+    metric, margin = own[0].metric, own[0].margin
+    figures = [_figure(found) for found in own]
+    scale = Scale.of(figures, [True] * len(figures))
+    rows = [_row(found, figure, scale) for found, figure in zip(own, figures, strict=True)]
+    kinds = [
+        Contrasts(kind, SAYS[kind], [row for row, found in zip(rows, own, strict=True) if found.contrast.kind == kind])
+        for kind in KINDS
+    ]
+    unit = "difference" if metric.unit == "share" else metric.unit
+    return Asked(name, metric.label, shown(margin, unit), [of for of in kinds if of.rows])
+
+
+def _figure(found: Finding) -> dict[str, Any]:
+    e = found.estimate
+    (low, high), (low_new, high_new) = e.interval(new=False), e.interval(new=True)
+    values = {"mean": e.mean, "low": low, "high": high, "low_new": low_new, "high_new": high_new}
+    return {name: _known(value) for name, value in values.items()}
+
+
+def _row(found: Finding, figure: dict[str, Any], scale: Scale) -> Row:
+    one, unit = found.contrast, found.metric.unit
+    return Row(
+        f"{one.arm} − {one.reference}",
+        one.asks,
+        shown(found.estimate.mean, unit, signed=True),
+        forest(figure, scale),
+        interval(figure, unit, new=False, signed=True),
+        interval(figure, unit, new=True, signed=True),
+        p_value(found.p),
+        found.verdict,
+        TONES[found.verdict],
+    )
+
+
+def _order(found: Order) -> tuple[str, list[Cell]]:
+    unit = "utility" if found.what == "utility" else "share"
+    name = f"{found.arm}: {'utility' if found.what == 'utility' else 'hit rate'}"
+    return name, [_tested(of, unit) for of in (found.ordered, found.permuted, found.by_order)]
