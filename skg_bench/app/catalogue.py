@@ -36,14 +36,16 @@ def show(seam: str | None) -> None:
 
 
 def first_line(group: str, option: str) -> str:
-    """What an option is: first line of its component's docstring, its question, or the comment above its yaml."""
+    """What an option is: first line of its component's docstring, its question, or the comment above its yaml, which
+    also says what an option adds to the one that it builds upon.
+    """
     file = next(f for package in packages() if (f := package.conf / group / f"{option}.yaml").is_file())
     text = file.read_text("utf-8")
     try:
         node: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UsageError(f"{file} is not valid yaml: {error}") from error
-    if isinstance(node, dict) and "_target_" in node:
+    if isinstance(node, dict) and "_target_" in node and "defaults" not in node:
         return _docstring(str(node["_target_"]))
     if isinstance(node, dict) and node.get("question"):
         return str(node["question"])

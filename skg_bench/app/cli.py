@@ -26,6 +26,9 @@ app.add_typer(counterexample, name="counterexample")
 data = typer.Typer(help="Datasets of others, which are not part of this.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
 
+data = typer.Typer(help="Datasets of others, which are not part of this.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data, name="data")
+
 Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
 One = Annotated[Path, typer.Argument(help="A run directory.")]
 
@@ -190,6 +193,27 @@ def replay(
         from skg_bench.app.skillbooks import replay as command
 
         command(run, arm or [], users)
+
+
+@data.command("list")
+def list_data() -> None:
+    """Which there are, with licence, what reads them, and whether they are here."""
+    with plain_errors():
+        from skg_bench.app.datasets import show
+
+        show()
+
+
+@data.command("get")
+def get_data(
+    name: Annotated[str, typer.Argument(help="As `skg-bench data list` shows it.")],
+    source: Annotated[Path | None, typer.Option("--from", help="A folder with a copy; default: the publisher.")] = None,
+) -> None:
+    """Fetch one from its publisher, or from a copy, and check it."""
+    with plain_errors():
+        from skg_bench.app.datasets import get
+
+        get(name, source)
 
 
 @data.command("list")

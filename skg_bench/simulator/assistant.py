@@ -41,7 +41,7 @@ _MAX_PER_DAY = 1024  # a day's messages are numbered up to four times this in th
 class Assistant:
     """Simulated users who ask for everyday things. Unit, meaning and source of each parameter stand in its yaml."""
 
-    corpus: str | None
+    corpus: str | corpora.Source | None
     order: Order
     messages_per_day: float
     volume_spread: float
@@ -77,6 +77,8 @@ class Assistant:
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):
             raise UsageError(f"simulator.order={self.order!r}, valid are {', '.join(get_args(Order))}")
+        if not isinstance(self.corpus, str | None) and not hasattr(self.corpus, "load"):
+            raise UsageError(f"simulator.corpus={self.corpus!r} must be a folder, null, or a source with a _target_")
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
@@ -112,7 +114,7 @@ class Assistant:
 
     @cached_property
     def _corpus(self) -> corpora.Corpus:
-        return corpora.load(self.corpus)
+        return corpora.load(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
 
     @property
     def messages(self) -> Sequence[str]:

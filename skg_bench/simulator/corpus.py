@@ -1,15 +1,16 @@
 """A corpus of assistant requests: intents with wordings and slot values, and one-off messages.
 
 Format: `intents/*.yaml` (intent, kind, ttl_hours, hours, weekdays, follows, slot, answer, wordings) and `one_offs.txt`
-(one message a line). The built-in corpus lies in `data/corpus`; any folder of the same format can take its place.
+(one message a line). The built-in corpus lies in `data/corpus`; any folder of the same format can take its place, and a
+`Source` reads another format.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import yaml
@@ -43,6 +44,33 @@ class Corpus:
     follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
     one_offs: I32  # [M] text ids of messages that nobody asks twice
     digest: str  # hash of messages and labels, hex
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What several requests have in common."""
+
+    name: str
+    kind: int  # STABLE, SLOT or STALE
+    ttl_hours: float | None  # for how long an answer holds; of STALE only
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request type, and all that people say for it."""
+
+    name: str  # "intent" or "intent|slot value"
+    intent: int  # index
+    answer: str
+    wordings: Sequence[str]
+
+
+class Source(Protocol):
+    """Another way to a corpus than the built-in one's format."""
+
+    def load(self) -> Corpus:
+        """The corpus; raises UsageError for what is wrong with its files."""
+        ...
 
 
 def load(path: str | None = None) -> Corpus:
@@ -158,11 +186,7 @@ def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
     if len(set(names)) < len(names):
         raise UsageError(f"intents defined twice: {sorted({n for n in names if names.count(n) > 1})}")
     index = {name: i for i, name in enumerate(names)}
-    messages: list[str] = []
-    types: list[str] = []
-    answers: list[str] = []
-    wordings: list[list[int]] = []
-    intent: list[int] = []
+    requests: list[Request] = []
     hour_weight = np.ones((len(rows), 24))
     follows = np.zeros((len(rows), len(rows)), np.bool_)
     for i, row in enumerate(rows):
@@ -173,38 +197,66 @@ def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
             if before not in index:
                 raise UsageError(f"{row['intent']}: follows unknown intent {before!r}")
             follows[i, index[before]] = True
-        slot, values = next(iter(row["slot"].items())) if row.get("slot") else ("", [""])
+        if not row.get("slot"):
+            requests.append(Request(row["intent"], i, row["answer"], row["wordings"]))
+            continue
+        slot, values = next(iter(row["slot"].items()))
         for value in values:
-            types.append(f"{row['intent']}|{value}" if slot else row["intent"])
-            answers.append(fill(row["answer"], slot, value) if slot else row["answer"])
-            intent.append(i)
-            wordings.append(list(range(len(messages), len(messages) + len(row["wordings"]))))
-            messages += [fill(w, slot, value) if slot else w for w in row["wordings"]]
+            said = [fill(wording, slot, value) for wording in row["wordings"]]
+            requests.append(Request(f"{row['intent']}|{value}", i, fill(row["answer"], slot, value), said))
+    return assembled(
+        requests,
+        one_offs,
+        intents=[Intent(row["intent"], KINDS.index(row["kind"]), row.get("ttl_hours")) for row in rows],
+        hour_weight=hour_weight,
+        day_weight=np.array([_WEEKDAYS[row["weekdays"]] for row in rows]),
+        follows=follows,
+        described=[repr(sorted(row.items(), key=str)) for row in rows],
+    )
+
+
+def assembled(
+    requests: Sequence[Request],
+    one_offs: Sequence[str],
+    *,
+    intents: Sequence[Intent],
+    hour_weight: F64,
+    day_weight: F64,
+    follows: Bool,
+    described: Sequence[str],
+) -> Corpus:
+    """The corpus of these; `described` are texts that its hash takes in besides messages and names.
+
+    Raises UsageError for a message that occurs twice: its text id would not say what it is about.
+    """
+    messages: list[str] = []
+    padded = np.full((len(requests), max(len(one.wordings) for one in requests)), -1, np.int32)
+    for row, one in zip(padded, requests, strict=True):
+        row[: len(one.wordings)] = np.arange(len(messages), len(messages) + len(one.wordings))
+        messages += one.wordings
     n_typed = len(messages)
     messages += one_offs
     if len(set(messages)) < len(messages):
         seen: set[str] = set()
         twice = [m for m in messages if m in seen or seen.add(m)]  # type: ignore[func-returns-value]
         raise UsageError(f"{len(twice)} messages occur twice, first {twice[0]!r}; every message must be unique")
-    padded = np.full((len(types), max(map(len, wordings))), -1, np.int32)
-    for t, ids in enumerate(wordings):
-        padded[t, : len(ids)] = ids
+    types, names = tuple(one.name for one in requests), tuple(one.name for one in intents)
     digest = blake2b(digest_size=16)
-    for part in (*messages, *types, *names, *(repr(sorted(row.items(), key=str)) for row in rows)):
+    for part in (*messages, *types, *names, *described):
         digest.update(part.encode() + b"\0")
     forever = np.iinfo(np.int64).max
     return Corpus(
         messages=tuple(messages),
-        intents=tuple(names),
-        types=tuple(types),
-        answers=tuple(answers),
+        intents=names,
+        types=types,
+        answers=tuple(one.answer for one in requests),
         wordings=padded,
-        n_wordings=np.array([len(w) for w in wordings], np.int32),
-        intent=np.array(intent, np.int32),
-        kind=np.array([KINDS.index(row["kind"]) for row in rows], np.int32),
-        ttl=np.array([int(float(r["ttl_hours"]) * 3600) if "ttl_hours" in r else forever for r in rows], np.int64),
+        n_wordings=np.array([len(one.wordings) for one in requests], np.int32),
+        intent=np.array([one.intent for one in requests], np.int32),
+        kind=np.array([one.kind for one in intents], np.int32),
+        ttl=np.array([forever if i.ttl_hours is None else int(float(i.ttl_hours) * 3600) for i in intents], np.int64),
         hour_weight=hour_weight,
-        day_weight=np.array([_WEEKDAYS[row["weekdays"]] for row in rows]),
+        day_weight=day_weight,
         follows=follows,
         one_offs=np.arange(n_typed, len(messages), dtype=np.int32),
         digest=digest.hexdigest(),

@@ -1,0 +1,75 @@
+"""`skg-bench data`: which datasets of others can be read here, and getting one."""
+
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+from rich.table import Table
+
+from skg_bench.app.progress import console
+from skg_bench.app.wording import nearest
+from skg_bench.core.datasets import Dataset, datasets
+from skg_bench.core.errors import UsageError
+
+_PATIENCE = 30  # seconds without a byte
+
+
+def show() -> None:
+    """Print what there is, and where it lies."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("dataset", "what it is", "licence", "read by", "here"):
+        table.add_column(heading, overflow="fold")
+    for one in datasets().values():
+        found = _here(one)
+        table.add_row(one.name, one.what, one.licence, one.loader, str(found) if found else "no: data get " + one.name)
+    console().print(table)
+
+
+def _here(one: Dataset) -> Path | None:
+    """The folder in which all its files lie; their contents are checked when they are read."""
+    places = [[one.places(file)[i] for file in one.files] for i in range(2)]
+    return next((files[0].parent for files in places if all(file.is_file() for file in files)), None)
+
+
+def get(name: str, source: Path | None) -> None:
+    """Put a dataset where it is looked for: from its publisher, or from a copy in folder `source`.
+
+    Raises UsageError for an unknown dataset, a file that cannot be got and one of another checksum; then nothing of it
+    is left behind.
+    """
+    known = datasets()
+    if name not in known:
+        raise UsageError(f"there is no dataset {name!r}; {nearest(name, known)}")
+    one = known[name]
+    got = {file: _copied(one, file, source) if source else _fetched(one, file) for file in one.files}
+    for file, raw in got.items():
+        place = one.places(file)[-1]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary = place.with_name(f".{place.name}.part")
+        temporary.write_bytes(raw)
+        temporary.replace(place)
+        console().print(f"{place} ({len(raw):,} bytes)", soft_wrap=True)
+    console().print(f"{one.licence}; {one.source}", soft_wrap=True)
+
+
+def _copied(one: Dataset, file: str, source: Path) -> bytes:
+    tried = (source / file, source / one.name / file)
+    place = next((path for path in tried if path.is_file()), None)
+    if place is None:
+        raise UsageError(f"--from {source}: there is neither {tried[0]} nor {tried[1]}")
+    return one.checked(file, place.read_bytes(), place)
+
+
+def _fetched(one: Dataset, file: str) -> bytes:
+    address = one.address + file
+    try:
+        with urlopen(address, timeout=_PATIENCE) as answer:  # noqa: S310  (the manifest's addresses are https)
+            raw: bytes = answer.read()
+    except (URLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        if isinstance(error, HTTPError):
+            error.close()
+        raise UsageError(
+            f"{address} cannot be fetched: {reason}; with a copy of {file}: skg-bench data get {one.name} --from FOLDER"
+        ) from error
+    return one.checked(file, raw, address)

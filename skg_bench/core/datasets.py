@@ -1,0 +1,66 @@
+"""Datasets of others: what `data/manifest.toml` says of them, and where their files lie on this machine.
+
+They are looked for under `$SKG_BENCH_SHARED/datasets` (default `../shared`), then where `skg-bench data get` puts them.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import DATA
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Somebody else's data, as its publisher gives it out."""
+
+    name: str
+    what: str
+    licence: str
+    source: str  # whom to cite, and where it is described
+    address: str  # of its folder; a file's own is this and its name
+    loader: str  # what reads it here
+    files: Mapping[str, str]  # name to SHA-256, hex
+
+    def checked(self, file: str, raw: bytes, place: Path | str) -> bytes:
+        """`raw`, which was read at `place`.
+
+        Raises UsageError unless it is the file that the manifest describes.
+        """
+        if (digest := sha256(raw).hexdigest()) != self.files[file]:
+            raise UsageError(
+                f"{place} is not the {file} of {self.name} that is known here: SHA-256 {digest[:16]}..., expected "
+                f"{self.files[file][:16]}... ({len(raw):,} bytes); it is torn or another version, get it again"
+            )
+        return raw
+
+    def read(self, file: str) -> bytes:
+        """A file of it, as published.
+
+        Raises UsageError if it is not on this machine, with what to do, or if its checksum is another.
+        """
+        place = next((one for one in self.places(file) if one.is_file()), None)
+        if place is None:
+            raise UsageError(
+                f"{file} of {self.name} is not here; get it: skg-bench data get {self.name} (with --from FOLDER if you "
+                "have a copy)"
+            )
+        return self.checked(file, place.read_bytes(), place)
+
+    def places(self, file: str) -> tuple[Path, Path]:
+        """Where the file may lie; the last is where it is put."""
+        shared = Path(os.environ.get("SKG_BENCH_SHARED", "../shared"))
+        own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skg_bench"
+        return shared / "datasets" / self.name / file, own / "datasets" / self.name / file
+
+
+@cache
+def datasets() -> Mapping[str, Dataset]:
+    """All that the manifest names."""
+    listed = tomllib.loads((DATA / "manifest.toml").read_text("utf-8"))
+    return {name: Dataset(name, **said) for name, said in listed.items()}

@@ -1,0 +1,163 @@
+"""CLINC150 as a corpus: real people's messages to an assistant, with its out-of-scope ones as one-offs.
+
+Larson et al., An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction, EMNLP-IJCNLP 2019. A file in
+its format is a JSON object of splits (`train, val, test, oos_train, oos_val, oos_test`), each a list of [message,
+intent] pairs.
+
+* How long an answer holds is not in it; a table of intent names says so (`data/clinc150.yaml`).
+* Slot values are not annotated. An intent whose answers depend on them has its messages dealt, by their hashes, to so
+  many `values` of equal size: messages of one value count as the same request in other words, those of two as requests
+  of other slot values. So texts do not show which value they mean, and which of a user's own requests of such an intent
+  comes again is for a router to guess: a lower bound of what it could know. `values=1`, where an intent's messages all
+  ask for the same, is the upper one.
+* A run draws from one split alone. Within it a user's k-th use of a request type takes its k-th wording in that user's
+  own order: what is captured is what the user said, and what comes later was not said before, until wordings are used
+  up. What is tuned outside the loop, or fitted on other people's ratings, is kept apart by the split.
+* Nothing is known of the hour, the weekday and the intent before: all are as likely at any time.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import yaml
+
+from skg_bench.core.datasets import datasets
+from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import DATA
+from skg_bench.core.statehash import text_hash
+from skg_bench.simulator.corpus import KINDS, SLOT, STALE, Corpus, Intent, Request, assembled
+
+Split = Literal["train", "val", "test"]
+_FILE = "data_full.json"
+_SECTIONS = (*KINDS, "also_slot")
+_REREAD = "; get the file again, or name another: simulator.corpus.file=FILE"
+
+
+@dataclass(frozen=True)
+class Clinc150:
+    """A corpus in CLINC150's format. What each parameter means stands in its yaml."""
+
+    file: str | None
+    table: str | None
+    split: Split
+    values: int
+
+    def __post_init__(self) -> None:
+        if self.split not in get_args(Split):
+            raise UsageError(f"simulator.corpus.split={self.split!r}, valid are {', '.join(get_args(Split))}")
+        if self.values < 1:
+            raise UsageError(f"simulator.corpus.values={self.values} must be at least 1")
+
+    def load(self) -> Corpus:
+        """The corpus.
+
+        Raises UsageError for a file that is absent, torn or of another format, for messages whose intent the table does
+        not label, and for labels without messages.
+        """
+        return _load(self.file, self.table, self.split, self.values)
+
+
+@lru_cache(maxsize=4)
+def _load(file: str | None, table: str | None, split: Split, values: int) -> Corpus:
+    place = file or f"{_FILE} of clinc150"
+    pairs, one_offs = _read(_raw(file), split, place)
+    intents, slotted = _labels(Path(table) if table else DATA / "clinc150.yaml")
+    said: dict[str, list[str]] = {one.name: [] for one in intents}
+    for message, name in pairs:
+        if name not in said:
+            raise UsageError(f"{place}: intent {name!r} has no label in the table; add it: simulator.corpus.table=FILE")
+        said[name].append(message)
+    if bare := [name for name, messages in said.items() if not messages]:
+        raise UsageError(f"{place}: intent {bare[0]!r} has no wordings in split {split}{_REREAD}")
+    requests: list[Request] = []
+    for i, one in enumerate(intents):
+        if one.name not in slotted:
+            requests.append(Request(one.name, i, "", said[one.name]))
+            continue
+        dealt = sorted(said[one.name], key=lambda message: (text_hash(message), message))
+        if len(dealt) < values:
+            raise UsageError(
+                f"simulator.corpus.values={values}, and intent {one.name!r} has {len(dealt)} messages in split "
+                f"{split}; at most {len(dealt)} is valid"
+            )
+        requests += [Request(f"{one.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
+    n = len(intents)
+    return assembled(
+        requests,
+        one_offs,
+        intents=intents,
+        hour_weight=np.ones((n, 24)),
+        day_weight=np.ones((n, 2)),
+        follows=np.zeros((n, n), np.bool_),
+        described=[f"{one.kind} {one.ttl_hours}" for one in intents],
+    )
+
+
+def _raw(file: str | None) -> bytes:
+    if file is None:
+        return datasets()["clinc150"].read(_FILE)
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"simulator.corpus.file={file} cannot be read: {error.strerror}; null: CLINC150's own"
+        ) from error
+
+
+def _read(raw: bytes, split: Split, place: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Pairs of the split, and its messages out of scope."""
+    try:
+        document = json.loads(raw)
+    except ValueError as error:
+        raise UsageError(f"{place} is not whole json ({error}){_REREAD}") from error
+    parts = []
+    for name in (split, f"oos_{split}"):
+        pairs = document.get(name) if isinstance(document, Mapping) else None
+        if not isinstance(pairs, list) or not pairs or not all(_pair(one) for one in pairs):
+            raise UsageError(f"{place} has no split {name!r}, a list of [message, intent] pairs{_REREAD}")
+        parts.append([(str(message), str(intent)) for message, intent in pairs])
+    return parts[0], [message for message, _ in parts[1]]
+
+
+def _pair(one: Any) -> bool:
+    return isinstance(one, list) and len(one) == 2 and all(isinstance(text, str) for text in one)
+
+
+def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
+    """The table's intents, by name, and those whose answers depend on slot values."""
+
+    def fail(what: str) -> UsageError:
+        return UsageError(f"{file}: {what}; see data/clinc150.yaml")
+
+    try:
+        table = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise fail(f"it is no table ({' '.join(str(error).split())})") from error
+    if not isinstance(table, dict) or set(table) != set(_SECTIONS):
+        found = sorted(map(str, table)) if isinstance(table, dict) else repr(table)
+        raise fail(f"it has {found}; valid labels are exactly {', '.join(_SECTIONS)}")
+    intents: list[Intent] = []
+    for kind, label in enumerate(KINDS):
+        shape = dict if kind == STALE else list
+        listed = shape() if table[label] is None else table[label]
+        if not isinstance(listed, shape):
+            raise fail(f"{label} must be {'intents with hours' if kind == STALE else 'a list of intents'}")
+        for name in listed:
+            hours = listed[name] if kind == STALE else None
+            if not isinstance(name, str):
+                raise fail(f"{label} has {name!r}, which is no text; quote it")
+            if hours is not None and not (isinstance(hours, int | float) and 0 < hours < float("inf")):
+                raise fail(f"stale: {name}: {hours!r} must be hours, above 0")
+            intents.append(Intent(name, kind, hours))
+    names = [one.name for one in intents]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise fail(f"{twice[0]!r} has two labels")
+    also = table["also_slot"] or []
+    if unknown := [name for name in also if name not in (table["stale"] or {})]:
+        raise fail(f"also_slot has {unknown[0]!r}, which is not stale")
+    return sorted(intents, key=lambda one: one.name), frozenset(also) | {i.name for i in intents if i.kind == SLOT}
