@@ -1,0 +1,61 @@
+"""How users react to answers and to offers. Each parameter is one for all, or one for each row of users.
+
+Rows are those of a step, of which the last leave first: parameters of more rows than are still there are cut.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from skg_bench.core.grid import F64, I32, I64, Bool, snap
+from skg_bench.core.types import OFFERS, Luck, Reaction
+
+_DAY = 86_400
+_BADLY, _ACCEPTED, _DECLINED = (OFFERS.index(word) for word in ("badly_named", "accepted", "declined"))
+
+
+@dataclass(frozen=True)
+class Reactions:
+    """Meaning and unit of the parameters stand in `conf/simulator/assistant.yaml`; `[B, ...]` for each row its own."""
+
+    confusion: F64  # [3, 3] or [B, 3, 3] probability of a rating, by quality of the answer
+    said: F64  # [3] or [B, 3] probability that a rating is given
+    late_share: float | F64  # a number or [B], as all that follow
+    late_hours: float | F64
+    accept: float | F64
+    accept_one_off: float | F64
+    bad_name_share: float | F64
+    fatigue: float | F64
+    fatigue_half_life_days: float | F64
+
+    def first(self, n_rows: int) -> "Reactions":
+        """Those of the first rows, where each has its own."""
+        if self.said.ndim == 1:
+            return self
+        return Reactions(*(np.asarray(getattr(self, f.name))[:n_rows] for f in fields(self)))
+
+    def rate(self, quality: I32, luck: Luck) -> Reaction:
+        """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
+        own = self.first(len(quality))
+        row = () if own.said.ndim == 1 else (np.arange(len(quality)),)
+        rows = own.confusion[(*row, quality)]
+        miss = luck.rating < rows[:, 2]
+        at_most_partial = luck.rating < rows[:, 2] + rows[:, 1]
+        code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
+        given = luck.rated < own.said[(*row, code)]
+        late = luck.late < own.late_share
+        seconds = 1 + np.rint(np.minimum(-np.log(luck.delay) * own.late_hours * 3600, 2.0**39))
+        return Reaction(np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
+
+    def offer(self, recurring: Bool, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, F64, F64]:
+        """Code in OFFERS, new fatigue, and where between 0 and 1 a bad name lies among all bad names, `[B]` each.
+
+        `fatigue` counts earlier offers with a half-life; `idle` seconds have passed since the last one. `recurring`:
+        the offer is about a request that may come again.
+        """
+        own = self.first(len(recurring))
+        tired = snap(fatigue * 0.5 ** (np.floor(idle / _DAY) / own.fatigue_half_life_days))
+        willing = np.where(recurring, own.accept, own.accept_one_off) / (1.0 + own.fatigue * tired)
+        badly = luck.name < own.bad_name_share
+        code = np.where(luck.accept < willing, np.where(badly, _BADLY, _ACCEPTED), _DECLINED)
+        return code.astype(np.int32), tired + 1.0, luck.name / np.maximum(own.bad_name_share, 1e-12)
