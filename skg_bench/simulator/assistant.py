@@ -16,11 +16,12 @@ import numpy as np
 
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I32, I64, U64, Bool, snap
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import OFFERS, RIGHT, Events, Luck, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
 from skg_bench.simulator.order import Order, answerable, permuted
+from skg_bench.simulator.reactions import Reactions
 
 DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
@@ -341,33 +342,29 @@ class Assistant:
         same: Bool = (stored == RIGHT) & (fresh == RIGHT)
         return same
 
+    @cached_property
+    def reactions(self) -> Reactions:
+        """How these users rate answers, and accept offers."""
+        return Reactions(
+            self._confusion, self._said, self.late_share, self.late_hours, self.accept, self.accept_one_off,
+            self.bad_name_share, self.fatigue, self.fatigue_half_life_days,
+        )  # fmt: skip
+
     def react(self, quality: I32, luck: Luck) -> Reaction:
-        """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
-        rows = self._confusion[quality]
-        miss = luck.rating < rows[:, 2]
-        at_most_partial = luck.rating < rows[:, 2] + rows[:, 1]
-        code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
-        given = luck.rated < self._said[code]
-        late = luck.late < self.late_share
-        delay = np.where(
-            late, 1 + np.rint(np.minimum(-np.log(luck.delay) * self.late_hours * 3600, 2.0**39)), 0
-        ).astype(np.int64)
-        return Reaction(np.where(given, code, -1), delay)
+        """Ratings, missing not at random."""
+        return self.reactions.rate(quality, luck)
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
-        """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
+        """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue."""
+        return self.offered(self.reactions, type_, text, fatigue, idle, luck)
 
-        `fatigue` counts earlier offers with a half-life; `idle` seconds have passed since the last one.
-        """
-        tired = snap(fatigue * 0.5 ** (np.floor(idle / DAY) / self.fatigue_half_life_days))
-        willing = np.where(type_ >= 0, self.accept, self.accept_one_off) / (1.0 + self.fatigue * tired)
-        yes = luck.accept < willing
-        badly = luck.name < self.bad_name_share
+    def offered(
+        self, reactions: Reactions, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck
+    ) -> tuple[I32, I32, F64]:
+        """`offer` to users who react in this way."""
+        code, tired, among = reactions.offer(type_ >= 0, fatigue, idle, luck)
         n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
         proper = np.where(type_ >= 0, type_, n_types + text - int(self._corpus.one_offs[0]))
-        vague = n_types + n_singles + np.minimum((luck.name / max(self.bad_name_share, 1e-12) * 5).astype(np.int64), 4)
-        name = np.where(yes, np.where(badly, vague, proper), -1).astype(np.int32)
-        code = np.where(
-            yes, np.where(badly, OFFERS.index("badly_named"), OFFERS.index("accepted")), OFFERS.index("declined")
-        )
-        return code.astype(np.int32), name, tired + 1.0
+        vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)
+        named = np.where(code == OFFERS.index("badly_named"), vague, proper)
+        return code, np.where(code == OFFERS.index("declined"), -1, named).astype(np.int32), tired

@@ -1,6 +1,6 @@
 """What users do after an answer: whether it was right, what they say of it, and how they take an offer."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from scipy import stats
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Luck
+from skg_bench.simulator.reactions import Reactions
 from tests.core import books
 from tests.simulator.users import DAY, HOUR, assistant, small_corpus
 
@@ -217,3 +218,29 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_bad_parameters_are_named_with_what_is_valid(change: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         assistant(**change)
+
+
+def test_rows_that_react_each_in_its_own_way_do_as_users_of_that_way_alone() -> None:
+    rng, n = np.random.default_rng(0), 3_000
+    ways = [
+        assistant(),
+        assistant(rated_share=0.9, late_share=0.7, late_hours=3.0, rating_if_right=[0.6, 0.3, 0.1]),
+        assistant(accept=0.1, accept_one_off=0.9, bad_name_share=0.6, fatigue=2.0, fatigue_half_life_days=0.5),
+    ]
+    of = rng.integers(0, len(ways), n)
+    own = Reactions(*(np.stack([getattr(w.reactions, f.name) for w in ways])[of] for f in fields(Reactions)))
+    quality, u = rng.integers(0, 3, n).astype(np.int32), books.luck(rng, n)
+    type_ = rng.integers(-1, 2, n).astype(np.int32)
+    text = np.where(type_ < 0, ways[0]._corpus.one_offs[0], 0).astype(np.int32)
+    fatigue, idle = rng.integers(0, 9, n) / 4, rng.integers(0, 10**6, n)
+    rated, offered = own.rate(quality, u), ways[0].offered(own, type_, text, fatigue, idle, u)
+    for j, way in enumerate(ways):
+        alone = np.flatnonzero(of == j)
+        mine = books.some_luck(u, alone)
+        expected = way.react(quality[alone], mine)
+        assert np.array_equal(rated.rating[alone], expected.rating)
+        assert np.array_equal(rated.delay[alone], expected.delay)
+        wanted = way.offer(type_[alone], text[alone], fatigue[alone], idle[alone], mine)
+        assert all(np.array_equal(a[alone], b) for a, b in zip(offered, wanted, strict=True))
+    early = np.arange(n // 3)  # users leave from the end: a later step has fewer rows
+    assert np.array_equal(own.rate(quality[early], books.some_luck(u, early)).rating, rated.rating[early])
