@@ -11,7 +11,7 @@ WORKERS ?= 2
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers gate bench soak wheel clean
+.PHONY: help demo test lint types layers gate bench peers soak wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel ag
 
 bench: $(VENV)/.dev ## the table of experiments/speed
 	$(BIN)/python -m experiments.speed.analysis
+
+# They bring thirty packages that nothing else here needs, so they get an environment of their own.
+peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vectors (half an hour)
+	$(BIN)/python -c 'from experiments.routing_quality.corpora import clinc150, read; read(clinc150())'
+	test -x runs/peers/venv/bin/python || $(BIN)/python -m venv runs/peers/venv
+	runs/peers/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+	  --editable . --requirement experiments/speed/peers.txt
+	runs/peers/venv/bin/python -m pytest -q tests/analysis/test_peers.py
+	runs/peers/venv/bin/python -m experiments.speed.peers --write reports/peers.md
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, ...
 	$(BIN)/python -m pytest -m soak

@@ -1,16 +1,18 @@
-"""Search in a shared skillbook: FAISS against reading every example: `python -m experiments.speed.shared`."""
+"""Search in a shared skillbook: FAISS against reading every example: `python -m experiments.speed.shared`.
+
+The mark: fifty times as fast as reading a million examples, with at least 95 % of the ten nearest found.
+"""
 
 import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F32, I16, I32, quantise
@@ -20,8 +22,16 @@ from skg_bench.simulator.corpus import load
 
 NEIGHBOURS = 10
 MESSAGES = 300
+BLOCK = 20  # messages in a row that a search is timed on before the other one has its turn
+MARK, RECALL = 50.0, 0.95
 NOISE = 0.6  # length of what is added to a message's unit vector: two copies have a cosine of about 0.73
 _BLOCK = 1 << 14
+ABOUT = (
+    "One message at a time, on one thread. The examples are the built-in corpus' messages over and over, each time "
+    f"with other noise (length {NOISE} beside a unit vector, in all directions alike: two copies of a message have a "
+    "cosine of about 0.73); the messages are made in the same way and are in no index. *Faster*: than numpy's float32 "
+    "product over all examples, both timed in turn. IVF and HNSW look at as little as finds 95 % of the ten nearest."
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,7 @@ class Search:
 
     name: str
     seconds: float  # median of a search
+    faster: float  # than numpy's product over all examples, measured in turn with it
     recall: float  # the nearest example is found
     recall_10: float  # share of the ten nearest that are found
     build: float  # seconds
@@ -66,8 +77,12 @@ def searches(n: int, *, seed: int = 0) -> Iterator[Search]:
 
     vectors = examples(n, seed)
     asked = examples(MESSAGES * 40, seed + 1)[::40]
-    nearest, seconds = _numpys(vectors.astype(np.float32), asked)
-    yield Search("numpy, every example", seconds, 1.0, 1.0, 0.0)
+    wide: F32 = vectors.astype(np.float32)
+    nearest = _nearest(wide, asked)
+
+    def exact(message: I16) -> object:
+        return (wide @ message[0].astype(np.float32)).argmax()
+
     kinds: tuple[Kind, ...] = ("flat", "ivf", "hnsw")
     for kind in kinds:
         faiss.omp_set_num_threads(os.cpu_count() or 1)
@@ -76,31 +91,33 @@ def searches(n: int, *, seed: int = 0) -> Iterator[Search]:
         took = time.perf_counter() - begun
         faiss.omp_set_num_threads(1)
         name = _widened(index, asked, nearest)
-        yield Search(name, _median(partial(index.search, k=NEIGHBOURS), asked), *_recall(index, asked, nearest), took)
-
-
-def _numpys(wide: F32, asked: I16) -> tuple[I32, float]:
-    """The ten nearest examples of each message `[n, 10]`, and seconds to find the nearest by a product over all."""
-
-    def nearest(message: I16) -> object:
-        return (wide @ message[0].astype(np.float32)).argmax()
-
-    return _nearest(wide, asked), _median(nearest, asked)
+        numpys, own = _medians(exact, partial(index.search, k=NEIGHBOURS), asked)
+        if kind == "flat":
+            yield Search("numpy, every example", numpys, 1.0, 1.0, 1.0, 0.0)
+        yield Search(name, own, numpys / own, *_recall(index, asked, nearest), took)
 
 
 def _widened(index: Index, asked: I16, nearest: I32) -> str:
-    """Let the index look at ever more until it finds 95 % of the ten nearest; what it then looks at."""
-    name = "FAISS flat"
-    for much in (1, 2, 4, 8, 16, 32, 64, 128, 256) if index.kind != "flat" else ():
+    """Let the index look at as little as finds 95 % of the ten nearest; what it then looks at."""
+    if index.kind == "flat":
+        return "FAISS flat"
+
+    def enough(much: int) -> bool:
         if index.kind == "ivf":
             index.found.nprobe = much
-            name = f"FAISS IVF, {index.found.nlist:,} lists, {much} probes"
         else:
             index.found.hnsw.efSearch = 8 * much
-            name = f"FAISS HNSW, 32 links, effort {8 * much}"
-        if _recall(index, asked, nearest)[1] >= 0.95:
-            return name
-    return name
+        return _recall(index, asked, nearest)[1] >= RECALL
+
+    most = next((much for much in (1, 2, 4, 8, 16, 32, 64, 128) if enough(much)), 256)
+    least = most // 2  # does not find enough
+    while most - least > max(1, most // 8):
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    enough(most)
+    if index.kind == "ivf":
+        return f"FAISS IVF, {index.found.nlist:,} lists, {most} probes"
+    return f"FAISS HNSW, 32 links, effort {8 * most}"
 
 
 def _nearest(wide: F32, asked: I16) -> I32:
@@ -119,28 +136,56 @@ def _recall(index: Index, asked: I16, nearest: I32) -> tuple[float, float]:
     return first, float(np.mean((found[:, :, None] == nearest[:, None, :]).any(axis=1)))
 
 
-def _median(call: Callable[[I16], object], asked: I16) -> float:
-    taken = []
-    for i in range(len(asked)):
-        begun = time.perf_counter()
-        call(asked[i : i + 1])
-        taken.append(time.perf_counter() - begun)
-    return float(np.median(taken))
+def _medians(one: Callable[[I16], object], other: Callable[[I16], object], asked: I16) -> tuple[float, float]:
+    """Median seconds of both, in turn on the same machine: `one` on the first message of each block, `other` on all."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for first in range(0, len(asked), BLOCK):
+        for call, times, n in ((one, taken[0], 2), (other, taken[1], BLOCK)):
+            for i in range(first, min(first + n, len(asked))):
+                begun = time.perf_counter()
+                call(asked[i : i + 1])
+                times.append(time.perf_counter() - begun)
+    return float(np.median(taken[0])), float(np.median(taken[1]))
+
+
+def markdown(n: int, found: Sequence[Search]) -> str:
+    """The report."""
+    reached = [one for one in found if one.faster >= MARK and one.recall_10 >= RECALL]
+    best = max((one for one in found if one.recall_10 >= RECALL), key=lambda one: one.faster)
+    lines = [
+        "# Search in a shared skillbook\n",
+        "`python -m experiments.speed.shared --write reports/shared_index.md`\n",
+        f"{n:,} examples of 384 dimensions; the nearest {NEIGHBOURS} to each of {MESSAGES} messages. {ABOUT}\n",
+        "| search | median | faster | nearest found | of the ten nearest | built in |",
+        "|---|---:|---:|---:|---:|---:|",
+        *(
+            f"| {one.name} | {one.seconds * 1e3:.3f} ms | {one.faster:,.1f}x | {one.recall:.3f} | {one.recall_10:.3f} "
+            f"| {one.build:,.0f} s |"
+            for one in found
+        ),
+        f"\nMark: {MARK:.0f} times as fast with {RECALL:.0%} of the ten nearest found. "
+        + (f"Reached by {' and '.join(one.name for one in reached)}.\n" if reached else
+           f"**Not reached**: {best.name} is {best.faster:,.1f} times as fast.\n"),
+    ]  # fmt: skip
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the report."""
     parser = argparse.ArgumentParser(prog="python -m experiments.speed.shared", description=__doc__)
     parser.add_argument("--examples", type=int, default=1_000_000)
-    n = parser.parse_args().examples
-    table = Table("search, one message, one thread", "median", "faster", "recall", "recall of ten", "built in")
-    table.title = f"{n:,} examples"
-    exact = None
-    for one in searches(n):
-        exact = exact or one.seconds
-        table.add_row(one.name, f"{one.seconds * 1e3:.3f} ms", f"{exact / one.seconds:,.1f}x", f"{one.recall:.3f}",
-                      f"{one.recall_10:.3f}", f"{one.build:,.0f} s")  # fmt: skip
-    Console(width=120).print(table)
+    parser.add_argument("--write", type=Path, help="also write the report here")
+    given = parser.parse_args()
+    found = []
+    for one in searches(given.examples):
+        print(
+            f"{one.name}: {one.seconds * 1e3:.3f} ms, {one.faster:,.1f}x, recall {one.recall_10:.3f}", file=sys.stderr
+        )
+        found.append(one)
+    text = markdown(given.examples, found)
+    print(text)
+    if given.write:
+        given.write.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

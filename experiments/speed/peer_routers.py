@@ -1,0 +1,175 @@
+"""semantic-router 1.1.1 and GPTCache 0.1.44 as routers, on vectors that are given. `make peers` installs them.
+
+A text is known to them by the digits of its text id, and embedding it is looking its vector up. Nothing of theirs is
+changed: routes and answers go in, and decisions come out, through their public calls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F32, F64, I32, snap
+from skg_bench.core.shortlist import ranked
+from skg_bench.core.types import Book, Query, Shortlist
+
+MISSING = "the peers are not installed here; run `make peers`, which makes an environment for them"
+Vectors = F32 | F64
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """An encoder of both libraries: digits to vectors."""
+
+    vectors: Vectors  # [N, D]
+    lists: bool = False  # as lists of numbers, semantic-router's own type, and not as arrays, which it takes as well
+    name: str = "given"
+
+    def __call__(self, texts: Sequence[str]) -> list[Any]:
+        """What semantic-router asks for."""
+        rows = self.vectors[[int(text) for text in texts]]
+        made: list[Any] = rows.tolist() if self.lists else list(rows)
+        return made
+
+    async def acall(self, texts: Sequence[str]) -> list[Any]:
+        """The same."""
+        return self(texts)
+
+    @property
+    def dimension(self) -> int:
+        """What GPTCache asks for."""
+        return int(self.vectors.shape[1])
+
+    def to_embeddings(self, text: str, **_: object) -> Vectors:
+        """What GPTCache asks for."""
+        row: Vectors = self.vectors[int(text)]
+        return row
+
+
+def semantic_router(encoder: Encoder, example: I32, skill: I32, aggregation: Literal["mean", "max"]) -> Any:
+    """Their router over examples `[E]` of skills `[E]`, otherwise as it comes; its routes are called by skill."""
+    try:
+        from semantic_router import IndexedRouter, Route
+    except ImportError as error:
+        raise UsageError(MISSING) from error
+    of = {s: [str(text) for text in example[skill == s].tolist()] for s in np.unique(skill).tolist()}
+    routes = [Route(name=str(s), utterances=texts) for s, texts in of.items()]
+    return IndexedRouter(encoder, routes, aggregation=aggregation)
+
+
+def gptcache(encoder: Encoder, folder: Path) -> Any:
+    """Their cache for similar questions (SQLite and FAISS) as it comes, but with room for a million answers: beyond a
+    thousand the default forgets.
+    """
+    try:
+        from gptcache import Cache
+        from gptcache.adapter.api import init_similar_cache
+        from gptcache.manager import manager_factory
+    except ImportError as error:
+        raise UsageError(MISSING) from error
+    made = Cache()
+    manager = manager_factory(
+        "sqlite,faiss",
+        data_dir=str(folder),
+        vector_params={"dimension": encoder.dimension},
+        eviction_params={"max_size": 10**6},
+    )
+    init_similar_cache(cache_obj=made, embedding=encoder, data_manager=manager)
+    return made
+
+
+def cached(cache: Any, text: int, factor: float = 1.0) -> tuple[int, float]:
+    """The skill that answers a text, and its score in [0, 1]; -1 and 0 for a miss. A `factor` of 0 takes any score."""
+    from gptcache.adapter.api import get
+
+    scores: list[float] = []
+    answer = get(
+        str(text), cache_obj=cache, cache_factor=factor, hit_callback=lambda hits: scores.extend(s for _, s in hits)
+    )
+    return (-1, 0.0) if answer is None else (int(answer), max(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class SemanticRouter:
+    """semantic-router over each user's own skillbook: up to `top_k` skills with a score above 0.
+
+    On whole numbers in float64 (the embedding grid) its cosines are the same bits anywhere.
+    """
+
+    vectors: Vectors  # [N, D] of all messages, by text id
+    top_k: int
+    aggregation: Literal["mean", "max"]
+    sees_truth: ClassVar[bool] = False
+    _made: dict[int, tuple[bytes, Any]] = field(
+        default_factory=dict, init=False
+    )  # of a user: the book's content, and their router
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self.vectors)
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """As their router ranks; one is made anew when a book's examples have changed."""
+        b, width = book.active.shape
+        score = np.zeros((b, width))
+        for row, (user, text) in enumerate(zip(query.user.tolist(), query.text.tolist(), strict=True)):
+            n = int(book.n_examples[row])
+            example, skill = book.example[row, :n], book.example_skill[row, :n]
+            there = book.active[row, skill]
+            example, skill = example[there], skill[there]
+            if not len(example):
+                continue
+            content = example.tobytes() + skill.tobytes()
+            if self._made.get(user, (b"", None))[0] != content:
+                self._made[user] = content, semantic_router(self._encoder, example, skill, self.aggregation)
+            for choice in self._made[user][1](str(text), limit=None):
+                score[row, int(choice.name)] = choice.confidence
+        score = snap(np.clip(score, 0.0, 1.0))
+        return ranked(score, score > 0, self.top_k)
+
+
+@dataclass(frozen=True, eq=False)
+class GPTCache:
+    """GPTCache with each user's own answers: a hit is a shortlist of one skill, a miss an empty one.
+
+    Skills are put into the cache when they are new, so a book must not archive any (curator=everything).
+    """
+
+    vectors: Vectors  # [N, D] unit rows, of all messages
+    folder: Path  # of the users' databases
+    top_k: int
+    sees_truth: ClassVar[bool] = False
+    _made: dict[int, tuple[Any, list[int]]] = field(
+        default_factory=dict, init=False
+    )  # of a user: their cache, the skills in it
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self.vectors)
+
+    def route(self, query: Query, book: Book) -> Shortlist:
+        """What their cache answers at its own threshold, if anything."""
+        from gptcache.adapter.api import put
+
+        score = np.zeros(book.active.shape)
+        for row, (user, text) in enumerate(zip(query.user.tolist(), query.text.tolist(), strict=True)):
+            if user not in self._made:
+                self._made[user] = gptcache(self._encoder, self.folder / str(user)), []
+            cache, known = self._made[user]
+            n = int(book.n_examples[row])
+            for example, skill in zip(
+                book.example[row, len(known) : n].tolist(),
+                book.example_skill[row, len(known) : n].tolist(),
+                strict=True,
+            ):
+                put(str(example), str(skill), cache_obj=cache)
+                known.append(skill)
+            skill, best = cached(cache, text)
+            if skill >= 0:
+                score[row, skill] = best
+        score = snap(np.clip(score, 0.0, 1.0))
+        return ranked(score, score > 0, self.top_k)

@@ -1,0 +1,319 @@
+"""semantic-router and GPTCache beside ours, on the same vectors: `make peers`.
+
+Speed: one message in one process, all routers in turn. Quality: labelled corpora. Closed loop: each of them with
+captures of its own, on the same users and luck.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import numpy as np
+
+from experiments.controls.analysis import rows as controls
+from experiments.routing_quality.analysis import Line, table
+from experiments.routing_quality.baselines import Entry, baselines
+from experiments.routing_quality.corpora import Corpus, builtin, clinc150, read
+from experiments.routing_quality.measure import FIGURES, Scored, interval
+from experiments.routing_quality.recipe import SHARE, Messages
+from experiments.speed.analysis import plan
+from experiments.speed.peer_routers import MISSING, Encoder, GPTCache, SemanticRouter, cached, gptcache, semantic_router
+from skg_bench.analysis.measure import Difference
+from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.analysis.wording import interval as span
+from skg_bench.analysis.wording import number
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import prepare, start
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F32, I32, SCALE
+from skg_bench.core.run import Run
+from skg_bench.core.shared import shared_book
+from skg_bench.core.terms import terms
+from skg_bench.core.types import Luck, Query, Router
+from skg_bench.engine.step import decide
+from skg_bench.engine.vectors import Pinned
+from skg_bench.router.shared.index import build
+from skg_bench.router.shared.route import SharedMaxSim
+
+MARK = 10.0  # times as fast as either peer
+OWN = "skg_bench, router=maxsim: every example is read"
+STORES, LOOP = Path("runs/peers/stores"), Path("runs/peers/loop")
+TIMED = 300  # messages
+SPEED = (
+    "CLINC150: 15,000 examples of 150 skills, vectors given; one message at a time on one thread, all in turn in one "
+    "process."
+)
+QUALITY = (
+    f"Thresholds that are not a default are the best on validation at a stated out-of-scope share of {SHARE:.0%}. In "
+    "percent, 95 % intervals by bootstrap over messages."
+)
+CLOSED = (
+    "The same requests and luck for all; each arm captures for itself. `skg` asks before it captures; all others but "
+    "`semantic_router_asks` keep every answer of the LLM. Peers decide with their defaults (semantic-router at 0.5); "
+    "`maxsim_60` is GPTCache's rule in our words."
+)
+HEADINGS = {  # metrics of experiments/controls, which shows the same
+    "utility": "utility",
+    "hit_rate": "hit rate",
+    "err_per_request_hits": "wrong hits per request",
+    "new_skills_per_week": "new skills a week",
+    "skills": "skills",
+}
+ARMS = {  # in the closed loop; the routers of the peers replace the one that is named here
+    "skg": "[]",
+    "never": "[policy=never, curator=none]",
+    # a cache: similarity alone decides, and every answer is kept
+    "skg_everything": "[curator=everything, reranker=identity, signals.preference=0]",
+    "maxsim_60": "[curator=everything, reranker=identity, signals.preference=0, policy.threshold=0.6]",
+    "semantic_router": "[curator=everything, reranker=identity, signals.preference=0]",
+    "semantic_router_asks": "[reranker=identity, signals.preference=0]",
+    "gptcache": "[curator=everything, reranker=identity, signals.preference=0, policy=always]",
+}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One message to a skill or none, timed in turn with the others."""
+
+    name: str
+    seconds: float  # median
+
+
+# ------------------------------------------------------------------------------------------------------- speed
+
+
+def speed(corpus: Corpus) -> list[Timed]:
+    """Ours, and the peers', over a corpus' examples on one thread; first ours."""
+    known = corpus.train.rows(np.argsort(corpus.train.skill, kind="stable"))
+    known = known.rows(known.skill >= 0)
+    asked = corpus.test.rows(np.arange(len(corpus.test.skill)) % max(1, len(corpus.test.skill) // TIMED) == 0)
+    n, vectors = len(known.skill), np.concatenate([known.vectors, asked.vectors])
+    example = np.arange(n, dtype=np.int32)
+    unit: F32 = vectors.astype(np.float32) / np.float32(SCALE)
+    cache = _filled(unit, known.skill)
+    arrays, lists = (semantic_router(Encoder(unit, lists), example, known.skill, "max") for lists in (False, True))
+    calls: dict[str, Callable[[int], object]] = {
+        **_ours(vectors, example, known.skill),
+        "semantic-router, a call, vectors as float32 arrays": lambda i: arrays(str(i)),
+        "semantic-router, a call, vectors as lists (its own type)": lambda i: lists(str(i)),
+        "GPTCache, a get (SQLite and FAISS)": lambda i: cached(cache, i),
+    }
+    return in_turn(calls, range(n, n + len(asked.skill)))
+
+
+def _filled(unit: F32, skill: I32) -> Any:
+    """GPTCache with the skills `[E]` of the first texts as answers."""
+    rmtree(STORES, ignore_errors=True)
+    cache = gptcache(Encoder(unit), STORES)
+    cache.import_data([str(i) for i in range(len(skill))], [str(s) for s in skill.tolist()])
+    return cache
+
+
+def in_turn(calls: dict[str, Callable[[int], object]], items: Sequence[int]) -> list[Timed]:
+    """Median seconds of each call, all of them on one item after the other; the first item warms up."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for i in items:
+        for name, call in calls.items():
+            begun = time.perf_counter()
+            call(i)
+            times[name].append(time.perf_counter() - begun)
+    return [Timed(name, float(np.median(taken[1:]))) for name, taken in times.items()]
+
+
+def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[int], object]]:
+    """Ours at B = 1: the router, a whole decision (features, score and policy too), and the router of shared books."""
+    book, arm = shared_book(vectors, example, skill, 1), plan(1, 1).arms[0]
+    scorer = arm.reranker.start(1, arm.signals.names)
+    pinned, silent = Pinned(vectors, example), terms([""] * len(vectors))
+    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    one, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
+    indexed = SharedMaxSim(build(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
+
+    def query(i: int) -> Query:
+        return Query(zero, 1, now, np.array([i], np.int32), one, now, zero, pinned, silent, None)
+
+    return {
+        OWN: lambda i: arm.router.route(query(i), book),
+        "skg_bench, message to decision: router, features, score, policy": lambda i: decide(
+            arm, query(i), book, scorer, zero, luck
+        ),
+        "skg_bench, the router of shared skillbooks (FAISS HNSW)": lambda i: indexed.route(query(i), book),
+    }
+
+
+def speed_section(timed: Sequence[Timed]) -> str:
+    """The table; ours is the first."""
+    own = timed[0]
+    least = min(one.seconds for one in timed if not one.name.startswith("skg_bench")) / own.seconds
+    lines = [
+        "## Speed\n",
+        f"{SPEED}\n",
+        "| one message | median | times the first |",
+        "|---|---:|---:|",
+        *(f"| {one.name} | {one.seconds * 1e3:.2f} ms | {one.seconds / own.seconds:,.1f}x |" for one in timed),
+        f"\nMark: the first line {MARK:.0f} times as fast as either peer. "
+        + ("Reached.\n" if least >= MARK else "**Missed.**\n"),
+    ]
+    return "\n".join(lines)
+
+
+# ----------------------------------------------------------------------------------------------------- quality
+
+
+def entries(corpus: Corpus) -> Iterator[Entry]:
+    """The first of our baselines, and the peers, on a corpus' validation and test messages."""
+    yield from islice(baselines(corpus), 4)  # MaxSim at 0.5 and at the best threshold, centroid, both
+    known = corpus.train.rows(corpus.train.skill >= 0)
+    n, parts = len(known.skill), (corpus.validation, corpus.test)
+    unit: F32 = np.concatenate([known.vectors, *(p.vectors for p in parts)]).astype(np.float32) / np.float32(SCALE)
+    first = (n, n + len(corpus.validation.skill))
+    example = np.arange(n, dtype=np.int32)
+
+    mean = semantic_router(Encoder(unit), example, known.skill, "mean")
+    validation, test = (_chosen(mean, f, part) for f, part in zip(first, parts, strict=True))
+    yield Entry("semantic-router, mean (its default), 0.5", validation, test, 0.5)
+
+    best = semantic_router(Encoder(unit), example, known.skill, "max")
+    validation, test = (_chosen(best, f, part) for f, part in zip(first, parts, strict=True))
+    texts = [str(first[0] + i) for i in range(len(parts[0].skill))]
+    best.fit(texts, [None if s < 0 else str(s) for s in parts[0].skill.tolist()])
+    sure, surely = (replace(s, score=np.asarray(best.calibrator(s.score), np.float64)) for s in (validation, test))
+    yield Entry("semantic-router, max, Platt on validation, 0.5", sure, surely, 0.5)
+    yield Entry("semantic-router, max, best threshold on validation", validation, test)
+
+    cache = _filled(unit, known.skill)
+    for f, part in zip(first, parts, strict=True):
+        _threshold_is_theirs(cache, f, min(50, len(part.skill)))
+    validation, test = (_answered(cache, f, part) for f, part in zip(first, parts, strict=True))
+    yield Entry("GPTCache, its defaults (0.8 of its score)", validation, test, 0.8)
+    yield Entry("GPTCache, best threshold on validation", validation, test)
+
+
+def _chosen(router: Any, first: int, messages: Messages) -> Scored:
+    """What semantic-router would answer, and its score, whatever its threshold."""
+    choices = [router(str(first + i), threshold=-np.inf) for i in range(len(messages.skill))]
+    skill = np.array([int(c.name) for c in choices], np.int32)
+    return Scored(skill, np.array([c.confidence for c in choices], np.float64), messages.skill)
+
+
+def _answered(cache: Any, first: int, messages: Messages) -> Scored:
+    """What GPTCache would answer, and its score, whatever its threshold."""
+    found = [cached(cache, first + i, 0.0) for i in range(len(messages.skill))]
+    skill = np.array([s for s, _ in found], np.int32)
+    return Scored(skill, np.array([score for _, score in found], np.float64), messages.skill)
+
+
+def _threshold_is_theirs(cache: Any, first: int, n: int) -> None:
+    """A default get answers exactly what scores 0.8 or more."""
+    for i in range(first, first + n):
+        any_skill, score = cached(cache, i, 0.0)
+        if cached(cache, i)[0] != (any_skill if score >= 0.8 else -1):
+            raise AssertionError(f"GPTCache answers message {i} by another rule than its score {score}")
+
+
+def quality_section(corpus: Corpus, lines: Sequence[Line]) -> str:
+    """A table of one corpus."""
+    test = corpus.test.skill
+    head = ("router", "threshold", *FIGURES)
+    what = (
+        f"{len(corpus.skills)} skills, {(corpus.train.skill >= 0).sum():,} examples, {(test >= 0).sum():,} messages in "
+        f"scope and {(test < 0).sum():,} out of it to test."
+    )
+    made = [
+        f"## Quality: {corpus.name}\n",
+        f"{what} {QUALITY}\n",
+        f"| {' | '.join(head)} |",
+        f"|---|{'---:|' * (len(head) - 1)}",
+    ]
+    for line in lines:
+        spans = [interval(line.resampled[:, i]) for i in range(len(FIGURES))]
+        cells = [f"{v:.1f} ({low:.1f}-{high:.1f})" for v, (low, high) in zip(line.values, spans, strict=True)]
+        made.append(f"| {line.name} | {line.threshold:.3f} | {' | '.join(cells)} |")
+    return "\n".join(made) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------- closed loop
+
+
+def closed_loop(users: int, weeks: int) -> Run:
+    """A run in which the peers decide and what they decide is learned from."""
+    rmtree(LOOP, ignore_errors=True)
+    arms = ", ".join(f"{name}: {overrides}" for name, overrides in ARMS.items())
+    asked = [f"arms={{{arms}}}", "reference=skg", f"users={users}", f"weeks={weeks}", f"out={LOOP}", "workers=1"]
+    job = prepare(compose([*asked, "question=What would the peers do in the place of the router?"]))
+    grid = job.plan.embedder.embed(job.plan.simulator.messages)
+    whole, unit = grid.astype(np.float64), grid.astype(np.float32) / np.float32(SCALE)
+    rmtree(STORES, ignore_errors=True)
+    routers: dict[str, Router] = {
+        "semantic_router": SemanticRouter(whole, 5, "mean"),
+        "semantic_router_asks": SemanticRouter(whole, 5, "mean"),
+        "gptcache": GPTCache(unit, STORES, 5),
+    }
+    made = tuple(replace(arm, router=routers.get(arm.name, arm.router)) for arm in job.plan.arms)
+    return start(replace(job, plan=replace(job.plan, arms=made)))
+
+
+def loop_section(run: Run) -> str:
+    """What each arm is worth beside skg."""
+    shown = metrics(Utility.of(run.config))
+    lines = [
+        "## In the closed loop\n",
+        f"{run.config['users']} simulated users, {run.config['weeks']} weeks. {CLOSED}\n",
+        f"| arm | {' | '.join(HEADINGS.values())} | utility - skg | new requests |",
+        f"|---|{'---:|' * (len(HEADINGS) + 2)}",
+    ]
+    for row in controls(run):
+        figures = [number(row.means[m].mean, shown[m].unit) for m in HEADINGS]
+        lines.append(f"| {row.arm} | {' | '.join([*figures, *_against(row.against)])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _against(found: Difference | None) -> tuple[str, str]:
+    if found is None:
+        return "", ""
+    e = found.estimate
+    return number(e.mean, "utility", signed=True), span(*e.interval(new=True), "utility", signed=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the page; 2 if the peers are not there, or a corpus is not."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.speed.peers", description=__doc__)
+    parser.add_argument("--users", type=int, default=20, help="of the closed loop")
+    parser.add_argument("--weeks", type=int, default=8, help="of the closed loop")
+    parser.add_argument("--write", type=Path, help="also write the page here, as markdown")
+    given = parser.parse_args(arguments)
+    try:
+        versions = f"semantic-router {version('semantic-router')}, GPTCache {version('gptcache')}"
+    except ImportError:
+        print(f"error: {MISSING}", file=sys.stderr)
+        return 2
+    try:
+        clinc = read(clinc150())
+        parts = [f"# Peers on the same vectors\n\n`make peers`; {versions}.\n", speed_section(speed(clinc))]
+        parts += [quality_section(one, table(list(entries(one)), SHARE)) for one in (clinc, builtin())]
+        parts.append(loop_section(closed_loop(given.users, given.weeks)))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    page = "\n".join(parts)
+    print(page)
+    if given.write:
+        given.write.write_text(page, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    # one thread for every library, and GPTCache looks for what it needs with the first pip on PATH
+    wanted = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        os.environ.update(wanted, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+        os.execv(sys.executable, [sys.executable, "-m", "experiments.speed.peers", *sys.argv[1:]])  # noqa: S606
+    sys.exit(main())
