@@ -2,7 +2,9 @@
 assistant's.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,19 @@ class Saturation:
             (self.one_offs_again, "of one-off requests were drawn before"),
         )
         return [f"{share:.1%} {what} (limit {LIMIT:.0%})" for share, what in shares if share > LIMIT]
+
+
+def corpus(config: Mapping[str, Any]) -> str:
+    """Whose messages the users of a run say, by its resolved configuration.
+
+    >>> corpus({"simulator": {"corpus": {"_target_": "skg_bench.simulator.clinc150.Clinc150", "split": "test"}}})
+    'Clinc150 (split=test)'
+    """
+    chosen = config["simulator"].get("corpus")
+    if not isinstance(chosen, Mapping):
+        return "the built-in corpus" if chosen is None else str(chosen)
+    said = ", ".join(f"{key}={value}" for key, value in chosen.items() if key != "_target_" and value is not None)
+    return f"{chosen['_target_'].rpartition('.')[2]} ({said})"
 
 
 def saturation(on: Events) -> Saturation:

@@ -1,0 +1,123 @@
+"""What routers and rerankers of a grid do, each over all options of the other factor.
+
+An arm of the grid is named ROUTER_RERANKER. A router is held against `maxsim` on the mean of both over all rerankers, a
+reranker against `identity` on the mean over all routers, user by user on the same events: users, not arms, are what is
+counted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skg_bench.analysis.compare import Comparison, compare
+from skg_bench.analysis.intervals import ALPHA, Estimate, holm
+from skg_bench.analysis.measure import contrast
+from skg_bench.analysis.metrics import Metric, Utility, metrics
+from skg_bench.analysis.pool import Pool, pools
+from skg_bench.analysis.saturation import Saturation, corpus, saturation
+from skg_bench.analysis.tally import Tally, events, tallies
+from skg_bench.analysis.wording import interval, number
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+FACTORS = {"router": "maxsim", "reranker": "identity"}  # and what its options are held against
+REFERENCE = "maxsim_linear"  # of single arms: what SKG describes
+MEASURED = ("utility", "hit_rate", "err_per_request")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One option of a factor against the factor's plain one, over all options of the other factor."""
+
+    corpus: str
+    factor: str
+    option: str
+    metric: Metric
+    estimate: Estimate
+    p: float  # for new requests, corrected for all effects that are tested together
+
+    @property
+    def holds(self) -> bool:
+        """Significant after correction, and at least what such a run finds in 80 % of cases."""
+        return self.p < ALPHA and abs(self.estimate.mean) >= self.estimate.detectable(new=True)
+
+    @property
+    def size(self) -> str:
+        """The difference with its interval."""
+        unit = self.metric.unit
+        span = interval(*self.estimate.interval(new=True), unit, signed=True)
+        return f"{number(self.estimate.mean, unit, signed=True)} ({span})"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All that was measured on one corpus."""
+
+    corpus: str
+    pool: Pool
+    table: Comparison  # of all arms with REFERENCE
+    used_up: Saturation
+
+
+def grids(runs: Sequence[Run]) -> tuple[list[Grid], list[Effect]]:
+    """The runs by corpus, and the effects on all of them, corrected together.
+
+    Raises UsageError for runs of another experiment, grids with holes, and runs of one corpus that differ otherwise.
+    """
+    of = pools(runs)
+    names = [corpus(pool.config) for pool in of]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"the runs on {twice[0]} differ in more than their seed; give those of one grid")
+    found, effects = [], list[Effect]()
+    for name, pool in zip(names, of, strict=True):
+        grid, own = _measured(name, pool)
+        found.append(grid)
+        effects += own
+    return found, corrected(effects)
+
+
+def corrected(effects: Sequence[Effect]) -> list[Effect]:
+    """p-values by Holm over all of them."""
+    return [replace(one, p=p) for one, p in zip(effects, holm([one.p for one in effects]), strict=True)]
+
+
+def options(arms: Sequence[str]) -> dict[str, list[str]]:
+    """Options of each factor.
+
+    Raises UsageError when some combination is no arm.
+    """
+    split = [arm.rpartition("_") for arm in arms if "_" in arm]
+    found = {
+        "router": list(dict.fromkeys(r for r, _, _ in split)),
+        "reranker": list(dict.fromkeys(k for *_, k in split)),
+    }
+    missing = [f"{r}_{k}" for r in found["router"] for k in found["reranker"] if f"{r}_{k}" not in arms]
+    plain = [one for factor, one in FACTORS.items() if one not in found[factor]]
+    if missing or plain or REFERENCE not in arms:
+        lacks = [*missing, *plain, REFERENCE][0]
+        raise UsageError(f"this is no whole grid of routers and rerankers, it lacks {lacks}; run experiment=grid")
+    return found
+
+
+def _measured(name: str, pool: Pool) -> tuple[Grid, list[Effect]]:
+    factors, on, shown = options(pool.arms), events(pool), metrics(Utility.of(pool.config))
+    wanted = [shown[one] for one in MEASURED]
+    tally = {
+        (router, reranker): tallies(pool, f"{router}_{reranker}", on)[0]
+        for router in factors["router"]
+        for reranker in factors["reranker"]
+    }
+    effects = []
+    for side, (factor, plain) in enumerate(FACTORS.items()):
+        level = {one: mean([tally[cell] for cell in tally if cell[side] == one]) for one in factors[factor]}
+        for one in factors[factor]:
+            if one != plain:
+                against = contrast(wanted, level[one], level[plain], on)
+                effects += [Effect(name, factor, one, m, e := against[m.name], e.p(new=True)) for m in wanted]
+    table = compare(pool.runs, REFERENCE, correction="bh")
+    return Grid(name, pool, table, saturation(on)), effects
+
+
+def mean(of: Sequence[Tally]) -> Tally:
+    """An arm whose counts are the mean of those of several arms."""
+    by_cell = {name: sum(one.by_cell[name] for one in of[1:]) + of[0].by_cell[name] for name in of[0].by_cell}
+    return replace(of[0], arm="mean", by_cell={name: total / len(of) for name, total in by_cell.items()})

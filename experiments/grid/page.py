@@ -1,0 +1,78 @@
+"""The accepted report of a grid: what holds, in words, and a table of all that was measured on each corpus."""
+
+from collections.abc import Mapping, Sequence
+
+from experiments.grid.effects import FACTORS, MEASURED, REFERENCE, Effect, Grid
+from skg_bench.analysis.wording import interval, number
+
+COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150 embedder=minilm]"
+SHOWN = (*MEASURED, "err_per_hit")
+COLUMNS = (
+    "arm", "utility", "hit rate", "wrong per request", "wrong per hit", "utility - reference", "verdict",
+    "hits at equal errors",
+)  # fmt: skip
+HEAD = """# Routers and rerankers
+
+`{command}`, then `python -m experiments.grid.analysis RUN ... --write reports`.
+
+Means over users, with 95 % intervals for new users and new requests. Each router is held against {router}, on the mean
+over all rerankers, and each reranker against {reranker}, on the mean over all routers; p is corrected by Holm over all
+{n} differences of this page. A difference holds (bold in the tables) if it is significant then, and not below what
+such a run finds in 80 % of cases.
+"""
+ARMS = """
+Every arm against {reference}: differences in utility, corrected by Benjamini and Hochberg over this table. Hits at
+equal errors: share of requests answered from the skillbook, more or less than the reference, both held to the lower of
+their two error rates by a higher threshold (interval for these requests, not corrected).
+"""
+
+
+def markdown(found: Sequence[Grid], effects: Sequence[Effect], words: Sequence[str], figures: Mapping[str, str]) -> str:
+    """The report; `figures`: the file of each corpus' figure."""
+    parts = [HEAD.format(command=COMMAND, n=len(effects), **FACTORS)]
+    parts += [line if line.startswith("*") and not line.startswith("**") else f"\n{line}\n" for line in words]
+    for grid in found:
+        own = [one for one in effects if one.corpus == grid.corpus]
+        parts += ["", f"## On {grid.corpus}", "", _sizes(grid), "", *_effects(own), ARMS.format(reference=REFERENCE)]
+        parts += [*_arms(grid), "", f"![Differences from {REFERENCE} on {grid.corpus}]({figures[grid.corpus]})"]
+    return "\n".join(parts) + "\n"
+
+
+def _sizes(grid: Grid) -> str:
+    seeds, used = ", ".join(map(str, grid.table.seeds)), "; ".join(grid.used_up.reasons) or "no: curves can be read"
+    return (
+        f"{grid.table.users} users (seeds {seeds}), {grid.pool.manifest['weeks']} weeks, {grid.table.turns:,} requests,"
+        f" the same for each of {len(grid.pool.arms)} arms. Was the corpus used up? {used[0].upper()}{used[1:]}."
+    )
+
+
+def _effects(effects: Sequence[Effect]) -> list[str]:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in effects:
+        rows.setdefault((one.option, FACTORS[one.factor]), []).append(f"**{one.size}**" if one.holds else one.size)
+    labels = dict.fromkeys(one.metric.label for one in effects)
+    return _table([("option", "against", *labels), *((*names, *cells) for names, cells in rows.items())])
+
+
+def _arms(grid: Grid) -> list[str]:
+    rows = {(row.arm, row.metric.name): row for row in grid.table.rows}
+    equal = {one.arm: one.figures["hit_rate"] for one in grid.table.matched}
+    lines: list[Sequence[str]] = [COLUMNS]
+    for arm in grid.pool.arms:
+        at = [rows[grid.table.rows[0].arm if arm == REFERENCE else arm, name] for name in SHOWN]
+        if arm == REFERENCE:
+            lines.append((arm, *(number(row.reference_mean, row.metric.unit) for row in at), "", "reference", ""))
+            continue
+        d, hits = at[0].difference, equal.get(arm)
+        size = _with_interval(d.estimate.mean, *d.estimate.interval(new=True), "utility")
+        level = "" if hits is None else _with_interval(hits.difference, hits.low, hits.high, "share")
+        lines.append((arm, *(number(row.mean, row.metric.unit) for row in at), size, d.verdict, level))
+    return _table(lines)
+
+
+def _with_interval(value: float, low: float, high: float, unit: str) -> str:
+    return f"{number(value, unit, signed=True)} ({interval(low, high, unit, signed=True)})"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (rows[0], ("---",) * len(rows[0]), *rows[1:])]

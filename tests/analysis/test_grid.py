@@ -1,0 +1,110 @@
+"""The grid of routers and rerankers: effects are means over users of differences of means over the other factor."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skg_bench
+from experiments.grid.analysis import main, words
+from experiments.grid.effects import Effect, corrected, grids, options
+from skg_bench.analysis.intervals import Estimate
+from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.core.run import Run
+
+ARMS = "arms={never: [policy=never, curator=none], maxsim_identity: [reranker=identity], maxsim_linear: [], \
+bm25_identity: [router=bm25, reranker=identity], bm25_linear: [router=bm25]}"
+DENSE = ("simulator.messages_per_day=12", "simulator.concentration=2", "simulator.accept=0.9", "users=4", "weeks=2")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Two seeds on the built-in corpus."""
+    folder = tmp_path_factory.mktemp("grid")
+    return [
+        skg_bench.run(["experiment=grid", ARMS, *DENSE, f"seed={seed}", f"out={folder / str(seed)}"]) for seed in (0, 1)
+    ]
+
+
+def hit_rates(runs: list[Run], arm: str) -> dict[tuple[int, int], float]:
+    """By seed and user, counted turn by turn."""
+    found = {}
+    for seed, run in enumerate(runs):
+        rows = run.turns(arm).to_pylist()
+        for user in {row["user"] for row in rows}:
+            own = [not row["fallback_to_llm"] for row in rows if row["user"] == user]
+            found[seed, user] = sum(own) / len(own)
+    return found
+
+
+def test_effects_are_those_of_the_logs(runs: list[Run]) -> None:
+    (grid,), effects = grids(runs)
+    of = {arm: hit_rates(runs, arm) for arm in grid.pool.arms}
+    pairs = {
+        "bm25": (("bm25_identity", "bm25_linear"), ("maxsim_identity", "maxsim_linear")),
+        "linear": (("maxsim_linear", "bm25_linear"), ("maxsim_identity", "bm25_identity")),
+    }
+    assert any(rate for arm in of.values() for rate in arm.values())
+    for option, (these, those) in pairs.items():
+        each = [np.mean([of[a][u] for a in these]) - np.mean([of[a][u] for a in those]) for u in of["never"]]
+        (effect,) = [one for one in effects if (one.option, one.metric.name) == (option, "hit_rate")]
+        assert effect.estimate.mean == pytest.approx(float(np.mean(each)))
+        assert effect.estimate.se == pytest.approx(float(np.std(each, ddof=1) / len(each) ** 0.5))
+        assert effect.estimate.n_users == 8
+    assert {(one.factor, one.option) for one in effects} == {("router", "bm25"), ("reranker", "linear")}
+    assert all(one.p >= one.estimate.p(new=True) for one in effects)
+
+
+def made(corpus: str, option: str, mean: float, se: float = 0.001) -> Effect:
+    estimate = Estimate(mean, se, 99.0, se, 99.0, 100, 0)
+    return Effect(corpus, "router", option, metrics(Utility(1, 0, 0))["utility"], estimate, estimate.p(new=True))
+
+
+def test_words_say_where_a_difference_holds_and_where_not() -> None:
+    effects = corrected([
+        made("A", "knn", 0.02), made("B", "knn", 0.03), made("A", "bm25", -0.02), made("B", "bm25", 0.001),
+        made("A", "probe", 0.02), made("B", "probe", -0.02), made("A", "hybrid", 0.001), made("B", "hybrid", 0.0),
+    ])  # fmt: skip
+    said = "\n".join(words(effects))
+    assert said.startswith("5 of 8 differences hold.")
+    every, some, turned, silent = (
+        said.index(h) for h in ("Holds on all 2", "Holds on one", "Turns round", "Nothing is")
+    )
+    assert every < said.index("knn has more utility than maxsim. A: +0.020 (+0.018 to +0.022); B: +0.030") < some
+    assert some < said.index("bm25 has less utility than maxsim. A: -0.020 (-0.022 to -0.018); not shown on B: +0.001")
+    assert turned < said.index("probe against maxsim, utility: A: +0.020") < silent
+    assert said.endswith("hybrid (utility).")
+
+
+def test_what_is_significant_alone_need_not_hold_among_many() -> None:
+    alone = made("A", "knn", 0.0029)
+    assert alone.p < 0.01
+    assert alone.holds
+    among = corrected([alone, *(made("A", f"router{i}", 0.0) for i in range(40))])
+    assert not among[0].holds
+    assert not replace(alone, estimate=replace(alone.estimate, mean=0.0021)).holds  # less than such a run finds
+
+
+def test_a_grid_with_a_hole_is_refused(runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert options(runs[0].arms) == {"router": ["maxsim", "bm25"], "reranker": ["identity", "linear"]}
+    with pytest.raises(skg_bench.UsageError, match="it lacks bm25_linear; run experiment=grid"):
+        options([arm for arm in runs[0].arms if arm != "bm25_linear"])
+    assert main([str(tmp_path)]) == 2
+    assert "error:" in capsys.readouterr().err
+
+
+def test_the_command_writes_report_figure_and_findings(
+    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*(str(run.path) for run in runs), "--write", str(tmp_path)]) == 0
+    report = (tmp_path / "grid.md").read_text("utf-8")
+    assert "differences hold" in capsys.readouterr().out
+    assert "8 users (seeds 0, 1), 2 weeks" in report
+    for arm in runs[0].arms:
+        assert f"| {arm} | " in report
+    assert "grid_the_built_in_corpus.svg" in report
+    assert (tmp_path / "grid_the_built_in_corpus.svg").read_text("utf-8").startswith("<svg")
+    (found,) = json.loads((tmp_path / "claims" / "grid.json").read_text("utf-8"))
+    assert (found["id"], found["users"], found["weeks"], found["seeds"]) == ("K10", 4, 2, [0, 1])
