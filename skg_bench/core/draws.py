@@ -49,6 +49,7 @@ class Purpose(IntEnum):
     RESAMPLE = 71
     SHAM = 80
     PERMUTED = 81
+    PRIOR = 90
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -8,7 +8,7 @@ Both choices lean towards intents that fit the hour, the weekday and the intent 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -20,6 +20,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import OFFERS, RIGHT, Events, Luck, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
+from skg_bench.simulator.habits import Habits, column
 from skg_bench.simulator.order import Order, answerable, permuted
 from skg_bench.simulator.reactions import Reactions
 
@@ -177,22 +178,31 @@ class Assistant:
 
     def population(self, seed: int, users: I32, weeks: int) -> Events:
         """The events of these users; a pure function of (seed, user, weeks), whoever else is asked for."""
+        return self.populated(self.habits, seed, users, weeks)
+
+    @cached_property
+    def habits(self) -> Habits:
+        """How much these users ask, and how much of it again."""
+        return Habits(*(getattr(self, f.name) for f in fields(Habits)))
+
+    def populated(self, habits: Habits, seed: int, users: I32, weeks: int) -> Events:
+        """`population` of users with these habits."""
         keys = key(seed, users)
-        time, n = self._times(keys, weeks)
-        type_, m, intent = self._requests(keys, time, n)
+        time, n = self._times(habits, keys, weeks)
+        type_, m, intent = self._requests(habits, keys, time, n)
         events = self._worded(users, keys, time, n, type_, m, intent)
         if self.order == "permuted":
             events = permuted(keys, events)
         truth = replace(events.truth, answerable=answerable(events.truth.type, time, self._ttl_of))
         return replace(events, truth=truth)
 
-    def _times(self, keys: U64, weeks: int) -> tuple[I64, I32]:
+    def _times(self, habits: Habits, keys: U64, weeks: int) -> tuple[I64, I32]:
         """`[B, T]` seconds in order, padded with the largest int64, and `[B]` counts."""
         b, days = len(keys), weeks * 7
         volume = np.minimum(
-            self.messages_per_day * np.exp(self.volume_spread * normal(keys, 0, Purpose.VOLUME)), self.max_per_day
+            habits.messages_per_day * np.exp(habits.volume_spread * normal(keys, 0, Purpose.VOLUME)), self.max_per_day
         )
-        share = self.active_low + (self.active_high - self.active_low) * draw(keys, 0, Purpose.ACTIVE_SHARE)
+        share = habits.active_low + (habits.active_high - habits.active_low) * draw(keys, 0, Purpose.ACTIVE_SHARE)
         day = np.arange(days, dtype=np.int64)[None, :]
         weekend = day % 7 >= 5
         active = draw(keys[:, None], day, Purpose.DAY_ACTIVE) < share[:, None] * np.where(
@@ -226,13 +236,14 @@ class Assistant:
         time[flat_row[order], position] = when[order]
         return time, n
 
-    def _requests(self, keys: U64, time: I64, n: I32) -> tuple[I32, I32, I32]:
+    def _requests(self, habits: Habits, keys: U64, time: I64, n: I32) -> tuple[I32, I32, I32]:
         """`[B, T]` request type (-1: one-off), which one-off by number, and intent."""
         corpus = self._corpus
         b, t_max, n_types = len(keys), time.shape[1], len(corpus.types)
         by_volume = np.argsort(-n, kind="stable")  # users leave from the end: the active ones are a prefix
-        keys, time, n = keys[by_volume], time[by_volume], n[by_volume]
-        taste = self.taste_spread * gumbel(draw(keys[:, None], 0, Purpose.TASTE, np.arange(len(corpus.intents))[None]))
+        keys, time, n, habits = keys[by_volume], time[by_volume], n[by_volume], habits.of(by_volume)
+        liked = gumbel(draw(keys[:, None], 0, Purpose.TASTE, np.arange(len(corpus.intents))[None]))
+        taste = column(habits.taste_spread) * liked
         values = np.bincount(corpus.intent)[corpus.intent]  # an intent is as likely with many slot values as with one
         eager = (
             taste[:, corpus.intent]
@@ -259,13 +270,15 @@ class Assistant:
             if t % _BLOCK == 0:
                 luck = block(keys, t, min(_BLOCK, t_max - t))
             a, s = int(alive[t]), t % _BLOCK
+            own = habits.of(slice(a))
             u_single, u_new = luck.single[s, :a], luck.novel[s, :a]
             n_a, k_a, rows = typed[:a], seen[:a], np.arange(a)
-            single = u_single < self.one_off_share
-            new = u_new * (self.concentration + n_a) < self.concentration + self.discount * k_a
+            single = u_single < own.one_off_share
+            new = u_new * (own.concentration + n_a) < own.concentration + own.discount * k_a
             new = (new | (n_a == 0)) & (k_a < n_types)
-            tail = 1.0 - (1.0 + n_a[:, None] / self.lag_scale) ** -self.lag_power
-            lag = self.lag_scale * ((1.0 - luck.lag[s, :a] * tail) ** (-1.0 / self.lag_power) - 1.0)
+            scale, power = column(own.lag_scale), column(own.lag_power)
+            tail = 1.0 - (1.0 + n_a[:, None] / scale) ** -power
+            lag = scale * ((1.0 - luck.lag[s, :a] * tail) ** (-1.0 / power) - 1.0)
             at = np.maximum(n_a[:, None] - 1 - lag.astype(np.int64), 0)
             fresh = np.minimum(k_a[:, None] + window, n_types - 1)
             options = np.where(new[:, None], order[rows[:, None], fresh], past[rows[:, None], at])

@@ -1,0 +1,212 @@
+"""Draws from the prior, run through the closed loop: some at once as one cohort, each cohort into a file of its own, so
+that what was stopped goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from experiments.skg_section5 import prior
+from experiments.skg_section5.crowd import Answering, Crowd, Weekly, side_by_side
+from skg_bench.app.arms import arms
+from skg_bench.app.components import build
+from skg_bench.app.compose import compose
+from skg_bench.app.identity import identity, provenance, write_json
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.types import Events, Similarity
+from skg_bench.engine.cohort import Lives, World
+from skg_bench.engine.plan import Arm
+from skg_bench.engine.vectors import check, open_table, write_table
+from skg_bench.simulator.assistant import Assistant
+
+ARM = "skg"
+USERS, WEEKS = 8, 26  # of a draw; six months
+MONTH = 4  # weeks
+TOGETHER = 192  # draws of a batch: changes speed and memory, never a result
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all draws share."""
+
+    manifest: dict[str, Any]
+    seed: int
+    users: int  # of each draw
+    weeks: int
+    simulator: Assistant
+    arm: Arm
+    vectors: Callable[[], Any]  # [N, D] of all messages
+
+
+def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> Study:
+    """That of `experiment=skg_section5` with these overrides, and so many users a draw.
+
+    Raises UsageError for bad ones, and for simulated users without the parameters of the prior.
+    """
+    composed = compose(["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides])
+    root = composed.root
+    simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
+    if not isinstance(simulator, Assistant):
+        raise UsageError(f"simulator={type(simulator).__name__}: the prior is one of the parameters of `assistant`")
+    said = sha256(prior.FILE.read_bytes()).hexdigest()
+    data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": said}
+    of = {name: root[name] for name in ("seed", "users", "weeks")}
+    manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **of, "data": data}
+    arm = arms({ARM: composed.arms[ARM]})[0]
+    return Study(manifest, **of, simulator=simulator, arm=arm, vectors=partial(embedder.embed, simulator.messages))
+
+
+def batch(one: Study, similarity: Similarity, draws: I64) -> pa.Table:
+    """A row for each of these draws, ascending: its parameters, and the figures of its users."""
+    values = prior.drawn(one.seed, draws)
+    ways = [
+        replace(one.simulator, **prior.of_users({name: float(column[i]) for name, column in values.items()}))
+        for i in range(len(draws))
+    ]
+    users = (draws[:, None] * one.users + np.arange(one.users)).reshape(-1).astype(np.int32)
+    each = np.repeat(np.arange(len(draws)), one.users)
+    habits = side_by_side([way.habits for way in ways], each)
+    events = one.simulator.populated(habits, one.seed, users, one.weeks)
+    events = events.rows(np.argsort(-events.n, kind="stable"))  # a cohort's order
+    of = np.searchsorted(draws, events.user // one.users)
+    crowd = Crowd(one.simulator, side_by_side([way.reactions for way in ways], of))
+    arm = replace(one.arm, llm=Answering(one.arm.llm, values["llm_right"][of]))
+    log = Weekly(events, one.weeks)
+    lives = Lives(World(one.seed, crowd, lambda: similarity, one.weeks), [arm], events)
+    lives.live(events.time.shape[1], log, lambda _: None)
+    return pa.table({"draw": draws, **values, **figures(log, events, of, len(draws))})
+
+
+def figures(log: Weekly, events: Events, of: I64, n_draws: int) -> dict[str, F64]:
+    """Means over each draw's users of the user's ratio, `[n_draws]`; NaN where no user has a denominator."""
+    weeks = log.turns.shape[1]
+    first, half, last = slice(0, 1), slice(max(weeks // 2 - MONTH, 0), weeks // 2), slice(weeks - MONTH, weeks)
+    whole = slice(0, weeks)
+
+    def share(part: np.ndarray, over: np.ndarray, of_weeks: slice = whole) -> F64:
+        return mean(part[:, of_weeks].sum(axis=1), over[:, of_weeks].sum(axis=1))
+
+    def mean(part: np.ndarray, over: np.ndarray) -> F64:
+        there = np.flatnonzero(over > 0)
+        total = np.bincount(of[there], part[there] / over[there], n_draws)
+        n = np.bincount(of[there], minlength=n_draws)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+    one = np.ones(len(of))
+    book = _carried(log.book)
+    again, asked = _again(events)
+    return {
+        "hits_week_1": share(log.hits, log.turns, first),
+        "hits_month_3": share(log.hits, log.turns, half),
+        "hits_month_6": share(log.hits, log.turns, last),
+        "added_per_week": mean(log.added.sum(axis=1) / weeks, one),
+        "added_per_week_at_first": mean(log.added[:, : weeks // 2].sum(axis=1) / (weeks // 2), one),
+        "skills_month_3": mean(book[:, weeks // 2 - 1], one),
+        "skills_month_6": mean(book[:, -1], one),
+        "skills_growth_last_month": mean(book[:, -1] - book[:, weeks - MONTH - 1], one),
+        "ok_of_hits": share(log.ok_hits, log.rated_hits),
+        "ok_of_hits_month_6": share(log.ok_hits, log.rated_hits, last),
+        "ok_of_all": share(log.ok, log.rated),
+        "right_of_hits": 1.0 - share(log.wrong_hits, log.hits),
+        "right_hits_month_6": share(log.hits - log.wrong_hits, log.turns, last),
+        "right": 1.0 - share(log.wrong, log.turns),
+        "turns_per_week": mean(log.turns.sum(axis=1) / weeks, one),
+        "asked_again": mean(again, asked),
+        "could_be_hits_month_6": share(log.answerable, log.turns, last),
+        "used_up": mean((events.truth.used_up & _real(events)).sum(axis=1), asked),
+    }
+
+
+def _real(events: Events) -> np.ndarray:
+    return np.arange(events.time.shape[1])[None] < events.n[:, None]
+
+
+def _again(events: Events) -> tuple[np.ndarray, np.ndarray]:
+    """By row: requests of a type that this user asked before, and all requests."""
+    row, col = np.nonzero(_real(events) & (events.truth.type >= 0))
+    kind = events.truth.type[row, col]
+    width = np.int64(events.truth.type.max() + 1)
+    first = np.unique(row * width + kind) // width
+    again = np.bincount(row, minlength=len(events.n)) - np.bincount(first, minlength=len(events.n))
+    return again, events.n
+
+
+def _carried(book: np.ndarray) -> np.ndarray:
+    """Sizes by week, `[B, W]`: in weeks without a turn that of the week before; everyone has one in the first."""
+    week = np.maximum.accumulate(np.where(book >= 0, np.arange(book.shape[1]), 0), axis=1)
+    return np.take_along_axis(book, week, axis=1)
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def simulate(one: Study, out: Path, draws: int, say: Callable[[str], None]) -> None:
+    """Run what is not there yet of the first `draws` draws, in whole batches, into `out`.
+
+    Raises UsageError for a folder that holds draws of another study.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / "manifest.json").is_file():
+        there = json.loads((out / "manifest.json").read_text("utf-8"))
+        if there["identity"] != one.manifest["identity"]:
+            raise UsageError(f"{out} holds draws of another prior, configuration or code; name another folder")
+    else:
+        write_json(out / "manifest.json", one.manifest | provenance())
+    vectors = one.vectors()
+    check(vectors, len(one.simulator.messages))
+    table = out / "similarity.tmp.npy"
+    write_table(vectors, table)
+    similarity, begun, made = open_table(table), time.monotonic(), 0
+    for first in range(0, draws, TOGETHER):
+        file = out / f"draws-{first:06d}.parquet"
+        if not file.exists():
+            temporary = file.with_suffix(f".{os.getpid()}.tmp")
+            pq.write_table(batch(one, similarity, np.arange(first, first + TOGETHER)), temporary)
+            temporary.rename(file)
+            made += TOGETHER
+            say(f"{first + TOGETHER:,} of {draws:,} draws, {made / (time.monotonic() - begun):.2f} draws/s")
+    table.unlink(missing_ok=True)
+
+
+def read(out: Path) -> tuple[dict[str, Any], pa.Table]:
+    """Manifest and all draws of a folder.
+
+    Raises UsageError for a folder without draws.
+    """
+    files = sorted(out.glob("draws-*.parquet"))
+    if not files or not (out / "manifest.json").is_file():
+        raise UsageError(f"{out} holds no draws; make them: python -m experiments.skg_section5.draws --out {out}")
+    manifest: dict[str, Any] = json.loads((out / "manifest.json").read_text("utf-8"))
+    return manifest, pa.concat_tables([pq.read_table(file) for file in files])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Draw and simulate; 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.skg_section5.draws", description=__doc__)
+    parser.add_argument("overrides", nargs="*", help="such as simulator=clinc150 embedder=minilm")
+    parser.add_argument("--out", type=Path, default=Path("runs/skg_section5"))
+    parser.add_argument("--draws", type=int, default=3072, help=f"rounded up to batches of {TOGETHER}")
+    given = parser.parse_args(arguments)
+    try:
+        simulate(study(given.overrides), given.out, given.draws, lambda line: print(line, flush=True))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
