@@ -22,7 +22,7 @@ def cells(found: Finding) -> tuple[str, ...]:
 
 def main(path: str) -> int:
     """Print the table of a run; 1 if a placebo that is nothing by construction is not shown to be equivalent."""
-    found, screen = findings(Run(path)), Console()
+    found, screen = findings(Run(path)), Console(width=160)
     for metric, margin in MARGINS.items():
         table = Table(
             "kind", "contrast", "asks about", "difference", "these requests", "new requests", "p (TOST)", "verdict",

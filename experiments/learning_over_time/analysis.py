@@ -99,7 +99,7 @@ def order_table(found: Sequence[Order]) -> Table:
 
 def main(path: str, permuted: str | None = None) -> None:
     """Print the tables of a run, and with a second one, whose requests are permuted, the order control."""
-    run, screen = Run(Path(path)), Console()
+    run, screen = Run(Path(path)), Console(width=160)
     screen.print(effect_table(effects(run)))
     books = matrix(run)
     screen.print(worth_table(books))

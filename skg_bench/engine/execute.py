@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -281,18 +281,25 @@ def _share(job: Job, tasks: list[Task], workers: int, progress: Callable[[int], 
 
 def _one_pool(job: Job, left: dict[int, Task], turns: Any, workers: int, report: Callable[[], None]) -> None:
     """Work off `left`, from which finished tasks are deleted."""
+    others = set(active_children())
     with (
         _one_blas_thread(),
         ProcessPoolExecutor(workers, get_context("spawn"), _enlist, (os.getpid(), job, turns)) as pool,
     ):
-        futures: dict[Future[None], int] = {pool.submit(_work, i, task): i for i, task in left.items()}
         try:
+            futures: dict[Future[None], int] = {pool.submit(_work, i, task): i for i, task in left.items()}
             while futures:
                 finished, _ = wait(futures, timeout=0.2, return_when=FIRST_COMPLETED)
                 report()
                 for future in finished:
                     future.result()
                     del left[futures.pop(future)]
+        except BrokenProcessPool:
+            # The pool ends its workers and waits for them, but not for one that was being started just then: it would
+            # be waited for forever.
+            for worker in set(active_children()) - others:
+                worker.kill()
+            raise
         except BaseException:
             turns[-1] = 1
             pool.shutdown(wait=False, cancel_futures=True)

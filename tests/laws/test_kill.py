@@ -1,11 +1,13 @@
 """Law 1: wherever a run is killed, it goes on to the same rows."""
 
+import faulthandler
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +101,29 @@ def test_a_worker_that_is_killed_is_replaced(base: Run, tmp_path: Path, root: Pa
     os.kill(victims[0], signal.SIGKILL)
     assert process.wait(300) == 0
     compare(base, out, tmp_path, 30)
+
+
+def test_a_worker_that_is_killed_while_another_one_starts_is_replaced(
+    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool then knows nothing of the one that starts, and must not wait for it."""
+    begin, started = SpawnProcess.start, list[SpawnProcess]()
+
+    def start(process: SpawnProcess) -> None:
+        begin(process)
+        started.append(process)
+        if len(started) == 2:
+            started[0].kill()
+            time.sleep(1.0)  # by now the pool has ended those that it knows of
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    faulthandler.dump_traceback_later(240, exit=True)
+    try:
+        run = world.run(tmp_path / "killed", 30, 16, 2, ("skg",))
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    assert len(started) == 4
+    assert world.differences(base, run, range(30), ("skg",)) == []
 
 
 @pytest.mark.soak
