@@ -47,7 +47,7 @@ def collect(
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
     found, multipliers = Found(), signs(on.seed, on.users)
-    base = None if role.reference is None else losses(run, role.reference, on, utility)
+    base = losses(run, role.reference, on, utility) if role.reference is not None and on.judged else None
     for arm, own, held in _in_turn(run, on, role):
         reference = None if role.reference in (None, arm) else held[role.reference][0]
         of_arm = measure(shown.values(), own, on)
@@ -60,7 +60,8 @@ def collect(
             difference = contrast(shown.values(), own, reference, on)
             found.against[arm] = {name: (difference[name], denominator(m, own)) for name, m in shown.items()}
             found.swept_against[arm] = [figure(e, len(on)) for e in contrast(prices, own, reference, on).values()]
-        found.waterfall[arm] = waterfall(losses(run, arm, on, utility), None if reference is None else base, on)
+        if on.judged:
+            found.waterfall[arm] = waterfall(losses(run, arm, on, utility), None if reference is None else base, on)
         live = None
         if arm in role.frozen:
             twin, since = role.frozen[arm]
@@ -69,7 +70,8 @@ def collect(
         total = {name: float(own.by_week[name].sum()) for name in own.by_week if name != "latency"}
         found.totals[arm] = {**total, "pending": own.pending}
         found.curves.extend(_curves(arm, own, reference, live, shown, multipliers))
-    _ceilings(found, on, multipliers)
+    if on.judged:
+        _ceilings(found, on, multipliers)
     return found
 
 

@@ -16,7 +16,7 @@ from skg_bench.analysis.inference import PairedT, cluster_bootstrap, equivalence
 from skg_bench.analysis.intervals import ALPHA, Estimate
 from skg_bench.analysis.matched import Fallbacks, Hits, Matched, hits, ladder, matched
 from skg_bench.analysis.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
-from skg_bench.analysis.metrics import Metric, Utility, metrics
+from skg_bench.analysis.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.pool import Pool, labels, pools
 from skg_bench.analysis.tally import Events, Tally, tallies
 from skg_bench.analysis.wording import bare, interval, number
@@ -105,10 +105,13 @@ def compare(
     if not place:
         raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
     price = Utility.of(of[place[0][0]].config)
-    shown = metrics(price)
+    log = any(run.manifest.get("log") for run in runs)
+    shown = metrics(price) if not log else known(metrics(price)) | logged()
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
     shared = align(of)
+    if log and "intent" not in runs[0].manifest["log"]["knows"]:
+        del shown["other_intent"]
     tested, matches, unmatched, flipped = _contrasts(of, arms, place[0], shared, shown, price, flips)
     rows = _rows(tested, shown, correction, margins or {})
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
@@ -145,11 +148,12 @@ def _contrasts(
 
     def read(at: int, arm: str) -> Tally:
         own = shared.each[at]
-        llm = asked.setdefault(_llm(of[at], arm, shared, at), Fallbacks.of(own))
-        served[at, arm] = hits(of[at], arm, own, price, llm, shared.keep), llm, own
+        if own.judged:
+            llm = asked.setdefault(_llm(of[at], arm, shared, at), Fallbacks.of(own))
+            served[at, arm] = hits(of[at], arm, own, price, llm, shared.keep), llm, own
         return tallies(of[at], arm, own, keep=shared.keep)[0]
 
-    base, base_done = read(*reference), done(of[reference[0]], reference[1], shared.keep)
+    base, base_done = read(*reference), done(of[reference[0]], reference[1], shared.keep) if on.judged else None
     base_means, base_each = measure(shown.values(), base, on), by_user(shown.values(), base, on)
     tested, flipped = [], []
     for (at, arm), label in arms.items():
@@ -165,8 +169,11 @@ def _contrasts(
                     {name: each[name] - base_each[name] for name in shown},
                 )
             )
-            if at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]]):
+            stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
+            if base_done is not None and stays:
                 flipped.append(_flipped(label, done(of[at], arm, shared.keep), base_done, told))
+    if not on.judged:
+        return tested, (), ("a log does not say which answers were right: there are no error rates to match",), ()
     return tested, *_matches(arms, reference, served), tuple(flipped)
 
 

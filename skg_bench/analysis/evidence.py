@@ -31,6 +31,12 @@ def evidence(run: Run, beside: Sequence[Run] = ()) -> Evidence:
 
     Raises UsageError when a run beside is of another world, or has nothing to add.
     """
+    if logs := [one for one in (run, *beside) if one.manifest.get("log")]:
+        if beside:
+            raise UsageError(
+                f"{logs[0].path} replays a log, which does not say what answers were worth: nothing is added"
+            )
+        return Evidence(None, None, (), ())
     for other in beside:
         _same_world(run, other)
     permuted = [one for one in (run, *beside) if _permuted(one)]

@@ -99,6 +99,25 @@ def metrics(utility: Utility) -> dict[str, Metric]:
     return {metric.name: metric for metric in table}
 
 
+def logged() -> dict[str, Metric]:
+    """Metrics of runs that replay a log, in place of those of `metrics` or beside them: to answer more often is no good
+    by itself where nobody knows whether rightly.
+    """
+    all_ = metrics(Utility(0.0, 0.0, 0.0))
+    table = (
+        *(replace(all_[name], better="neither") for name in ("hit_rate", "calls_saved")),
+        Metric("other_intent", "known to be wrong per hit", "share", "lower", "hit", {"other": 1},
+               "Share of the answers from the skillbook that had been given to another intent than was asked: so many "
+               "are wrong at least. Whether the others are right, the log does not say."),
+    )  # fmt: skip
+    return {metric.name: metric for metric in table}
+
+
+def known(shown: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Those that need no truth: all that a log can say something about."""
+    return {name: metric for name, metric in shown.items() if not {"wrong", "wrong_hit"} & set(metric.count)}
+
+
 def against_never() -> dict[str, Metric]:
     """Metrics that are a paired difference arm - `never`; reported for every arm of a run that has such an arm."""
     table = (

@@ -16,6 +16,8 @@
              utility lost per request by `cause` of the turn log, and policy = score + threshold; all but policy sum to
              ceiling - utility; differences: arm - reference, paired; n_turns: turns of the arm booked to the cause
     ceiling: k -> FIGURE                                share of requests with k or more earlier answers that still hold
+    log: what a run that replays a log says of it (`core/record.py`); null: the users are simulated. With a log all that
+             needs to know whether answers were right is null, and waterfall, ceiling are empty
     saturation: {verbatim, verbatim_last_week, types_used_up, one_offs_again, limit, testable, reasons: [words ...]}
     totals: arm -> {turn, hit, wrong, wrong_hit, call, tokens, cost, offer, add, rated, ok, pending}
              sums over all users; pending: ratings given, but known only after the end of the run and used in nothing
@@ -40,12 +42,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from skg_bench.analysis.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.figures import Figures, difference, digits, rounded
 from skg_bench.analysis.intervals import Estimate
 from skg_bench.analysis.measure import differences
-from skg_bench.analysis.metrics import Metric, Utility, against_never, metrics
+from skg_bench.analysis.metrics import Metric, Utility, against_never, logged, metrics
 from skg_bench.analysis.roles import Roles, roles
 from skg_bench.analysis.saturation import LIMIT, saturation
 from skg_bench.analysis.tally import events
@@ -86,9 +89,13 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
     on, role = events(run), roles(run)
     utility = Utility.of(run.config)
     shown, beyond = metrics(utility), against_never() if role.never else {}
+    if not on.judged:
+        shown |= logged()
     lambdas = sorted({*LAMBDAS, utility.wrong})
     found = collect(run, on, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
+    log = run.manifest.get("log")
     worn = saturation(on)
+    reasons = worn.reasons if log is None else _log_reasons(log)
     figures: Figures = {
         "schema": SCHEMA, "question": run.manifest.get("question", ""), "seed": on.seed, "users": len(on.users),
         "weeks": on.weeks, "turns": len(on), "reference": role.reference, "never": role.never, "learner": role.learner,
@@ -108,15 +115,21 @@ def describe(run: Run) -> tuple[Figures, list[Curve]]:
                 arm: _break_even(found.swept_against[arm], lambdas) for arm in run.arms if arm in found.swept_against
             },
         },
-        "waterfall": {arm: found.waterfall[arm] for arm in run.arms},
+        "waterfall": {arm: found.waterfall[arm] for arm in run.arms if arm in found.waterfall},
+        "log": log,
         "ceiling": found.ceiling,
-        "saturation": {**asdict(worn), "limit": LIMIT, "testable": not worn.reasons, "reasons": worn.reasons},
+        "saturation": {**asdict(worn), "limit": LIMIT, "testable": not reasons, "reasons": reasons},
         "totals": {arm: found.totals[arm] for arm in run.arms},
         "pending_feedback": int(sum(total["pending"] for total in found.totals.values())),
     }  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
     exact: Figures = rounded(figures)
     return exact, sorted(found.curves, key=lambda curve: position[curve[0]])
+
+
+def _log_reasons(log: Mapping[str, Any]) -> list[str]:
+    """Why curves of a replayed log say nothing of a person; people who repeat themselves are no reason."""
+    return ["users are pseudo-users, no persons"] if log["pseudo_users"] else []
 
 
 def _effects(found: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> Figures:

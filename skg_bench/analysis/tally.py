@@ -34,6 +34,8 @@ COUNTS = {
     "rated": "ratings known by the end of the run, at the turn that was rated",
     "ok": "of these, ok",
 }
+LOGGED = {"other": "answered from the skillbook, for another intent than was asked"}
+"""Of runs that replay a log: there `wrong` and `wrong_hit` are NaN, as nobody knows, and this is known to be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Events:
     slot: I64  # [N] row * W + week
     one_off: Bool  # [N]
     used_up: Bool  # [N] a repeat forced by the corpus
-    answerable: I32  # [N] earlier answers that still hold
+    judged: bool  # is it known whether answers are right? A log that is replayed does not say
+    answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
 
@@ -62,7 +65,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one arm did: counts by the names of COUNTS, and the book."""
+    """What one arm did: counts by the names of COUNTS (and LOGGED), and the book."""
 
     arm: str
     by_cell: dict[str, F64]  # [c]
@@ -70,6 +73,12 @@ class Tally:
     book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
     book_end: F64  # [n] at the user's last turn
     pending: int  # ratings given but not known by the end of the run
+
+
+def needs_truth(run: Logs, what: str) -> None:
+    """Raises UsageError where `what` would need to know whether answers were right, and the run replays a log."""
+    if run.manifest.get("log"):
+        raise UsageError(f"{run.path} replays a log, which does not say whether answers were right: {what} needs that")
 
 
 def events(run: Logs, keep: Sequence[tuple[int, int]] | None = None) -> Events:
@@ -104,7 +113,8 @@ def events(run: Logs, keep: Sequence[tuple[int, int]] | None = None) -> Events:
     return Events(
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
-        used_up=_column(table, "used_up"), answerable=_column(table, "answerable").astype(np.int32), kind=kind,
+        used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
+        answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(found)),
     )  # fmt: skip
 
@@ -127,14 +137,18 @@ def tallies(
         )
     del time, user
     hit = ~_column(table, "fallback_to_llm")
-    wrong = ~_column(table, "answer_correct")
+    wrong = ~table["answer_correct"].fill_null(True).to_numpy()  # known to be
+    unknown = None if on.judged else np.full(len(on), np.nan)
     rated, ok, pending = _ratings(run, arm, on)
     counts: dict[str, npt.NDArray[Any] | None] = {
-        "turn": None, "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": ~_says(table["serving"], "stored"),
+        "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
+        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], "stored"),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
         "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
         "offer": coded(table["offer"])[0] >= 0, "add": _added(run, arm, on), "rated": rated, "ok": ok,
     }  # fmt: skip
+    if unknown is not None:
+        counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else unknown
     book = _column(table, "book_size").astype(np.float64)
     del table
     return {s: _tally(arm, on, counts, book, pending, None if s == 0 else turn >= s) for s in since}

@@ -1,25 +1,18 @@
 """The head of the page: what a run shows, in sentences with numbers, whoever wins."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis import logged
+from skg_bench.analysis.wording import Sentence, interval, number, share_of
 
-Tone = Literal["good", "bad", "open", "caution", "plain"]
 Figures = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence, and what it means for the learning arm: good, bad, open; a caution; or plainly a fact."""
-
-    text: str
-    tone: Tone
 
 
 def words(figures: Figures) -> list[Sentence]:
     """Sentences on `summary.json`'s content, the answer to the run's question first."""
+    if figures.get("log") is not None:
+        return logged.words(figures)
     said = [_against_reference(figures), *_effects(figures), _answers(figures), _order(figures), _price(figures)]
     return [sentence for sentence in [*said, *_cautions(figures)] if sentence is not None]
 
@@ -68,10 +61,10 @@ def _effects(figures: Figures) -> list[Sentence]:
 def _answers(figures: Figures) -> Sentence:
     arm, reference = figures["learner"], figures["reference"]
     own = figures["arms"][arm]
-    text = f"{arm} answered {_share(own['hit_rate'])} of requests from the skillbook"
+    text = f"{arm} answered {share_of(own['hit_rate'])} of requests from the skillbook"
     if own["err_per_hit"]["mean"] is not None:
-        text += f", {_share(own['err_per_hit'])} of these wrongly"
-    text += f"; of all its answers {_share(own['err_per_request'])} were wrong"
+        text += f", {share_of(own['err_per_hit'])} of these wrongly"
+    text += f"; of all its answers {share_of(own['err_per_request'])} were wrong"
     if reference not in (None, arm):
         text += f", against {number(figures['arms'][reference]['err_per_request']['mean'], 'share')} of {reference}'s"
     return Sentence(f"{text}.", "plain")
@@ -126,8 +119,3 @@ def _new(found: Figures) -> str:
     if found["low_new"] is None:
         return "no interval: too few users or intents"
     return f"95 % for new users and requests: {interval(found['low_new'], found['high_new'], 'utility', signed=True)}"
-
-
-def _share(found: Figures) -> str:
-    text = number(found["mean"], "share")
-    return text if found["low_new"] is None else f"{text} ({interval(found['low_new'], found['high_new'], 'share')})"

@@ -1,6 +1,19 @@
-"""Numbers as people read them."""
+"""Numbers as people read them, and sentences with them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isfinite
+from typing import Any, Literal
+
+Tone = Literal["good", "bad", "open", "caution", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, and what it means for the learning arm: good, bad, open; a caution; or plainly a fact."""
+
+    text: str
+    tone: Tone
 
 
 def number(value: float | None, unit: str, *, signed: bool = False) -> str:
@@ -37,3 +50,9 @@ def interval(low: float | None, high: float | None, unit: str, *, signed: bool =
 def bare(text: str) -> str:
     """Without the unit, where what stands beside it has one."""
     return text.replace(" pp", "").replace(" s", "").replace("$", "")
+
+
+def share_of(found: Mapping[str, Any]) -> str:
+    """A FIGURE of `summary.json` that is a share, with its interval for new requests."""
+    text = number(found["mean"], "share")
+    return text if found["low_new"] is None else f"{text} ({interval(found['low_new'], found['high_new'], 'share')})"

@@ -4,7 +4,7 @@ Hydra composes the choices of groups, those of the root and, in a second call, a
 what it composed, after their keys were checked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +23,7 @@ from skg_bench.core.errors import UsageError
 
 Config = dict[str, Any]
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
+_WITH = "_with_"  # in an option: what is chosen at other groups along with it, unless something else is
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Composed:
     root: Config
     arms: dict[str, Config]  # by name, in order: what the arm uses at each of SEAMS_OF_ARMS
     without: dict[str, list[str]]  # override of the root: arms whose own component has no such key
+    given: Sequence[Override]  # of the root
 
 
 class Composer:
@@ -75,11 +77,15 @@ class Composer:
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
-        return Composed(root, arms, without)
+        return Composed(root, arms, without, overrides)
 
     def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
         chosen = {one.path: str(one.value) for one in overrides if one.choice}  # of two of a group the later counts
-        return self._tree(tuple(f"{group}={option}" for group, option in sorted(chosen.items())))
+        tree = self._tree(_choices(chosen))
+        along = {k: v for node in _nodes(tree) for k, v in node.get(_WITH, {}).items()}
+        if along.keys() - chosen.keys():
+            tree = self._tree(_choices(along | chosen))
+        return tree if not along else _without(tree)
 
     def _nodes(self, choices: Sequence[Override]) -> DictConfig:
         """What each option of a group composes to: `nodes.policy.never`. One call of Hydra, as each takes 0.1 s."""
@@ -94,6 +100,24 @@ class Composer:
             with _plain_errors(" ".join(choices)), initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
                 self._trees[choices] = hydra_compose("config", overrides=[*choices, *_search_path()])
         return self._trees[choices]
+
+
+def _choices(chosen: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{group}={option}" for group, option in sorted(chosen.items()))
+
+
+def _without(tree: DictConfig) -> DictConfig:
+    """The tree without what its options brought along, which has been chosen."""
+    plain = tree.copy()
+    with open_dict(plain):
+        for node in _nodes(plain):
+            node.pop(_WITH, None)
+    return plain
+
+
+def _nodes(tree: DictConfig) -> Iterator[DictConfig]:
+    """The options that were chosen."""
+    return (node for _, node in tree.items_ex(resolve=False) if isinstance(node, DictConfig))
 
 
 def compose(texts: Sequence[str]) -> Composed:

@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -19,7 +19,8 @@ from skg_bench.app.tracking import beside
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
-from skg_bench.core.run import Run
+from skg_bench.core.record import Replay, replay
+from skg_bench.core.run import BESIDE, Run
 from skg_bench.core.tracking import Place, Stage
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
@@ -69,6 +70,8 @@ def prepare(composed: Composed, parent: Path | None = None) -> Job:
     """
     root = composed.root
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
+    root = {**root, **_sizes(root, replay(simulator))}
+    composed = replace(composed, root=root)
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **models(plan.arms)}
     key = identity(root, composed.arms, data)
@@ -77,6 +80,20 @@ def prepare(composed: Composed, parent: Path | None = None) -> Job:
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
     job = Job(composed, plan, key, data, out, "new", build("tracker", root["tracker"]).places)
     return replace(job, state=_state(job))
+
+
+def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:
+    """`users` and `weeks`, those of the log where they are null or more.
+
+    Raises UsageError where there is no log.
+    """
+    if log is not None:
+        there = {"users": log.record.users, "weeks": log.record.weeks}
+        return {key: n if root[key] is None else min(root[key], n) for key, n in there.items()}
+    for key in ("users", "weeks"):
+        if root[key] is None:
+            raise UsageError(f"{key}=null is all of a recorded log, and there is none; give a number, or a simulator")
+    return {}
 
 
 def _state(job: Job) -> State:
@@ -108,7 +125,7 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 
 def _manifest(job: Job) -> dict[str, Any]:
-    root = job.composed.root
+    root, log = job.composed.root, replay(job.plan.simulator)
     return {
         "schema": schema.VERSION,
         "identity": job.identity,
@@ -117,11 +134,13 @@ def _manifest(job: Job) -> dict[str, Any]:
         "seed": root["seed"],
         "users": root["users"],
         "weeks": root["weeks"],
+        "overrides": [one.text for one in job.composed.given if one.head not in BESIDE],
         "arms": list(job.composed.arms),
         "config": root,
         "compositions": job.composed.arms,
         "data": dict(job.data),
         "code": code_digest(),
+        **({} if log is None else {"log": asdict(log.record)}),
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from skg_bench.analysis.ddmin import Part, ddmin
 from skg_bench.analysis.flips import REASONS, done, flips
 from skg_bench.analysis.metrics import Metric, Utility, metrics
+from skg_bench.analysis.tally import needs_truth
 from skg_bench.app import cases
 from skg_bench.app.cases import Case, Place, Side, Stage
 from skg_bench.app.wording import nearest
@@ -43,6 +44,7 @@ def find(
     Raises UsageError for arms, users and turns that are not there or do not differ.
     """
     other = against or run
+    needs_truth(run, "a counterexample")
     for key in ("seed", "weeks", "simulator", "embedder"):
         if run.config[key] != other.config[key]:
             raise UsageError(f"{run.path} and {other.path} differ in {key}; a session must be the same for both arms")

@@ -15,26 +15,29 @@ from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.app.launch import Job
 
 SHOWN = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
+OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
 def arms(summary: Mapping[str, Any]) -> Table:
     """One row an arm: its figures, and its utility against the reference with the interval for new requests."""
     reference, metrics = summary["reference"], summary["metrics"]
+    names = SHOWN if summary.get("log") is None else OF_A_LOG
     table = Table(box=None, pad_edge=False)
     table.add_column("arm", no_wrap=True)
-    for name in SHOWN:
+    for name in names:
         table.add_column(str(metrics[name]["label"]), justify="right")
-    if reference is not None:
+    compared = reference is not None and "utility" in names
+    if compared:
         table.add_column(f"utility - {reference}, new requests", justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
     for arm, figures in summary["arms"].items():
-        row = [number(figures[name]["mean"], metrics[name]["unit"]) for name in SHOWN]
+        row = [number(figures[name]["mean"], metrics[name]["unit"]) for name in names]
         against = summary["differences"].get(arm, {}).get("utility")
-        if against is not None:
+        if compared and against is not None:
             unit = metrics["utility"]["unit"]
             span = interval(against["low_new"], against["high_new"], unit, signed=True)
             row += [f"{number(against['mean'], unit, signed=True)} ({span})", against["verdict"]]
-        elif reference is not None:
+        elif compared:
             row += ["reference", ""]
         table.add_row(arm, *row)
     return table

@@ -1,6 +1,7 @@
 """Arrow schemas of a run directory, version 2. Columns marked `truth` are never shown to an arm.
 
-Version 2 added `cause` and `event` to the turns, `born` to the updates.
+Version 2 added `cause` and `event` to the turns, `born` to the updates. Where a run replays a log, truth may be null:
+not known.
 """
 
 import pyarrow as pa
@@ -58,12 +59,30 @@ def turns(top_k: int) -> pa.Schema:
         _field("preference", place, "signal 2 of the shortlist"),
         _field("score", place, "signal 3 of the shortlist; NaN: no signal"),
         _field("combined", place, "weighted mean of the signals"),
-        _field("skill_correct", pa.bool_(), "on a hit: the answer was right; else null", nullable=True, truth=True),
-        _field("answer_correct", pa.bool_(), "the answer was right", truth=True),
-        _field("cause", _WORD, f"why no right skill answered, see engine/cause.py: {', '.join(CAUSES)}", truth=True),
+        _field(
+            "skill_correct",
+            pa.bool_(),
+            "on a hit: the answer was right; else, or not known: null",
+            nullable=True,
+            truth=True,
+        ),
+        _field("answer_correct", pa.bool_(), "the answer was right; null: not known", nullable=True, truth=True),
+        _field(
+            "cause",
+            _WORD,
+            f"why no right skill answered, see engine/cause.py: {', '.join(CAUSES)}; null: not known",
+            nullable=True,
+            truth=True,
+        ),
         _field("intent", _WORD, "null: a one-off", nullable=True, truth=True),
         _field("request_type", _WORD, "null: a one-off", nullable=True, truth=True),
-        _field("answerable", pa.int32(), "earlier answers of this user that still hold now", truth=True),
+        _field(
+            "answerable",
+            pa.int32(),
+            "earlier answers of this user that still hold now; null: not known",
+            nullable=True,
+            truth=True,
+        ),
         _field(
             "used_up",
             pa.bool_(),

@@ -18,6 +18,7 @@ RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
 CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")  # engine/cause.py
 WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
+UNKNOWN, LOGGED = -1, -2  # nobody knows; neither, but it is the answer that a replayed log is about (core/record.py)
 
 # ---------------------------------------------------------------------------------------------------- events
 
@@ -28,7 +29,7 @@ class Truth:
 
     type: I32  # [B, T] request type, -1 for a one-off
     intent: I32  # [B, T] -1 for a one-off
-    answerable: I32  # [B, T] earlier answers of this user that still hold for this event
+    answerable: I32  # [B, T] earlier answers of this user that still hold for this event, -1: not known
     used_up: Bool  # [B, T] all wordings of this type were said before; for a one-off: it was drawn again
 
 

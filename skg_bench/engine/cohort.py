@@ -12,6 +12,7 @@ import pyarrow as pa
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64
+from skg_bench.core.record import replay
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.terms import Terms, terms
 from skg_bench.core.types import Events, Similarity, Simulator
@@ -40,10 +41,16 @@ class World:
         """Words of each message."""
         return terms(self.simulator.messages)
 
+    @property
+    def _shown(self) -> Sequence[str]:
+        """The messages as logs have them."""
+        log = replay(self.simulator)
+        return self.simulator.messages if log is None else log.shown
+
     @cached_property
     def text_hash(self) -> U64:
         """Hash of each message."""
-        return np.array([text_hash(m) for m in self.simulator.messages], np.uint64)
+        return np.array([text_hash(m) for m in self._shown], np.uint64)
 
     @cached_property
     def name_hash(self) -> U64:
@@ -53,7 +60,7 @@ class World:
     @cached_property
     def _words(self) -> list[pa.Array]:
         s = self.simulator
-        return [pa.array(list(x), pa.string()) for x in (s.messages, s.names, s.intents, s.types)]
+        return [pa.array(list(x), pa.string()) for x in (self._shown, s.names, s.intents, s.types)]
 
     def labels(self, arm: Arm) -> Labels:
         """Dictionaries for the logs of an arm."""

@@ -92,7 +92,7 @@ class Logbook:
             "book_size": table(np.int32), "book_version": table(np.int32), "book_hash": table(np.uint64, 2),
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
-            "combined": table(np.float32, top_k), "correct": table(np.bool_),
+            "combined": table(np.float32, top_k), "correct": table(np.int8),
             "cause": table(np.int8),
         }  # fmt: skip
         return cls(arm, seed, events, top_k, labels, start, columns, [], [])
@@ -180,12 +180,12 @@ class Logbook:
             "agrees": pa.array(flat("agrees") == 1, mask=flat("agrees") < 0),
             "book_hash": _hash(flat("book_hash")),
             **places,
-            "skill_correct": pa.array(flat("correct"), mask=~hit),
-            "answer_correct": flat("correct"),
+            "skill_correct": pa.array(flat("correct") > 0, mask=~hit | (flat("correct") < 0)),
+            "answer_correct": pa.array(flat("correct") > 0, mask=flat("correct") < 0),
             "cause": _word(flat("cause"), pa.array(CAUSES)),
             "intent": _word(truth.intent[real], labels.intents),
             "request_type": _word(truth.type[real], labels.types),
-            "answerable": truth.answerable[real],
+            "answerable": pa.array(truth.answerable[real], mask=truth.answerable[real] < 0),
             "used_up": truth.used_up[real],
         }
         wanted = schema.turns(self.top_k)

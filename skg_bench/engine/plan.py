@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.record import replay
 from skg_bench.core.types import LLM, Curator, Embedder, Policy, Reranker, Router, Serving, Simulator
 from skg_bench.engine.comparisons import compares
 from skg_bench.engine.signals import Signals
@@ -103,3 +104,23 @@ class Plan:
     simulator: Simulator
     embedder: Embedder
     arms: tuple[Arm, ...]
+
+    def __post_init__(self) -> None:
+        if replay(self.simulator) is None:
+            return
+        for arm in self.arms:
+            lives = [arm.at(turn) for turn in arm.cuts]
+            if any(one.router.sees_truth or one.curator.sees_truth for one in lives):
+                raise UsageError(
+                    f"arm {arm.name!r} knows which answers are right, and no log does; leave it out: '~arms.{arm.name}'"
+                )
+            if any(compares(one.policy) for one in lives):
+                raise UsageError(
+                    f"arm {arm.name!r} compares answers of the LLM with stored ones, and a log does not say which "
+                    f"agree; leave it out: '~arms.{arm.name}'"
+                )
+            if any(one.scope != "user" and not isinstance(one.pool, str) for one in lives) or arm.book == "donor":
+                raise UsageError(
+                    f"arm {arm.name!r} learns from people beside the users, and a log has no others; leave it out: "
+                    f"'~arms.{arm.name}'"
+                )

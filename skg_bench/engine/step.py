@@ -8,9 +8,12 @@ import numpy as np
 from skg_bench.core.batch import ADD, UPDATE
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
+from skg_bench.core.record import Logged, replay
 from skg_bench.core.terms import Terms
 from skg_bench.core.types import (
+    LOGGED,
     RIGHT,
+    UNKNOWN,
     WRONG,
     Answer,
     Book,
@@ -20,6 +23,7 @@ from skg_bench.core.types import (
     Luck,
     Observation,
     Query,
+    Reaction,
     Scorer,
     Shortlist,
     Similarity,
@@ -175,9 +179,13 @@ def step(
     place = choice.decision.place
     skill = np.where(place >= 0, choice.shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
     hit = skill >= 0
-    answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck)
-    cause = causes(simulator, arena, type_, now, events.truth.answerable[:a, t], choice.shortlist.skill,
-                   choice.combined, skill, prompted=arm.serving == "prompted")  # fmt: skip
+    log_of = replay(simulator)
+    logged = None if log_of is None else log_of.logged(query.user, events.number[:a, t])
+    answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck, logged)
+    cause = np.full(a, -1)
+    if logged is None:
+        cause = causes(simulator, arena, type_, now, events.truth.answerable[:a, t], choice.shortlist.skill,
+                       choice.combined, skill, prompted=arm.serving == "prompted")  # fmt: skip
 
     agrees = np.full(a, -1)
     if state.comparisons is not None:
@@ -185,6 +193,8 @@ def step(
         agrees = _compare(simulator, arena, state.comparisons, choice.shortlist, t, type_, now, asked, quality, luck)
 
     reaction = simulator.react(quality, luck)
+    if logged is not None:
+        reaction = Reaction(np.where(quality == LOGGED, logged.rating, -1), logged.delay)
     given = reaction.rating >= 0
     rating = np.where(given & (reaction.delay == 0), reaction.rating, -1).astype(np.int32)
     shown, features = None, choice.features
@@ -249,8 +259,9 @@ def step(
         explored=choice.decision.explored, serving=serving, offer=offer, tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out, cost_usd=answer.cost_usd, latency_ms=answer.latency_ms,
         book_size=arena.n_active[:a], book_version=arena.version[:a], book_hash=arena.hash[:a],
-        agrees=agrees, correct=quality == RIGHT, cause=cause, shortlist=choice.shortlist.skill,
-        similarity=choice.shortlist.similarity, preference=choice.preference, combined=choice.combined,
+        agrees=agrees, correct=np.where(quality < 0, -1, quality == RIGHT), cause=cause,
+        shortlist=choice.shortlist.skill, similarity=choice.shortlist.similarity, preference=choice.preference,
+        combined=choice.combined,
         score=np.full(choice.combined.shape, np.nan) if choice.score is None else choice.score,
     )  # fmt: skip
 
@@ -266,8 +277,9 @@ def _quality(simulator: Simulator, arena: Arena, type_: I32, now: I64, rows: I64
 
 
 def _answer(
-    arm: Arm, simulator: Simulator, arena: Arena, skill: I32, type_: I32, now: I64, words: I32, luck: Luck
-) -> tuple[Answer, I32, I32, I32]:
+    arm: Arm, simulator: Simulator, arena: Arena, skill: I32, type_: I32, now: I64, words: I32, luck: Luck,
+    logged: Logged | None,
+) -> tuple[Answer, I32, I32, I32]:  # fmt: skip
     """The answer given: its cost, how it was served (0 LLM, 1 stored, 2 prompted), quality, and source turn."""
     hit = skill >= 0
     at = np.maximum(skill, 0)[:, None]
@@ -276,6 +288,8 @@ def _answer(
     prompted = arm.serving == "prompted"
     called = arm.llm.answer(words, hit & prompted, luck)
     fresh = np.where(called.right, RIGHT, WRONG)
+    if logged is not None:
+        fresh = np.where(hit | ~logged.by_llm, UNKNOWN, LOGGED)
     if prompted:
         # a skill's prompt carries no answer: what counts is that it is about the same intent
         same_intent = simulator.judge(

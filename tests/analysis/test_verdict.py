@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.analysis.verdict import Sentence, words
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.verdict import words
+from skg_bench.analysis.wording import Sentence, interval, number
 from tests.analysis.synthetic import ARMS, World, make_run
 
 Figures = dict[str, Any]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from skg_bench.analysis.figures import digits
 from skg_bench.analysis.intervals import sums
 from skg_bench.analysis.metrics import Metric, Utility, metrics
-from skg_bench.analysis.tally import COUNTS, Events, events, tallies
+from skg_bench.analysis.tally import COUNTS, Events, events, needs_truth, tallies
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run
@@ -50,6 +50,7 @@ def panel(run: Run, arm: str) -> Panel:
         raise UsageError(f"{run.path} is unfinished; the `skg-bench run` that began it goes on from there")
     if arm not in run.arms:
         raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline is of; it has {', '.join(run.arms)}")
+    needs_truth(run, "a gate")
     on = events(run)
     tally = tallies(run, arm, on)[0]
     table = run.turns(arm)

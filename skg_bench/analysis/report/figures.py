@@ -10,11 +10,13 @@ from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import GEOMETRY, Chart, Series, Track
 from skg_bench.core.errors import UsageError
 
+DOTTED = " Dotted: requests that k earlier answers could serve."
 WEEKLY = (
     ("utility_difference", "Utility beyond {reference}",
      "What a request is worth more than with {reference}, same users and requests."),
-    ("hit_rate", "Answered from the skillbook",
-     "Share of requests. Dotted: requests that k earlier answers could serve."),
+    ("hit_rate", "Answered from the skillbook", f"Share of requests.{DOTTED}"),
+    ("other_intent", "Known to be wrong per hit",
+     "Share of the skillbook's answers that had been given to another intent."),
     ("err_per_hit", "Wrong answers per hit", "Share of the skillbook's answers that were wrong (truth)."),
     ("correct", "Answered rightly", "True satisfaction: share of requests answered rightly, rated or not."),
     ("rated_ok", "Rated ok", "What users say: share of their ratings that are ok."),
@@ -73,6 +75,8 @@ class Curves:
             if (s := self.series(EVENTS, name, f"ceiling-k {name}", f"ceiling k={name[-1]}")) is not None
         ]
         places = [float(week) for week in range(1, self.weeks + 1)]
+        if not ceilings:
+            says = says.removesuffix(DOTTED)
         return Chart(f"f-{metric}", title, says, unit, "week", places, lines, ceilings)
 
 
@@ -104,7 +108,7 @@ def sensitivity(figures: Mapping[str, Any], looks: Sequence[Look], reference: st
     lines = [
         Series(look.arm, look.classes, *([f[c] for f in against[look.arm]] for c in ("mean", "low_new", "high_new")))
         for look in looks
-        if against.get(look.arm)
+        if any(f["mean"] is not None for f in against.get(look.arm, ()))
     ]
     if reference is None or not lines or len(prices) < 2:
         return None

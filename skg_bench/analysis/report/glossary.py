@@ -28,12 +28,19 @@ WORDS = {
     "score.",
     "Propensity": "Probability with which the policy makes the choice it made.",
 }
+OF_A_LOG = {
+    "Truth": "Whether an answer was right, which no log says; no arm sees the intents that it may name.",
+    "Not known": "The log does not say it, and nothing is guessed in its place.",
+    "Pseudo-user": "Dialogues dealt to one name by key, where a log has no persons.",
+}
 
 
 def entries(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Words, then metrics, as (term, meaning)."""
     metrics = [
         (str(about["label"])[:1].upper() + str(about["label"])[1:], str(about["says"]))
-        for about in found["metrics"].values()
+        for name, about in found["metrics"].items()
+        if found.get("log") is None or any(arm.get(name, {}).get("mean") is not None for arm in found["arms"].values())
     ]
-    return [(term, typeset(meaning)) for term, meaning in (*WORDS.items(), *metrics)]
+    words = WORDS if found.get("log") is None else WORDS | OF_A_LOG
+    return [(term, typeset(meaning)) for term, meaning in (*words.items(), *metrics)]

@@ -1,6 +1,7 @@
 """Everything the template shows, gathered from a run: words, figures, tables, users, how to repeat it."""
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from skg_bench.analysis import summary, verdict
+from skg_bench.analysis import logged, summary, verdict
 from skg_bench.analysis.evidence import evidence
 from skg_bench.analysis.report import chart, figures, tables
 from skg_bench.analysis.report.arms import Look, looks, stylesheet
@@ -20,7 +21,7 @@ from skg_bench.analysis.report.typeset import interval, shown, typeset
 from skg_bench.analysis.report.waterfall import panels
 from skg_bench.core.run import Run
 
-TILES = ("hit_rate", "err_per_hit", "correct", "rated_ok", "calls_saved", "cost_saved_usd")
+TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 PACKAGE = "skg_bench.analysis.report"
@@ -71,10 +72,12 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
             (k, shown(of["mean"], "share"), interval(of, "share", new=True)) for k, of in found["ceiling"].items()
         ],
         "saturation": _saturation(found),
+        "log": None if found["log"] is None else logged.facts(found["log"], found["turns"]),
+        "person": _person(found),
         "people": people,
         "asked": users is not None,
         "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns) if c])),
-        "settings": _safe(_settings(compositions.get(arm) or {})),
+        "settings": _safe(_settings(compositions.get(arm) or {}, found)),
         "timelines": _timelines(run, arm, people, cap),
         "facts": _facts(run, found),
         "repeat": _repeat(run),
@@ -130,6 +133,8 @@ def _verdict(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scope(run: Run, found: Mapping[str, Any]) -> list[str]:
     users = "simulated users" if "simulator" in run.config else "users"
+    if found["log"] is not None:
+        users = f"{_person(found).lower()}s of a log"
     return [
         f"{found['users']:,} {users}",
         f"{found['weeks']:,} weeks",
@@ -138,12 +143,18 @@ def _scope(run: Run, found: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _person(found: Mapping[str, Any]) -> str:
+    return "Pseudo-user" if found["log"] is not None and found["log"]["pseudo_users"] else "User"
+
+
 def _tiles(found: Mapping[str, Any], arm: str) -> list[dict[str, str]]:
     own, reference = found["arms"][arm], found["reference"]
     other = found["arms"].get(reference) if reference != arm else None
     tiles = []
     for metric in TILES:
         if metric not in own or metric not in found["metrics"]:
+            continue
+        if found["log"] is not None and own[metric]["mean"] is None:
             continue
         unit = found["metrics"][metric]["unit"]
         of = AGAINST.get(metric, metric)
@@ -185,11 +196,12 @@ def _saturation(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _settings(composition: Mapping[str, Any]) -> dict[str, Any]:
-    """What the reasons on a user's timeline need: the policy's threshold and the weights of the signals."""
+def _settings(composition: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a user's timeline needs: the policy's threshold, the weights of the signals, what is known, and of whom."""
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
-    return {"threshold": policy.get("threshold"), "weights": weights}
+    known = {"person": _person(found), "judged": found["log"] is None}
+    return {"threshold": policy.get("threshold"), "weights": weights, **known}
 
 
 def _facts(run: Run, found: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -218,6 +230,6 @@ def _repeat(run: Run) -> str:
     """The command that makes this run again."""
     given = run.manifest.get("overrides")
     if isinstance(given, list):
-        return " ".join(["skg-bench run", *map(str, given)])
+        return shlex.join(["skg-bench", "run", *map(str, given)])
     keys = ("experiment", "profile", "seed", "users", "weeks")
     return " ".join(["skg-bench run", *(f"{k}={run.config[k]}" for k in keys if run.config.get(k) is not None)])

@@ -56,6 +56,11 @@ def pick(users: I64, utility: F64, seed: int) -> list[Pick]:
     return [Pick(user, why) for user, why in chosen.items()]
 
 
+def drawn(users: I64, seed: int) -> list[Pick]:
+    """Twelve users by key, or all."""
+    return [Pick(user, "drawn") for user in _drawn(users, seed)[:12]]
+
+
 def _drawn(users: I64, seed: int) -> list[int]:
     luck = draws.draw(draws.key(seed, users), 0, draws.Purpose.SAMPLE)
     return [int(u) for u in users[np.argsort(luck, kind="stable")]]
@@ -162,7 +167,7 @@ def _timeline(
         "learned": [int(turns["skill_learned"][i]) for i in keep],
         "book": [turns["book_size"][i] for i in keep],
         "shortlist": [_shortlist(turns, i, title) for i in keep],
-        "correct": [int(turns["answer_correct"][i]) for i in keep],
+        "correct": [None if turns["answer_correct"][i] is None else int(turns["answer_correct"][i]) for i in keep],
         "intent": [words(turns["intent"][i]) for i in keep],
         "type": [words(turns["request_type"][i]) for i in keep],
         "answerable": [turns["answerable"][i] for i in keep],
@@ -206,9 +211,13 @@ def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[
 
 
 def _glyph(turns: Mapping[str, list[Any]], i: int) -> str:
-    """H a right hit, h a wrong one, L a right answer of the LLM, l a wrong one; `.` nothing."""
+    """H a right hit, h a wrong one, L a right answer of the LLM, l a wrong one; X a hit and x an answer of the LLM of
+    which that is not known; `.` nothing.
+    """
     if i >= len(turns["turn"]):
         return "."
+    if turns["answer_correct"][i] is None:
+        return "x" if turns["fallback_to_llm"][i] else "X"
     letter = "l" if turns["fallback_to_llm"][i] else "h"
     return letter.upper() if turns["answer_correct"][i] else letter
 

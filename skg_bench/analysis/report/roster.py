@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.report.people import Pick, pick
+from skg_bench.analysis.report.people import Pick, drawn, pick
 from skg_bench.analysis.report.typeset import shown
 from skg_bench.analysis.tally import Events, Tally, events, tallies
 from skg_bench.core.errors import UsageError
@@ -51,8 +51,10 @@ def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | Non
     other = tallies(run, reference, on)[0] if reference not in (None, arm) and reference else None
     prices = Utility.of(run.config)
     utility = utility_of(own, prices)
+    if not on.judged:
+        other = None
     if users is None:
-        picks = pick(on.users, utility, on.seed)
+        picks = pick(on.users, utility, on.seed) if on.judged else drawn(on.users, on.seed)
     else:
         unknown = [u for u in users if u not in set(on.users.tolist())]
         if unknown:
@@ -75,7 +77,7 @@ def _row(run: Run, arm: str, p: Pick, on: Events, own: Tally, utility: F64, beyo
     return Row(
         user=p.user,
         why=p.why,
-        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}",
+        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if on.judged else WHY[p.why],
         turns=f"{int(turn):,}",
         hit_rate=shown(hit / turn, "share"),
         err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
@@ -88,7 +90,7 @@ def _row(run: Run, arm: str, p: Pick, on: Events, own: Tally, utility: F64, beyo
 
 
 def _spark(own: Tally, i: int) -> Markup:
-    """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM."""
+    """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM, as far as that is known."""
     turn, hit, wrong, wrong_hit = (own.by_week[name][i] for name in ("turn", "hit", "wrong", "wrong_hit"))
     stack: list[tuple[str, F64 | I64]] = [
         ("hit right", hit - wrong_hit),
@@ -96,6 +98,9 @@ def _spark(own: Tally, i: int) -> Markup:
         ("llm right", turn - hit - wrong + wrong_hit),
         ("llm wrong", wrong - wrong_hit),
     ]
+    if "other" in own.by_week:  # a log: that much of it is known
+        other = np.nan_to_num(own.by_week["other"][i])
+        stack = [("hit unknown", hit - other), ("hit wrong", other), ("llm unknown", turn - hit)]
     wide, most = SPARK_WIDTH / len(turn), max(float(turn.max()), 1.0)
     floor = np.full(len(turn), float(SPARK_HEIGHT))
     parts = []

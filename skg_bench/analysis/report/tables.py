@@ -13,6 +13,8 @@ LEVELS = (
     "utility", "hit_rate", "err_per_hit", "err_per_request", "rated_ok", "skills", "offers_per_week", "calls_saved",
     "cost_saved_usd",
 )  # fmt: skip
+OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week", "calls_saved",
+            "cost_saved_usd")  # fmt: skip
 LONG_LABEL = {"utility": "Utility per request"}
 TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
 FOREST_WIDTH, FOREST_HEIGHT = 200, 20
@@ -71,7 +73,8 @@ def label(metric: str, metrics: Mapping[str, Any]) -> str:
 def levels(figures: Mapping[str, Any], looks: Sequence[Look]) -> tuple[list[str], list[Level]]:
     """Headings and rows, best utility first."""
     metrics, arms = figures["metrics"], figures["arms"]
-    listed = [m for m in LEVELS if any(m in arms[look.arm] for look in looks) and m in metrics]
+    wanted = LEVELS if figures.get("log") is None else OF_A_LOG
+    listed = [m for m in wanted if any(m in arms[look.arm] for look in looks) and m in metrics]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))
     rows = []
     for look in order:
@@ -115,7 +118,7 @@ def _tables(
     tables = []
     for metric, about in metrics.items():
         some = [(look, note, of[metric]) for look, note, of in found if metric in of]
-        if not some:
+        if not any(d.get("verdict") != "not measured" for _, _, d in some):
             continue
         scale = Scale.of([d for _, _, d in some], [look.shown for look, _, _ in some])
         rows = [_row(look, note, d, about["unit"], scale) for look, note, d in some]

@@ -8,7 +8,8 @@
   const PAGE = 30, DAY = 86400, WEEK = 7 * DAY, FIRST_MONDAY = Date.UTC(2026, 0, 5) / 1000;
   const RATINGS = ["ok", "partial", "miss"];
   const OFFERS = ["accepted", "named badly", "declined"];
-  const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"] };
+  const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"] };
+  const FINE = settings.judged ? "right" : "not known to be wrong", SHADE = settings.judged ? "right" : "unknown";
   let person = null;
 
   function el(tag, attributes, ...children) {
@@ -31,7 +32,7 @@
   const FILTERS = [
     ["hit", "Answered by a skill", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
-    ["wrong", "Wrong (truth)", (p, i) => p.correct[i] === 0],
+    ["wrong", settings.judged ? "Wrong (truth)" : "Known to be wrong", (p, i) => p.correct[i] === 0],
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
     ["offer", "Asked to name a skill", (p, i) => p.offer[i] >= 0],
     ["unhappy", "Rated partial or miss", (p, i) => p.rating[i] > 0],
@@ -109,14 +110,16 @@
     const rated = p.rating[i] < 0 ? "The user said nothing."
       : `The user rated it ${RATINGS[p.rating[i]]}${p.late[i] > 0 ? `, ${span(p.late[i])} later` : ""}.`;
     const offered = p.offer[i] < 0 ? null : el("p", {}, `Asked to name a skill: ${OFFERS[p.offer[i]]}.`);
-    const truth = type === null ? "A one-off: no earlier answer can hold."
+    const how = p.correct[i] === null ? "Whether the answer was right is not known." : `The answer was ${p.correct[i] ? "right" : "wrong"}.`;
+    const about = type === null ? "" : `Really about ${type} (intent ${word(p, p.intent[i])}).`;
+    const truth = !settings.judged ? (about || "What it was about is not known either.") : type === null ? "A one-off: no earlier answer can hold."
       : `Really about ${type} (intent ${word(p, p.intent[i])}). ${n ? `${n} earlier answer${n > 1 ? "s" : ""} of this user still held.` : "No earlier answer of this user held."}`;
     return el("div", { class: "why" },
       part("Answered", el("p", {}, reason(p, i)), shortlist(p, i)),
       part("Rated", el("p", {}, rated), offered),
       part("Learned", learned(p, i)),
-      part("Truth, never shown to an arm", el("p", { class: "truth" }, `The answer was ${p.correct[i] ? "right" : "wrong"}. ${truth}`)),
-      part("The same message in the other arms (truth)", elsewhere(p, i)));
+      part("Truth, never shown to an arm", el("p", { class: "truth" }, `${how} ${truth}`)),
+      part(settings.judged ? "The same message in the other arms (truth)" : "The same message in the other arms", elsewhere(p, i)));
   }
 
   function turn(p, i) {
@@ -128,7 +131,7 @@
         el("span", { class: "message" }, word(p, p.message[i])),
         el("span", { class: p.hit[i] ? "by skill" : "by" }, p.hit[i] ? word(p, p.skill[i]) : "LLM"),
         el("span", { class: `said ${rating}` }, rating, p.late[i] > 0 && rating ? el("small", {}, " later") : null),
-        el("span", { class: p.correct[i] ? "right" : "wrong" }, p.correct[i] ? "✓ right" : "✗ wrong"),
+        el("span", { class: p.correct[i] === null ? "unknown" : p.correct[i] ? "right" : "wrong" }, p.correct[i] === null ? "not known" : p.correct[i] ? "✓ right" : "✗ wrong"),
         el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : "")),
       body);
   }
@@ -137,15 +140,16 @@
   function strip(p) {
     const weeks = Math.max(...p.week) + 1, counts = Array.from({ length: weeks }, () => [0, 0, 0, 0]), grown = new Array(weeks).fill(0);
     p.turn.forEach((t, i) => {
-      counts[p.week[i]][p.hit[i] ? (p.correct[i] ? 0 : 1) : p.correct[i] ? 2 : 3] += 1;
+      const fine = p.correct[i] !== 0; // of a log: not known to be wrong
+      counts[p.week[i]][p.hit[i] ? (fine ? 0 : 1) : fine ? 2 : 3] += 1;
       if (p.changes.has(t)) grown[p.week[i]] += 1;
     });
     const most = Math.max(1, ...counts.map((c) => c[0] + c[1] + c[2] + c[3]));
     return el("div", { class: "strip", role: "group", "aria-label": "Weeks; choose one to go there" }, ...counts.map((c, w) => {
       const total = c[0] + c[1] + c[2] + c[3];
-      const words = `Week ${w + 1}: ${total} turns, ${c[0]} hits right, ${c[1]} hits wrong, ${c[2]} LLM right, ${c[3]} LLM wrong, ${grown[w]} learned`;
+      const words = `Week ${w + 1}: ${total} turns, ${c[0]} hits ${FINE}, ${c[1]} hits wrong, ${c[2]} LLM ${FINE}, ${c[3]} LLM wrong, ${grown[w]} learned`;
       return el("button", { type: "button", title: words, "aria-label": words, disabled: !total, onclick: () => goto(w) },
-        ...["llm wrong", "llm right", "hit wrong", "hit right"].map((kind, n) => el("i", { class: kind, style: `height:${(100 * c[3 - n]) / most}%` })));
+        ...["llm wrong", `llm ${SHADE}`, "hit wrong", `hit ${SHADE}`].map((kind, n) => el("i", { class: kind, style: `height:${(100 * c[3 - n]) / most}%` })));
     }));
   }
   function goto(week) {
@@ -207,10 +211,12 @@
         filter();
       } }, name, el("small", {}, ` ${count(test)}`)));
     const parts = [
-      el("header", {}, el("h3", { tabindex: "-1" }, `User ${id}`), el("p", {}, row.dataset.why)),
+      el("header", {}, el("h3", { tabindex: "-1" }, `${settings.person} ${id}`), el("p", {}, row.dataset.why)),
       cut,
       strip(person),
-      el("p", { class: "key" }, el("i", { class: "hit right" }), "skill, right ", el("i", { class: "hit wrong" }), "skill, wrong ", el("i", { class: "llm right" }), "LLM, right ", el("i", { class: "llm wrong" }), "LLM, wrong (truth)"),
+      settings.judged
+        ? el("p", { class: "key" }, el("i", { class: "hit right" }), "skill, right ", el("i", { class: "hit wrong" }), "skill, wrong ", el("i", { class: "llm right" }), "LLM, right ", el("i", { class: "llm wrong" }), "LLM, wrong (truth)")
+        : el("p", { class: "key" }, el("i", { class: "hit unknown" }), "skill, not known whether right ", el("i", { class: "hit wrong" }), "skill, wrong: another intent ", el("i", { class: "llm unknown" }), "LLM, as in the log or not known"),
       el("div", { class: "controls" }, ...filters,
         el("input", { type: "search", placeholder: "Search messages and skills", "aria-label": "Search messages and skills", oninput: (e) => { person.search = e.target.value; filter(); } })),
       el("div", { class: "bar-top" }, el("span", { class: "count", role: "status" }), pager()),

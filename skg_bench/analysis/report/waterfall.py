@@ -52,8 +52,9 @@ class Panel:
 
 
 def panels(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[Panel]:
-    """One per arm, in the order of `looks`."""
-    return [_panel(look, figures["waterfall"][look.arm], figures["turns"]) for look in looks]
+    """One per arm, in the order of `looks`; none where a log does not say what was right."""
+    fallen = figures["waterfall"]  # empty where the right answers are not known
+    return [_panel(look, fallen[look.arm], figures["turns"]) for look in looks if look.arm in fallen]
 
 
 def _panel(look: Look, found: Mapping[str, Any], turns: int) -> Panel:

@@ -1,0 +1,56 @@
+"""What a log of real turns can say to a simulation that replays it, and what it says of itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from skg_bench.core.grid import I32, I64, Bool
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What the log says of events, `[B]` each."""
+
+    by_llm: Bool  # an LLM gave the answer that the log is about: a fallback gives it again
+    rating: I32  # of that answer: code in RATINGS, -1: none
+    delay: I64  # seconds until it was known
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A log in words and numbers, as `log` of the manifest."""
+
+    file: str  # name of the file or folder
+    pseudo_users: bool  # each dialogue, or something else that is no person, counts as a user
+    users: int
+    turns: int
+    weeks: int
+    first_day: str  # the Monday that became the first of the run, ISO
+    knows: Sequence[str]  # what the log has beside user, time and message
+    redacted: bool
+    assumes: Mapping[str, str]  # what a log cannot say and the run takes for granted
+    read: int  # turns and broken rows that were read
+    left_out: Mapping[str, Mapping[str, Any]]  # why -> {rows: how many, first: where the first of them stand}
+
+
+class Replay(Protocol):
+    """What a simulator has beside its Protocol if it replays a log: whether answers were right is known to nobody."""
+
+    @property
+    def record(self) -> Record:
+        """The log itself."""
+        ...
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The messages as logs and pages show them; hashes where they are redacted."""
+        ...
+
+    def logged(self, user: I32, number: I32) -> Logged:
+        """What the log says of the events `number` `[B]` of users `user` `[B]`."""
+        ...
+
+
+def replay(simulator: object) -> Replay | None:
+    """The simulator, if it replays a log."""
+    return cast("Replay", simulator) if hasattr(simulator, "logged") else None

@@ -1,0 +1,229 @@
+"""A log of real turns, replayed: users bring what they brought, and what the log cannot say stays unknown.
+
+Whether an answer was right, no log knows. An arm's answer is known *to be that of the log* where the LLM answers what
+it answered then, or a skill returns the very same text; then the rating of the log counts too. A stored answer to
+another intent is wrong. All else is unknown, not wrong, and rated by nobody.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.record import Logged, Record
+from skg_bench.core.types import LOGGED, OFFERS, UNKNOWN, WRONG, Events, Luck, Reaction, Truth
+from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
+from skg_bench.simulator.recorded_log import WEEK, Log, assemble
+from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, Row, table
+
+Format = Literal["table", "sgd", "uss"]
+_NAMELESS = "unnamed"
+_WORDS = 6  # of a message, in the name of a skill made from it
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Users of a log. Unit, meaning and source of each parameter stand in its yaml."""
+
+    format: Format
+    path: str | None
+    columns: Mapping[str, str | None]
+    zone: str
+    rated_ok: Sequence[str | int | float | bool]
+    rated_partial: Sequence[str | int | float | bool]
+    rated_miss: Sequence[str | int | float | bool]
+    dialogues_per_user: int
+    accept: float
+    redact: bool
+    stream: Literal["exogenous", "reactive"] = field(default="exogenous", init=False)
+
+    def __post_init__(self) -> None:
+        if self.format not in get_args(Format):
+            raise UsageError(f"simulator.format={self.format!r}, valid are {', '.join(get_args(Format))}")
+        if unknown := sorted(set(self.columns) - set(FIELDS)):
+            raise UsageError(f"simulator.columns has unknown {', '.join(unknown)}; valid are {', '.join(FIELDS)}")
+        if self.dialogues_per_user < 1:
+            raise UsageError(f"simulator.dialogues_per_user={self.dialogues_per_user} must be at least 1")
+        if not 0 <= self.accept <= 1:
+            raise UsageError(f"simulator.accept={self.accept} must lie in [0, 1]")
+        words = [word for words in self._words for word in words]
+        if twice := sorted({word for word in words if words.count(word) > 1}):
+            raise UsageError(f"{', '.join(twice)} stands in two of simulator.rated_ok, rated_partial, rated_miss")
+
+    # --------------------------------------------------------------------------------------------- the log
+
+    @property
+    def _words(self) -> list[list[str]]:
+        """What is said for each of RATINGS."""
+        said = (self.rated_ok, self.rated_partial, self.rated_miss)
+        return [[str(word).strip().lower() for word in words] for words in said]
+
+    @property
+    def _file(self) -> Path:
+        if self.path is None:
+            raise UsageError("simulator.path=null; name the file of the log: simulator.path=FILE")
+        path = Path(self.path)
+        if not path.exists():
+            raise UsageError(f"simulator.path={path} does not exist")
+        return path
+
+    @cached_property
+    def _read(self) -> tuple[Log, LeftOut, int]:
+        """The log, what was left out, and how many rows there were with it."""
+        out, path = LeftOut(), self._file
+        if self.format != "sgd" and path.is_dir():
+            raise UsageError(f"simulator.path={path} is a folder; name a file")
+        readers: Mapping[str, Callable[[], list[Row]]] = {
+            "table": lambda: table(path, self.columns, out),
+            "sgd": lambda: sgd(path, self.dialogues_per_user, out),
+            "uss": lambda: uss(path, self.dialogues_per_user, out),
+        }
+        rows = readers[self.format]()
+        read = len(rows) + out.rows
+        ratings = {word: code for code, words in enumerate(self._words) for word in words}
+        return assemble(rows, ratings, self._zone, out, str(path)), out, read
+
+    @property
+    def _zone(self) -> ZoneInfo:
+        try:
+            return ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise UsageError(f"simulator.zone={self.zone!r} is no time zone such as Europe/Berlin") from error
+
+    @property
+    def _log(self) -> Log:
+        return self._read[0]
+
+    @cached_property
+    def record(self) -> Record:
+        """The log in words and numbers."""
+        log, out, read = self._read
+        assumes = {
+            "offers": f"a log has no offers to name a skill: each is accepted with probability {self.accept:g}, under "
+            "the first words of the message",
+            "cost and wait": "tokens, price and wait of the LLM are simulated",
+        }
+        if "action" not in log.knows:
+            assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
+        dialogues = self.format in ("sgd", "uss")
+        return Record(
+            self._file.name, dialogues, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
+            (ASSUMES if dialogues else {}) | assumes, read, out.found,
+        )  # fmt: skip
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """All texts of the log."""
+        return self._log.messages
+
+    @cached_property
+    def shown(self) -> Sequence[str]:
+        """The texts as logs and pages show them."""
+        if not self.redact:
+            return self.messages
+        secret = self.digest.encode()[:64]
+        return tuple(blake2b(m.encode(), key=secret, digest_size=8).hexdigest() for m in self.messages)
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Distinct (intent, answer), by intent and number."""
+        return self._log.types
+
+    @property
+    def intents(self) -> Sequence[str]:
+        """Intents that the log names."""
+        return self._log.intents
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Names of skills: of the types, of a skill made from each message, and of what nobody named."""
+        return (*self.types, *_distinct(self.shown, set(self.types) | {_NAMELESS}), _NAMELESS)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the file, or of all files of the folder."""
+        path, digest = self._file, blake2b(digest_size=16)
+        for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
+            digest.update(f"{file.relative_to(path)}\0".encode())
+            with file.open("rb") as content:
+                while part := content.read(2**20):
+                    digest.update(part)
+        return digest.hexdigest()
+
+    # ----------------------------------------------------------------------------------------------- events
+
+    def population(self, seed: int, users: I32, weeks: int) -> Events:
+        """The turns of these users in the first `weeks`.
+
+        Raises UsageError for a user whom the log does not have.
+        """
+        log = self._log
+        if len(users) and int(users.max()) >= log.users:
+            raise UsageError(
+                f"the log has {log.users} users, and more were asked for: lower users, and have no pool or donors"
+            )
+        first, last = log.start[users], log.start[users.astype(np.int64) + 1]
+        n = np.array([np.searchsorted(log.time[a:b], weeks * WEEK) for a, b in zip(first, last, strict=True)], np.int32)
+        there = np.arange(n.max(initial=0)) < n[:, None]
+        at = np.where(there, first[:, None] + np.arange(there.shape[1]), 0)
+
+        def column(values: I32 | I64, empty: int) -> Any:
+            return np.where(there, values[at], np.array(empty, values.dtype))
+
+        type_ = column(log.type, -1)
+        unknown = np.full(type_.shape, -1, np.int32)
+        truth = Truth(type_, log.intent_of[type_], unknown, np.zeros(type_.shape, np.bool_))
+        number = np.where(there, np.arange(there.shape[1], dtype=np.int32), np.int32(0))
+        return Events(users, n, number, column(log.time, _NEVER), column(log.text, 0), truth)
+
+    def logged(self, user: I32, number: I32) -> Logged:
+        """What the log says of events, `[B]`."""
+        at = self._log.start[user] + number
+        return Logged(self._log.by_llm[at], self._log.rating[at], self._log.delay[at])
+
+    # -------------------------------------------------------------------------------------------- reactions
+
+    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
+        """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent; else UNKNOWN."""
+        intent, answer = self._log.intent_of, self._log.answer_of
+        asked, stored = intent[event_type], intent[source_type]
+        same = (answer[event_type] == answer[source_type]) & (answer[event_type] >= 0)
+        other = (asked >= 0) & (stored >= 0) & (asked != stored)
+        return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
+
+    def react(self, quality: I32, luck: Luck) -> Reaction:
+        """Nobody rates an answer that was not given: `logged` has what was said of the others."""
+        return Reaction(np.full(quality.shape, -1, np.int32), np.zeros(quality.shape, np.int64))
+
+    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+        """Both are the answer of the log."""
+        same: Bool = (stored == LOGGED) & (fresh == LOGGED)
+        return same
+
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
+        """Accepted with a probability that is assumed, under a name of the message's own."""
+        yes = luck.accept < self.accept
+        code = np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")).astype(np.int32)
+        return code, np.where(yes, len(self.types) + text, -1).astype(np.int32), fatigue
+
+
+def _distinct(messages: Sequence[str], taken: set[str]) -> Iterator[str]:
+    """A name of its own for each message, from its first words."""
+    count = Counter[str]()
+    for message in messages:
+        words = "".join(sign if sign.isalnum() else " " for sign in message.lower()).split()[:_WORDS]
+        name = stem = "-".join(words) or "message"
+        while name in taken:
+            count[stem] += 1
+            name = f"{stem}-{count[stem] + 1}"
+        taken.add(name)
+        yield name

@@ -1,0 +1,118 @@
+"""Dialogues without persons: Schema-Guided Dialogue (Rastogi et al., AAAI 2020) and USS (Sun et al., SIGIR 2021).
+
+They have no users and no times. Dialogues go to pseudo-users by key, a dialogue a day from the first Monday on, a
+minute between its turns, so that a book can be carried from one to the next; what looks like growth here is none.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from skg_bench.core.errors import UsageError
+from skg_bench.simulator.recorded_rows import LeftOut, Row
+
+ASSUMES = {
+    "users": "dialogues go to pseudo-users by key: no persons",
+    "time": "invented: a dialogue a day, from nine o'clock, a minute between turns",
+}
+_FIRST = datetime(2018, 1, 1, 9)  # a Monday
+_MINUTE = 60
+
+Dialogue = tuple[str, list[Row]]  # its key, its turns
+
+
+def sgd(path: Path, per_user: int, out: LeftOut) -> list[Row]:
+    """Turns of `dialogues_*.json` in a folder, or of one such file. The intent is the first active one of a turn's
+    frames, under its service.
+
+    Raises UsageError.
+    """
+    files = sorted(path.glob("dialogues_*.json")) if path.is_dir() else [path]
+    if not files:
+        raise UsageError(f"simulator.path={path} has no dialogues_*.json; name a split's folder, such as .../sgd/dev")
+    return _lived([one for file in files for one in _sgd(file, out)], per_user)
+
+
+def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
+    try:
+        dialogues = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{file} is no whole JSON file: {error}") from error
+    for place, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
+        try:
+            name, turns = str(dialogue["dialogue_id"]), dialogue["turns"]
+            said = [(turn["speaker"], turn["utterance"], _intent(turn)) for turn in turns]
+        except (KeyError, TypeError):
+            out.add(f"no dialogue of the published form in {file.name}", place)
+            continue
+        rows = []
+        for i, (speaker, text, intent) in enumerate(said):
+            if speaker == "USER":
+                answer = said[i + 1][1] if i + 1 < len(said) and said[i + 1][0] == "SYSTEM" else None
+                rows.append(Row(place, None, None, text, f"{name}#{i}", intent, answer))
+        yield name, rows
+
+
+def _intent(turn: Any) -> str | None:
+    for frame in turn["frames"]:
+        active = frame.get("state", {}).get("active_intent", "NONE")
+        if active != "NONE":
+            return f"{str(frame['service']).rpartition('_')[0]}.{active}"
+    return None
+
+
+def uss(path: Path, per_user: int, out: LeftOut) -> list[Row]:
+    """Turns of a USS file: `speaker<TAB>text<TAB>act<TAB>scores` a line, an empty line between dialogues.
+
+    Annotators say of 1 to 5 how satisfied a user is when they speak, so with the answer before: an answer's rating is
+    the mean score, rounded, of the user's next line, and known then. The score of a whole dialogue belongs to no turn.
+    """
+    dialogues: list[Dialogue] = []
+    block: list[tuple[int, list[str]]] = []
+    for place, line in enumerate([*path.read_text("utf-8").splitlines(), ""], 1):
+        cells = line.split("\t")
+        if not line.strip():
+            if block:
+                dialogues.append((f"{path.name}:{block[0][0]}", _uss(block)))
+            block = []
+        elif len(cells) >= 3 and cells[0] in ("USER", "SYSTEM"):
+            if cells[1] != "OVERALL":
+                block.append((place, cells))
+        else:
+            out.add("no line of the published form", place)
+    return _lived(dialogues, per_user)
+
+
+def _uss(block: Sequence[tuple[int, list[str]]]) -> list[Row]:
+    rows: list[Row] = []
+    for i, (place, (speaker, text, _, *scores)) in enumerate(block):
+        if speaker == "USER":
+            if rows and rows[-1].answer is not None:
+                rows[-1].satisfaction, rows[-1].delay = _mean(scores), _MINUTE
+            answer = block[i + 1][1][1] if i + 1 < len(block) and block[i + 1][1][0] == "SYSTEM" else None
+            rows.append(Row(place, None, None, text, answer=answer))
+    return rows
+
+
+def _mean(scores: Sequence[str]) -> int | None:
+    given = [int(score) for score in ",".join(scores).split(",") if score.strip().isdigit()]
+    return int(sum(given) / len(given) + 0.5) if given else None
+
+
+def _lived(dialogues: Sequence[Dialogue], per_user: int) -> list[Row]:
+    """The dialogues' turns as those of pseudo-users, about `per_user` dialogues each."""
+    users = max(1, round(len(dialogues) / per_user))
+    place: Callable[[str], int] = lambda name: int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")  # noqa: E731
+    days = [0] * users
+    rows = []
+    for name, turns in sorted(dialogues, key=lambda one: place(one[0])):
+        user = place(f"user of {name}") % users
+        begin = _FIRST + timedelta(days=days[user])
+        days[user] += 1
+        for i, row in enumerate(turns):
+            row.user, row.time = f"pseudo-user {user}", begin + timedelta(seconds=_MINUTE * i)
+            rows.append(row)
+    return rows

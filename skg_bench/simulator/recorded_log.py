@@ -1,0 +1,204 @@
+"""Rows of a log to the arrays that a simulation reads, each user's turns in order of time."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from hashlib import blake2b
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.types import RATINGS
+from skg_bench.simulator.recorded_rows import LeftOut, Row
+
+DAY, WEEK = 86_400, 7 * 86_400
+LONGEST = 520  # weeks of a run
+_LLM = ("", "llm", "fallback", "none")  # actions that say that an LLM answered
+_NOT_SAID = ("", "none", "null")
+_MILLISECONDS = 1e11  # Unix times from here on count milliseconds
+
+
+@dataclass(frozen=True)
+class Log:
+    """N turns of n users; ids of users are those of a keyed order of their names, so that some are a fair sample."""
+
+    messages: tuple[str, ...]  # [M] distinct
+    intents: tuple[str, ...]  # [I]
+    types: tuple[str, ...]  # [T] distinct (intent, answer)
+    intent_of: I32  # [T + 1] of a type, -1: not known; the last, which index -1 finds, is -1
+    answer_of: I32  # [T + 1] the same for the answer
+    start: I64  # [n + 1] first turn of each user
+    time: I64  # [N] seconds since the log's first Monday
+    text: I32  # [N]
+    type: I32  # [N] -1: neither intent nor answer is known
+    by_llm: Bool  # [N]
+    rating: I32  # [N]
+    delay: I64  # [N]
+    first_day: str
+    knows: tuple[str, ...]
+
+    @property
+    def users(self) -> int:
+        """How many."""
+        return len(self.start) - 1
+
+    @property
+    def weeks(self) -> int:
+        """Calendar weeks from the first turn's to the last one's."""
+        return int(self.time.max()) // WEEK + 1
+
+
+def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out: LeftOut, name: str) -> Log:
+    """`ratings`: words of the log, in lower case, to codes in RATINGS; `zone`: to which times with an offset are
+    converted; `name` of the log in errors.
+
+    Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
+    other words, a propensity is no probability, or the log is longer than a run can be.
+    """
+    rows, times = _whole(rows, zone, out)
+    if not rows:
+        reasons = "; ".join(f"{why}: {of['rows']:,}" for why, of in out.found.items()) or "it is empty"
+        raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
+    _probable([row.propensity for row in rows], rows, name)
+    order_of = {u: i for i, u in enumerate(sorted({str(row.user) for row in rows}, key=_key))}
+    user = np.array([order_of[str(row.user)] for row in rows])
+    earliest = min(times)
+    monday = earliest.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=earliest.weekday())
+    time = np.array([(when - monday) // timedelta(seconds=1) for when in times], np.int64)
+    if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
+        first, last = rows[int(time.argmin())].place, rows[int(time.argmax())].place
+        raise UsageError(
+            f"{name} spans {weeks:,} weeks, from {earliest:%Y-%m-%d} (row {first}) to {max(times):%Y-%m-%d} (row "
+            f"{last}); a run has at most {LONGEST}: is one of these times wrong?"
+        )
+    order = np.lexsort((time, user))  # stable: equal times stay as they stand in the file
+    texts, text = _coded([str(row.message) for row in rows])
+    intents, intent = _coded([_said(row.intent) for row in rows])
+    answers, answer = _coded([_said(row.answer) for row in rows])
+    both = np.where((intent >= 0) | (answer >= 0), (intent + 1) * (len(answers) + 1) + answer + 1, -1)
+    pairs, type_ = np.unique(np.append(both, -1), return_inverse=True)  # the first is -1: nothing is known
+    intent_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
+    rating = _rated([_said(row.satisfaction) for row in rows], ratings, rows, name)
+    columns = {
+        "intent": intent >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
+        "action": np.array([row.action is not None for row in rows]),
+        "propensity": np.array([_said(row.propensity) is not None for row in rows]),
+    }  # fmt: skip
+    by_llm = np.array([row.action is None or str(row.action).lower() in _LLM for row in rows])
+    return Log(
+        texts, intents, _names(intents, intent_of, answer_of), np.append(intent_of, -1).astype(np.int32),
+        np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
+        time[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
+        np.array([row.delay for row in rows], np.int64)[order], f"{monday:%Y-%m-%d}",
+        tuple(what for what, there in columns.items() if there.any()),
+    )  # fmt: skip
+
+
+def _whole(rows: Sequence[Row], zone: tzinfo, out: LeftOut) -> tuple[list[Row], list[datetime]]:
+    """The rows that are turns, and their local times."""
+    kept, times, ids = list[Row](), list[datetime](), set[str]()
+    offsets: dict[bool, int] = {}
+    for row in rows:
+        if row.id is not None and str(row.id) in ids:
+            out.add("an id that an earlier row has", row.place)
+            continue
+        if missing := [name for name in ("user", "time", "message") if _said(getattr(row, name)) is None]:
+            out.add(f"no {missing[0]}", row.place)
+            continue
+        when = _moment(row.time)
+        if when is None:
+            out.add("a time that is neither ISO 8601 nor a Unix time", row.place)
+            continue
+        offsets.setdefault(when.tzinfo is not None, row.place)
+        kept.append(row)
+        times.append(when if when.tzinfo is None else when.astimezone(zone).replace(tzinfo=None))
+        if row.id is not None:
+            ids.add(str(row.id))
+    if len(offsets) == 2:
+        raise UsageError(
+            f"times with and without an offset cannot be ordered (rows {offsets[True]} and {offsets[False]}); give all "
+            "of them one, or none"
+        )
+    return kept, times
+
+
+def _moment(said: Any) -> datetime | None:
+    """A time as the log says it; Unix times have the offset of UTC."""
+    try:
+        if isinstance(said, datetime):
+            return said
+        if isinstance(said, str) and not _numeric(said):
+            return datetime.fromisoformat(said.strip())
+        seconds = float(said)
+        return datetime.fromisoformat("1970-01-01T00:00:00+00:00") + timedelta(
+            seconds=seconds / 1000 if abs(seconds) >= _MILLISECONDS else seconds
+        )
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _numeric(text: str) -> bool:
+    """Is it a number of seconds? Eight digits are a date."""
+    whole = text.strip().lstrip("-").replace(".", "", 1)
+    return whole.isdecimal() and len(whole) > 8
+
+
+def _said(value: Any) -> str | None:
+    """As text; None where nothing is said."""
+    if value is None or (isinstance(value, float) and not isfinite(value)):
+        return None
+    text = str(value).strip()
+    return text or None
+
+
+def _key(name: str) -> bytes:
+    return blake2b(name.encode(), digest_size=16).digest()
+
+
+def _coded(said: Sequence[str | None]) -> tuple[tuple[str, ...], I32]:
+    """Distinct words in order, and the code of each, -1: None."""
+    words = sorted({one for one in said if one is not None})
+    code = {word: i for i, word in enumerate(words)}
+    return tuple(words), np.array([-1 if one is None else code[one] for one in said], np.int32)
+
+
+def _names(intents: Sequence[str], intent_of: I64, answer_of: I64) -> tuple[str, ...]:
+    """Of types: the intent, and which of its answers, counted; answers may be long, and are nobody's business."""
+    seen, names = Counter[int](), []
+    for intent, answer in zip(intent_of.tolist(), answer_of.tolist(), strict=True):
+        seen[intent] += answer >= 0
+        what = intents[intent] if intent >= 0 else "no intent"
+        names.append(f"{what} | answer {seen[intent]}" if answer >= 0 else what)
+    return tuple(names)
+
+
+def _rated(said: Sequence[str | None], ratings: Mapping[str, int], rows: Sequence[Row], name: str) -> I32:
+    codes = np.full(len(said), -1, np.int32)
+    unknown: dict[str, int] = {}
+    for i, word in enumerate(said):
+        if word is not None and word.lower() not in _NOT_SAID:
+            codes[i] = ratings.get(word.lower(), -1)
+            if codes[i] < 0:
+                unknown.setdefault(word, rows[i].place)
+    if unknown:
+        words = ", ".join(f"{word!r} (row {place})" for word, place in list(unknown.items())[:5])
+        raise UsageError(
+            f"{name}: satisfaction is also said as {words}; say what that means: "
+            + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
+        )
+    return codes
+
+
+def _probable(said: Sequence[Any], rows: Sequence[Row], name: str) -> None:
+    for value, row in zip(said, rows, strict=True):
+        text = _said(value)
+        try:
+            fine = text is None or 0 < float(text) <= 1
+        except ValueError:
+            fine = False
+        if not fine:
+            raise UsageError(f"{name}, row {row.place}: propensity={value!r} must lie above 0 and be at most 1")

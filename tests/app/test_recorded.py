@@ -1,0 +1,210 @@
+"""A log of one's own, from the command to the page: what is not known is said to be so."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import skg_bench
+from skg_bench.app.cli import app
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import prepare
+from skg_bench.app.skillbooks import replay
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.simulator import corpus
+from tests.simulator.logs import turn, write_csv
+
+COLUMNS = (
+    "simulator.columns={user: who, time: time, message: message, intent: intent, answer: answer, satisfaction: said}"
+)
+USERS, TURNS = 6, 40
+UNJUDGED = ("utility", "correct", "err_per_hit", "err_per_request", "err_per_request_hits", "err_excess")
+
+
+def log(folder: Path) -> Path:
+    """A log of the built-in corpus' messages, whose vectors need no model."""
+    rng, known = np.random.default_rng(7), corpus.load()
+    rows = []
+    for i in range(USERS * TURNS):
+        kind = int(rng.integers(0, 12)) * 40
+        words = known.messages[rng.choice(known.wordings[kind][: known.n_wordings[kind]])]
+        day, hour = divmod(i // USERS, 3)
+        row = turn(f"user {i % USERS}", f"2023-05-{1 + day:02d}T{9 + 4 * hour:02d}:{i % USERS:02d}:00", words)
+        row["who"] = row.pop("user")
+        rated = ("", "ok", "ok", "partial", "miss")[int(rng.integers(0, 5))]
+        rows.append(row | {"intent": known.intents[known.intent[kind]], "answer": known.answers[kind], "said": rated})
+    rows.append({**rows[0], "who": ""})
+    return write_csv(folder / "log.csv", rows)
+
+
+def overrides(path: Path, out: Path, *more: str) -> Sequence[str]:
+    return ["simulator=recorded", f"simulator.path={path}", COLUMNS, "embedder=corpus_minilm", f"out={out}",
+            "policy.threshold=0.4", *more]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("log")
+    return skg_bench.run(overrides(log(folder), folder / "run"))
+
+
+def column(table: pa.Table, name: str) -> np.ndarray:
+    return np.array(table[name].to_pylist(), dtype=object)
+
+
+def test_the_simulator_brings_its_embedder_experiment_and_size_unless_others_are_chosen(tmp_path: Path) -> None:
+    root = compose(["simulator=recorded"]).root
+    assert (root["experiment"], root["profile"], root["users"], root["weeks"]) == ("recorded", "log", None, None)
+    assert root["embedder"] == compose(["embedder=minilm"]).root["embedder"]
+    assert "_with_" not in root["simulator"]
+    other = compose(["simulator=recorded", "profile=smoke", "embedder=corpus_minilm"]).root
+    assert (other["experiment"], other["profile"], other["users"]) == ("recorded", "smoke", 12)
+    assert other["embedder"] == compose([]).root["embedder"]
+    job = prepare(compose(overrides(log(tmp_path), tmp_path / "run", "profile=smoke")))
+    assert (job.plan.users, job.plan.weeks) == (USERS, 2)  # no more than there are
+
+
+def test_answers_are_not_judged_but_for_those_given_to_another_intent(replayed: Run) -> None:
+    turns = replayed.turns("skg")
+    right, hit = column(turns, "answer_correct"), ~turns["fallback_to_llm"].to_numpy()
+    assert hit.sum() > 20
+    assert set(right[~hit]) == {None}
+    assert set(right[hit]) <= {None, False}
+    source = {(u, t): i for u, t, i in zip(*(turns[c].to_pylist() for c in ("user", "turn", "intent")), strict=True)}
+    rows = zip(*(turns[c].to_pylist() for c in ("user", "source_turn", "intent")), right, hit, strict=True)
+    for user, turn_, intent, judged, answered in rows:
+        if answered:
+            assert (judged is False) == (source[user, turn_] != intent)
+    for name in ("cause", "answerable"):
+        assert turns[name].null_count == len(turns)
+    assert column(turns, "skill_correct").tolist() == [one if h else None for one, h in zip(right, hit, strict=True)]
+
+
+def test_the_log_itself_is_what_the_arm_without_a_skillbook_gives(replayed: Run) -> None:
+    turns = replayed.turns("never")
+    assert turns["fallback_to_llm"].to_numpy().all()
+    said = column(turns, "user_satisfaction")
+    assert len(turns) == USERS * TURNS
+    assert (said != None).sum() == replayed.feedback("never").num_rows  # noqa: E711
+    assert set(said) == {"ok", "partial", "miss", None}
+
+
+def test_a_hit_is_rated_where_it_returns_the_answer_of_the_log(replayed: Run) -> None:
+    turns, as_it_was = replayed.turns("skg"), column(replayed.turns("never"), "user_satisfaction")
+    said, hit = column(turns, "user_satisfaction"), ~turns["fallback_to_llm"].to_numpy()
+    kinds, users = turns["request_type"].to_pylist(), turns["user"].to_pylist()
+    kind_of = dict(zip(zip(users, turns["turn"].to_pylist(), strict=True), kinds, strict=True))
+    sources = zip(users, turns["source_turn"].to_pylist(), strict=True)
+    same = np.array([kind == kind_of.get(source) for kind, source in zip(kinds, sources, strict=True)])
+    assert (hit & same).sum() > 10
+    assert (hit & ~same).sum() > 0
+    assert (said[hit & same] == as_it_was[hit & same]).all()
+    assert set(said[hit & ~same]) == {None}
+    assert (said[~hit] == as_it_was[~hit]).all()
+
+
+def test_figures_that_need_truth_are_absent_and_the_rest_is_there(replayed: Run) -> None:
+    figures = json.loads((replayed.path / "summary.json").read_text("utf-8"))
+    for arm in replayed.arms:
+        assert {figures["arms"][arm][name]["mean"] for name in UNJUDGED} == {None}
+        assert figures["arms"][arm]["hit_rate"]["mean"] is not None
+    skg = figures["arms"]["skg"]
+    turns = replayed.turns("skg")
+    wrong = np.array([one is False for one in turns["answer_correct"].to_pylist()])
+    hit, user = ~turns["fallback_to_llm"].to_numpy(), turns["user"].to_numpy()
+    shares = [wrong[user == u].sum() / hit[user == u].sum() for u in range(USERS)]
+    assert skg["other_intent"]["mean"] == pytest.approx(np.mean(shares))
+    assert figures["ceiling"] == figures["waterfall"] == {}
+    assert figures["saturation"]["testable"]
+    assert {of["utility"]["verdict"] for of in figures["differences"].values()} == {"not measured"}
+    assert {of["hit_rate"]["verdict"] for of in figures["differences"].values()} <= {"higher", "lower", "inconclusive"}
+    assert figures["log"] == replayed.manifest["log"]
+
+
+def test_the_page_says_what_is_not_known_and_which_rows_were_left_out(replayed: Run) -> None:
+    page = (replayed.path / "report.html").read_text("utf-8")
+    assert "is not known in this log" in page
+    assert "1 of 241 rows were left out: 1 with no user (row 242)" in page
+    assert "6 users of a log" in page
+    assert "Where utility is lost" not in page
+    assert "Was the corpus used up?" not in page
+    assert "a log has no offers to name a skill: each is accepted with probability 1" in page
+    assert "NaN" not in page.partition("<script>")[0]
+
+
+def test_books_are_rebuilt_from_the_log_of_a_replay(replayed: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    replay(replayed.path, ["skg", "everything"], USERS)
+    assert "every state hash agrees" in capsys.readouterr().out
+
+
+def test_compare_leaves_out_what_is_not_known(replayed: Run) -> None:
+    done = CliRunner().invoke(app, ["compare", str(replayed.path), "--flips", "2"])
+    assert done.exit_code == 0, done.output
+    assert "a log does not say which answers were right" in done.output
+    assert "utility" not in done.output
+    assert "hit rate" in done.output
+
+
+def test_a_gate_and_a_counterexample_need_truth(replayed: Run, tmp_path: Path) -> None:
+    gated = ["gate", str(replayed.path), "--baseline", str(tmp_path / "b.json"), "--update", "--arm", "skg"]
+    for words in (gated, ["counterexample", "find", str(replayed.path), "--arm", "skg"]):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2, done.output
+
+
+@pytest.mark.parametrize(("arm", "said"), [
+    ("[router=oracle,curator=oracle]", "knows which answers are right"),
+    ("[policy=vcache]", "compares answers of the LLM"),
+    ("[scope=pool]", "learns from people beside the users"),
+    ("[fork=skg@5,curator=none,book=donor]", "learns from people beside the users"),
+])  # fmt: skip
+def test_arms_that_need_what_no_log_says_are_refused(tmp_path: Path, arm: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        prepare(compose(overrides(log(tmp_path), tmp_path / "run", f"+arms.other={arm}")))
+
+
+def test_all_of_a_log_is_refused_where_there_is_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="users=null is all of a recorded log"):
+        prepare(compose(["users=null"]))
+
+
+def test_a_replay_is_the_same_bits_in_cohorts_of_any_size(replayed: Run, tmp_path: Path) -> None:
+    again = skg_bench.run([*overrides(log(tmp_path), tmp_path / "run", "cohort=1")])
+    for arm in replayed.arms:
+        for one, other in (
+            (again.turns(arm), replayed.turns(arm)),
+            (again.updates(arm), replayed.updates(arm)),
+            (again.feedback(arm), replayed.feedback(arm)),
+        ):
+            assert str(one.to_pylist()) == str(other.to_pylist())  # dictionaries may be in another order; NaN is a word
+
+
+# -------------------------------------------------------------------------------------------------- redaction
+
+
+def test_redacted_messages_are_in_no_file_and_decisions_stay_the_same(replayed: Run, tmp_path: Path) -> None:
+    path = log(tmp_path)
+    hidden = skg_bench.run(overrides(path, tmp_path / "run", "simulator.redact=true"))
+    known = corpus.load()
+    used = set(replayed.turns("skg")["message"].to_pylist())
+    assert used <= set(known.messages)
+    for arm in hidden.arms:
+        seen, plain = hidden.turns(arm), replayed.turns(arm)
+        assert not set(seen["message"].to_pylist()) & used
+        for name in ("skill", "source_turn", "max_sim", "skill_score", "user_satisfaction", "answer_correct"):
+            assert seen[name].equals(plain[name]), name
+        for name in ("matched_skill", "message"):
+            before, after = plain[name].to_pylist(), seen[name].to_pylist()
+            assert len(set(zip(before, after, strict=True))) == len(set(before)) == len(set(after))
+    long = [words for words in used if len(words) > 12]
+    slugs = {"-".join("".join(c if c.isalnum() else " " for c in words.lower()).split()[:4]) for words in long}
+    for file in hidden.path.rglob("*"):
+        content = file.read_bytes() if file.is_file() else b""
+        assert not [words for words in (*long, *slugs) if words.encode() in content], file
+    assert "pseudonyms, not anonymity" in (hidden.path / "report.html").read_text("utf-8")
+    replay(hidden.path, ["skg"], 2)

@@ -1,0 +1,309 @@
+"""A log is replayed as it was, what it cannot say stays unknown, and no row is lost in silence."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.types import LOGGED, UNKNOWN, WRONG
+from skg_bench.simulator.recorded import Recorded
+from tests.core import books
+from tests.simulator.logs import ALL, SMALL, defaults, recorded, turn, write_csv, write_lines
+
+TIMES = ("2024-03-06T09:00:00", "2024-03-06T10:00:00", "2024-03-06T11:00:00")
+
+
+def everybody(simulator: Recorded) -> Any:
+    return simulator.population(0, np.arange(simulator.record.users, dtype=np.int32), simulator.record.weeks)
+
+
+def spoken(simulator: Recorded) -> dict[frozenset[str], list[tuple[int, str]]]:
+    """(time, message) of each user's turns, by the set of their messages, as users have no names."""
+    events = everybody(simulator)
+    found = {}
+    for row, n in enumerate(events.n.tolist()):
+        said = [(int(events.time[row, t]), simulator.messages[events.text[row, t]]) for t in range(n)]
+        found[frozenset(m for _, m in said)] = said
+    return found
+
+
+def parquet(path: Path) -> Path:
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in SMALL]), path)
+    return path
+
+
+@pytest.fixture(params=["csv", "tsv", "jsonl", "ndjson", "parquet"])
+def small(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The same small log in each kind of file."""
+    path = tmp_path / f"log.{request.param}"
+    if request.param == "parquet":
+        return parquet(path)
+    if request.param in ("jsonl", "ndjson"):
+        return write_lines(path, SMALL)
+    write_csv(path, SMALL)
+    if request.param == "tsv":
+        header, *rows = SMALL[0], *SMALL
+        lines = ["\t".join(header), *("\t".join(str(v) for v in row.values()) for row in rows)]
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_every_kind_of_file_gives_the_same_turns_in_order_of_time(small: Path) -> None:
+    monday, hour = datetime(2024, 3, 4), 3600
+    simulator = recorded(small, columns=ALL)
+    assert simulator.record.first_day == f"{monday:%Y-%m-%d}"
+    assert (simulator.record.users, simulator.record.turns, simulator.record.weeks) == (2, 4, 2)
+    ann = [(86_400 + 17 * hour // 2, "tea time"), (2 * 86_400 + 9 * hour, "how long does tea steep"),
+           (8 * 86_400 + 17 * hour // 2, "tea, how long")]  # fmt: skip
+    said = spoken(simulator)
+    assert said[frozenset(m for _, m in ann)] == ann
+    assert said[frozenset({"rain today?"})] == [(10 * hour, "rain today?")]
+    assert simulator.record.left_out == {}
+    assert simulator.record.knows == ("intent", "answer", "satisfaction")
+
+
+def test_fewer_weeks_and_fewer_users_are_parts_of_the_whole(tmp_path: Path) -> None:
+    simulator = recorded(write_csv(tmp_path / "log.csv", SMALL))
+    whole = everybody(simulator)
+    for user in range(2):
+        one = simulator.population(0, np.array([user], np.int32), 1)
+        assert one.n[0] == (whole.time[user, : whole.n[user]] < 7 * 86_400).sum()
+        assert (one.text[0, : one.n[0]] == whole.text[user, : one.n[0]]).all()
+    with pytest.raises(UsageError, match="the log has 2 users"):
+        simulator.population(0, np.array([2], np.int32), 1)
+
+
+def test_what_a_log_cannot_say_is_unknown_and_never_wrong(tmp_path: Path) -> None:
+    simulator = recorded(write_csv(tmp_path / "log.csv", SMALL), columns=ALL)
+    truth = everybody(simulator).truth
+    assert (truth.answerable == -1).all()
+    kind = {simulator.types[t]: np.int32(t) for t in range(len(simulator.types))}
+    first, second, rain = kind["tea | answer 1"], kind["tea | answer 2"], kind["weather | answer 1"]
+    event, source = np.array([first, first, first, -1, first]), np.array([first, second, rain, first, -1])
+    quality = simulator.judge(event, source, np.ones(5, np.bool_), np.zeros(5, np.int64))
+    assert quality.tolist() == [LOGGED, UNKNOWN, WRONG, UNKNOWN, UNKNOWN]
+
+
+def test_a_log_without_intents_and_answers_judges_nothing(tmp_path: Path) -> None:
+    simulator = recorded(write_csv(tmp_path / "log.csv", SMALL))
+    events = everybody(simulator)
+    assert simulator.types == simulator.intents == ()
+    assert (events.truth.type == -1).all()
+    assert (events.truth.intent == -1).all()
+    pair = events.truth.type[0, :2]
+    assert simulator.judge(pair, pair, pair > 0, pair.astype(np.int64)).tolist() == [UNKNOWN, UNKNOWN]
+
+
+def test_ratings_belong_to_the_answer_of_the_log(tmp_path: Path) -> None:
+    simulator = recorded(write_csv(tmp_path / "log.csv", SMALL), columns=ALL)
+    events = everybody(simulator)
+    ann = int(np.flatnonzero(events.n == 3)[0])
+    logged = simulator.logged(np.full(3, ann, np.int32), np.arange(3, dtype=np.int32))
+    assert logged.rating.tolist() == [-1, 0, 1]  # nothing said, ok, partial
+    assert logged.by_llm.all()
+    luck = books.luck(np.random.default_rng(0), 3)
+    assert (simulator.react(np.array([UNKNOWN, LOGGED, WRONG]), luck).rating == -1).all()
+
+
+def test_an_action_says_whose_answer_it_was(tmp_path: Path) -> None:
+    who = ["", "llm", "Fallback", "brew-tea"]
+    rows = [turn("u", f"2024-03-06T0{i}:00:00", f"m{i}", by=by) for i, by in enumerate(who)]
+    simulator = recorded(write_csv(tmp_path / "log.csv", rows), columns={"action": "by"})
+    logged = simulator.logged(np.zeros(4, np.int32), np.arange(4, dtype=np.int32))
+    assert logged.by_llm.tolist() == [True, True, True, False]
+    assert "answers" not in simulator.record.assumes
+    assert "answers" in recorded(tmp_path / "log.csv").record.assumes
+
+
+def test_offers_are_accepted_as_assumed_under_a_name_of_the_messages_own(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "log.csv", SMALL)
+    luck = books.luck(np.random.default_rng(0), 4)
+    text = np.arange(4, dtype=np.int32)
+    none, idle = np.zeros(4), np.zeros(4, np.int64)
+    code, name, _ = recorded(path, accept=1.0).offer(text, text, none, idle, luck)
+    names = [recorded(path).names[i] for i in name]
+    assert code.tolist() == [0] * 4
+    assert len(set(names)) == 4
+    assert "how-long-does-tea-steep" in names
+    code, name, _ = recorded(path, accept=0.0).offer(text, text, none, idle, luck)
+    assert code.tolist() == [2] * 4
+    assert name.tolist() == [-1] * 4
+
+
+# ------------------------------------------------------------------------------------- rows that are no turns
+
+
+def test_rows_without_user_time_or_message_are_counted_and_their_places_told(tmp_path: Path) -> None:
+    rows = [
+        turn("u", TIMES[0], "fine"), turn("", TIMES[1], "nobody"), turn("u", "", "never"), turn("u", TIMES[2], "  "),
+        turn("u", "yesterday", "when"), turn("", TIMES[1], "nobody again"),
+    ]  # fmt: skip
+    record = recorded(write_csv(tmp_path / "log.csv", rows)).record
+    assert (record.turns, record.read) == (1, 6)
+    assert record.left_out == {
+        "no user": {"rows": 2, "first": [3, 7]}, "no time": {"rows": 1, "first": [4]},
+        "no message": {"rows": 1, "first": [5]},
+        "a time that is neither ISO 8601 nor a Unix time": {"rows": 1, "first": [6]},
+    }  # fmt: skip
+
+
+def test_only_the_first_places_of_many_are_told(tmp_path: Path) -> None:
+    rows = [turn("u", TIMES[0], "fine"), *(turn("", TIMES[0], "x") for _ in range(50))]
+    (left,) = recorded(write_csv(tmp_path / "log.csv", rows)).record.left_out.values()
+    assert (left["rows"], left["first"]) == (50, list(range(3, 13)))
+
+
+def test_a_turn_that_comes_twice_by_its_id_counts_once(tmp_path: Path) -> None:
+    rows = [
+        turn("u", TIMES[0], "one", key="a"),
+        turn("u", TIMES[1], "two", key="b"),
+        turn("u", TIMES[2], "one", key="a"),
+    ]
+    path = write_csv(tmp_path / "log.csv", rows)
+    record = recorded(path, columns={"id": "key"}).record
+    assert record.turns == 2
+    assert record.left_out == {"an id that an earlier row has": {"rows": 1, "first": [4]}}
+    assert recorded(path).record.turns == 3  # nobody said that the key is one
+
+
+def test_torn_json_lines_and_rows_of_another_width_are_counted(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "log.jsonl", SMALL)
+    path.write_text(path.read_text("utf-8") + '{"user": "ann", "time"\n[1]\n', "utf-8")
+    assert recorded(path).record.left_out == {"no whole JSON object": {"rows": 2, "first": [5, 6]}}
+    path = write_csv(tmp_path / "log.csv", SMALL)
+    path.write_text(path.read_text("utf-8") + "ann,2024-03-05\n", "utf-8")
+    (left,) = recorded(path).record.left_out.values()
+    assert left == {"rows": 1, "first": [6]}
+
+
+def test_times_with_and_without_an_offset_are_refused_with_a_row_of_each(tmp_path: Path) -> None:
+    rows = [turn("u", "2024-03-06T09:00:00+02:00", "a"), turn("u", "2024-03-06T09:00:00", "b")]
+    with pytest.raises(UsageError, match=r"with and without an offset .* \(rows 2 and 3\)"):
+        recorded(write_csv(tmp_path / "log.csv", rows)).record  # noqa: B018
+
+
+def test_times_with_offsets_become_local_times_of_the_users_zone(tmp_path: Path) -> None:
+    rows = [turn("u", "2024-07-01T09:00:00+02:00", "a"), turn("u", "2024-07-01T07:30:00Z", "b"),
+            turn("u", "1719820800", "c"), turn("u", "1719820800500", "d")]  # fmt: skip
+    path = write_csv(tmp_path / "log.csv", rows)
+    assert [t for t, _ in spoken(recorded(path))[frozenset("abcd")]] == [25_200, 27_000, 28_800, 28_800]
+    berlin = spoken(recorded(path, zone="Europe/Berlin"))[frozenset("abcd")]
+    assert berlin == [(32_400, "a"), (34_200, "b"), (36_000, "c"), (36_000, "d")]
+
+
+def test_times_of_parquet_files_keep_their_offset(tmp_path: Path) -> None:
+    aware = [datetime(2024, 7, 1, 7, tzinfo=UTC), datetime(2024, 7, 1, 9, 30, tzinfo=timezone(timedelta(hours=2)))]
+    path = tmp_path / "log.parquet"
+    pq.write_table(
+        pa.table({"user": [1, 1], "time": pa.array(aware, pa.timestamp("us", "UTC")), "message": ["a", "b"]}), path
+    )
+    assert spoken(recorded(path))[frozenset("ab")] == [(25_200, "a"), (27_000, "b")]
+
+
+# ----------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"format": "xml"}, r"simulator\.format='xml', valid are table, sgd, uss"),
+    ({"columns": {"usr": "u"}}, r"simulator\.columns has unknown usr"),
+    ({"accept": 1.5}, r"simulator\.accept=1\.5 must lie in \[0, 1\]"),
+    ({"dialogues_per_user": 0}, "must be at least 1"),
+    ({"rated_miss": ["OK"]}, "ok stands in two of"),
+])  # fmt: skip
+def test_bad_parameters_are_refused_by_name(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        recorded(tmp_path / "log.csv", **change)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"columns": {"user": "who"}}, r"columns\.user=who: .*log\.csv has no such column; it has user, time, message"),
+    ({"columns": {"message": None}}, r"simulator\.columns\.message is missing"),
+    ({"zone": "Mars/Base"}, r"simulator\.zone='Mars/Base'"),
+    ({"columns": {"satisfaction": "answer"}}, r"satisfaction is also said as 'Four minutes\.' \(row 2\)"),
+    ({"columns": {"propensity": "intent"}}, r"row 2: propensity='tea' must lie above 0"),
+])  # fmt: skip
+def test_a_mapping_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = write_csv(tmp_path / "log.csv", SMALL)
+    with pytest.raises(UsageError, match=said):
+        recorded(path, **change).record  # noqa: B018
+
+
+@pytest.mark.parametrize(("name", "content", "said"), [
+    ("log.csv", "", "no such column"),
+    ("log.csv", "user,time,message\n", "holds no turn"),
+    ("log.csv", "user,time,message\n,,\n", "no user: 1"),
+    ("log.csv", 'user,time,message\na,b,"c\n', "is no table"),
+    ("log.jsonl", "{\n", "no whole JSON object: 1"),
+    ("log.jsonl", '{"a": 1}\n', "no such column"),
+    ("log.parquet", "PAR1", "torn or no Parquet file"),
+    ("log.txt", "x", r"must end in \.csv, \.tsv"),
+    ("log.csv", "user,time,message\na,1970-01-01,x\na,2024-01-01,y\n", r"spans 2,819 weeks, from 1970-01-01 \(row 2\)"),
+])  # fmt: skip
+def test_a_file_without_turns_is_refused(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(UsageError, match=said):
+        recorded(tmp_path / name).record  # noqa: B018
+
+
+def test_no_path_and_an_absent_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"does not exist"):
+        recorded(tmp_path / "nowhere.csv").digest  # noqa: B018
+    with pytest.raises(UsageError, match=r"simulator\.path=null"):
+        Recorded(**{**defaults(), "path": None}).digest  # noqa: B018
+
+
+def test_words_for_ratings_can_be_numbers(tmp_path: Path) -> None:
+    rows = [turn("u", time, f"m{i}", stars=stars) for i, (time, stars) in enumerate(zip(TIMES, "531", strict=True))]
+    path = write_csv(tmp_path / "log.csv", rows)
+    scale: dict[str, Any] = {
+        "rated_ok": [4, 5],
+        "rated_partial": [3],
+        "rated_miss": [1, 2],
+        "columns": {"satisfaction": "stars"},
+    }
+    logged = recorded(path, **scale).logged(np.zeros(3, np.int32), np.arange(3, dtype=np.int32))
+    assert logged.rating.tolist() == [0, 1, 2]
+
+
+def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "log.csv", SMALL)
+    before = recorded(path).digest
+    assert recorded(path, accept=0.5).digest == before
+    path.write_text(path.read_text("utf-8") + "u,2024-03-06,more,,,\n", "utf-8")
+    assert recorded(path).digest != before
+
+
+# ------------------------------------------------------------------------------------------------ chat exports
+
+
+def test_a_conversation_is_a_turn_for_each_entry_of_the_user(tmp_path: Path) -> None:
+    at = "2024-03-06T09:00:00+00:00"
+    conversation = [
+        {"role": "user", "content": "hello", "timestamp": None},
+        {"role": "assistant", "content": "Hi.", "timestamp": "2024-03-06T08:00:00+00:00"},
+        {"role": "user", "content": "and again", "timestamp": None},
+        {"role": "assistant", "content": "Yes?", "timestamp": None},
+        {"role": "user", "content": "hello", "timestamp": None},
+    ]
+    rows = [{"hashed_ip": "x1", "timestamp": at, "conversation_hash": "c1", "conversation": conversation}] * 2
+    simulator = recorded(write_lines(tmp_path / "chats.jsonl", rows), "wildchat", redact=False)
+    events = everybody(simulator)
+    said = [simulator.messages[i] for i in events.text[0, :3]]
+    assert events.n.tolist() == [3]
+    assert said == ["hello", "and again", "hello"]
+    assert (events.time[0, 1] - events.time[0, 0], events.time[0, 2]) == (3600, events.time[0, 1])
+    assert simulator.types == ("no intent | answer 1", "no intent | answer 2")
+    assert events.truth.type[0, 2] == -1  # it was not answered
+    assert simulator.record.left_out == {"an id that an earlier row has": {"rows": 3, "first": [2, 2, 2]}}
+
+
+def test_a_conversations_rating_belongs_to_no_turn_and_is_refused(tmp_path: Path) -> None:
+    rows = [turn("u", TIMES[0], [{"role": "user", "content": "hello"}], stars="ok")]  # type: ignore[arg-type]
+    path = write_lines(tmp_path / "chats.jsonl", rows)
+    with pytest.raises(UsageError, match="a conversation's satisfaction belongs to none of its turns"):
+        recorded(path, columns={"satisfaction": "stars"}).record  # noqa: B018
