@@ -32,8 +32,8 @@ ABOUT = (
     f"with other noise (length {NOISE} beside a unit vector, in all directions alike: two copies of a message have a "
     "cosine of about 0.73); the messages are made in the same way and are in no index. *Faster*: than numpy's float32 "
     "product over all examples, timed in turn with each; other work on the machine slows that down more than a search "
-    "that reads little. IVF and HNSW look at as little as finds 95 % of the ten nearest. These lie together, as wordings "
-    "of one request do: vectors without any structure would be the worst case of every index."
+    "that reads little. IVF and HNSW look at as little as finds 95 % of the ten nearest. These lie together, as "
+    "wordings of one request do: vectors without any structure would be the worst case of every index."
 )
 
 
