@@ -2,9 +2,11 @@
 
 import errno
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 import skg_bench
 from skg_bench.app import identity, launch
@@ -26,7 +28,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
-def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run) -> None:
+def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run, tiny: tuple[str, ...]) -> None:
     there = {file.name for file in tiny_run.path.iterdir()}
     assert there == {
         "manifest.json", "timings.json", "turns", "updates", "feedback", "summary.json", "curves.csv", "report.html",
@@ -34,10 +36,14 @@ def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run
     manifest = tiny_run.manifest
     assert manifest["incomplete"] is False
     assert manifest["arms"] == ["skg", "never"]
+    counted = [text for text in tiny if text != "workers=1"]  # nor `out`: they change nothing that comes out
+    assert manifest["overrides"] == counted
     assert manifest["config"]["users"] == manifest["users"] == 4
     assert manifest["compositions"]["skg"]["policy"]["threshold"] == 0.3
     assert set(manifest["data"]) == {"simulator", "embedder"}
     assert {"python", "numpy", "skg-bench"} <= set(manifest["versions"])
+    page = (tiny_run.path / "report.html").read_text("utf-8")
+    assert escape(shlex.join(["skg-bench", "run", *counted])) in page
 
 
 def test_a_finished_run_is_returned_untouched(tiny_run: skg_bench.Run, tiny: tuple[str, ...]) -> None:
