@@ -5,12 +5,13 @@ from pathlib import Path
 
 import yaml
 
+from skg_bench.embedder.minilm import MiniLM
+from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import save
-from skg_bench.embedder.sentence_transformer import PACKAGED, SentenceTransformer
 from skg_bench.simulator.corpus import load
 
 if __name__ == "__main__":
-    here, model = Path(__file__).parent, SentenceTransformer(PACKAGED, batch=128)
+    here, model = Path(__file__).parent, MiniLM()
     alike = yaml.safe_load((here / "hard_negatives.yaml").read_text("utf-8"))
     texts = {
         "corpus/minilm": load().messages,

@@ -16,8 +16,9 @@ import numpy as np
 from experiments.routing_quality.recipe import Messages
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16
+from skg_bench.embedder.minilm import MiniLM
+from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import Precomputed, save
-from skg_bench.embedder.sentence_transformer import PACKAGED, SentenceTransformer
 from skg_bench.simulator.corpus import load
 
 CACHE = Path("runs/vectors")
@@ -79,7 +80,7 @@ def read(file: Path, cache: Path = CACHE) -> Corpus:
 def _vectors(texts: Sequence[str], path: Path) -> I16:
     if not path.with_name(path.name + ".json").is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        save(path, texts, SentenceTransformer(PACKAGED, batch=128).embed(texts), PACKAGED)
+        save(path, texts, MiniLM().embed(texts), PACKAGED)
     return Precomputed(str(path)).embed(texts)
 
 

