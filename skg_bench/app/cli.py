@@ -182,6 +182,20 @@ def show(
         command(run, arm, user, turn)
 
 
+@skillbook.command("convert")
+def convert(
+    run: One,
+    arm: Annotated[str, typer.Option(help="Name of the arm.")],
+    out: Annotated[Path, typer.Option(help="Write user-U/ here: skills.jsonl, embeddings.fvecs, signals.jsonl.")],
+    user: Annotated[list[int] | None, typer.Option(help="Only this user; may be given again.")] = None,
+) -> None:
+    """Skillbooks at the end, with vectors and signals, as agentropy keeps them."""
+    with plain_errors():
+        from skg_bench.app.agentropy import convert as command
+
+        command(run, arm, user or [], out)
+
+
 @skillbook.command("replay")
 def replay(
     run: One,
@@ -193,27 +207,6 @@ def replay(
         from skg_bench.app.skillbooks import replay as command
 
         command(run, arm or [], users)
-
-
-@data.command("list")
-def list_data() -> None:
-    """Which there are, with licence, what reads them, and whether they are here."""
-    with plain_errors():
-        from skg_bench.app.datasets import show
-
-        show()
-
-
-@data.command("get")
-def get_data(
-    name: Annotated[str, typer.Argument(help="As `skg-bench data list` shows it.")],
-    source: Annotated[Path | None, typer.Option("--from", help="A folder with a copy; default: the publisher.")] = None,
-) -> None:
-    """Fetch one from its publisher, or from a copy, and check it."""
-    with plain_errors():
-        from skg_bench.app.datasets import get
-
-        get(name, source)
 
 
 @data.command("list")

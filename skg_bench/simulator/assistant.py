@@ -133,6 +133,11 @@ class Assistant:
         """Names of intents."""
         return self._corpus.intents
 
+    @property
+    def answers(self) -> Sequence[str]:
+        """The right answer to each request type, in words."""
+        return self._corpus.answers
+
     @cached_property
     def names(self) -> Sequence[str]:
         """Names that users give to skills: of each request type, of each one-off, and vague ones; last one for none."""

@@ -20,11 +20,12 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.record import Logged, Record
 from skg_bench.core.types import LOGGED, OFFERS, UNKNOWN, WRONG, Events, Luck, Reaction, Truth
+from skg_bench.simulator.recorded_agentropy import assumed, turns
 from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
 from skg_bench.simulator.recorded_log import WEEK, Log, assemble
 from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, Row, table
 
-Format = Literal["table", "sgd", "uss"]
+Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS = "unnamed"
 _WORDS = 6  # of a message, in the name of a skill made from it
 _NEVER = np.iinfo(np.int64).max
@@ -80,12 +81,13 @@ class Recorded:
     def _read(self) -> tuple[Log, LeftOut, int]:
         """The log, what was left out, and how many rows there were with it."""
         out, path = LeftOut(), self._file
-        if self.format != "sgd" and path.is_dir():
+        if path.is_dir() and self.format in ("table", "uss"):
             raise UsageError(f"simulator.path={path} is a folder; name a file")
         readers: Mapping[str, Callable[[], list[Row]]] = {
             "table": lambda: table(path, self.columns, out),
             "sgd": lambda: sgd(path, self.dialogues_per_user, out),
             "uss": lambda: uss(path, self.dialogues_per_user, out),
+            "agentropy": lambda: turns(path),
         }
         rows = readers[self.format]()
         read = len(rows) + out.rows
@@ -115,9 +117,13 @@ class Recorded:
         if "action" not in log.knows:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
         dialogues = self.format in ("sgd", "uss")
+        if dialogues:
+            assumes = ASSUMES | assumes
+        elif self.format == "agentropy":
+            assumes |= assumed(self._file)
         return Record(
             self._file.name, dialogues, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
-            (ASSUMES if dialogues else {}) | assumes, read, out.found,
+            assumes, read, out.found,
         )  # fmt: skip
 
     @property
@@ -137,6 +143,11 @@ class Recorded:
     def types(self) -> Sequence[str]:
         """Distinct (intent, answer), by intent and number."""
         return self._log.types
+
+    @property
+    def answers(self) -> Sequence[str | None]:
+        """Of each type, in words."""
+        return self._log.answers
 
     @property
     def intents(self) -> Sequence[str]:

@@ -29,6 +29,7 @@ class Log:
     messages: tuple[str, ...]  # [M] distinct
     intents: tuple[str, ...]  # [I]
     types: tuple[str, ...]  # [T] distinct (intent, answer)
+    answers: tuple[str | None, ...]  # [T] in words; None: not known
     intent_of: I32  # [T + 1] of a type, -1: not known; the last, which index -1 finds, is -1
     answer_of: I32  # [T + 1] the same for the answer
     start: I64  # [n + 1] first turn of each user
@@ -90,7 +91,8 @@ def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out:
     }  # fmt: skip
     by_llm = np.array([row.action is None or str(row.action).lower() in _LLM for row in rows])
     return Log(
-        texts, intents, _names(intents, intent_of, answer_of), np.append(intent_of, -1).astype(np.int32),
+        texts, intents, _names(intents, intent_of, answer_of),
+        tuple(answers[i] if i >= 0 else None for i in answer_of.tolist()), np.append(intent_of, -1).astype(np.int32),
         np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
         time[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
         np.array([row.delay for row in rows], np.int64)[order], f"{monday:%Y-%m-%d}",

@@ -1,0 +1,86 @@
+"""Skillbooks of a run, written as agentropy keeps them: a folder for each user."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skg_bench.app.components import build
+from skg_bench.app.progress import console
+from skg_bench.app.skillbooks import book, updates
+from skg_bench.core.agentropy import TABLE, Index, write
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import SCALE
+from skg_bench.core.run import Run
+from skg_bench.core.types import Embedder, Simulator
+
+MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
+
+
+def convert(path: Path, arm: str, users: Sequence[int], out: Path) -> None:
+    """Write `out/user-U` for each of `users`, or for all.
+
+    Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, a folder that is there.
+    """
+    run, screen = Run(path), console()
+    log = run.manifest.get("log") or {}
+    if log.get("redacted"):
+        raise UsageError(f"{path} has hashes in place of messages, of which no vectors can be made; run without redact")
+    simulator, embedder = (build(seam, run.config[seam]) for seam in ("simulator", "embedder"))
+    if simulator.digest != run.manifest["data"]["simulator"]:
+        raise UsageError(f"{path} was made from other data than {run.config['simulator']['path']} now holds")
+    monday = datetime.fromisoformat(log["first_day"]) if log else MONDAY
+    folders = {user: out / f"user-{user}" for user in users or range(int(run.manifest["users"]))}
+    if there := [str(folder) for folder in folders.values() if folder.exists()]:
+        raise UsageError(f"{there[0]} is there already; name another folder with --out")
+    for user, folder in folders.items():
+        write(folder, index(run, arm, user, simulator, embedder, monday), monday)
+    screen.print(f"{len(folders)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
+    screen.print("a user's own scorer is not kept in a run: no model is written, and none is ever unpickled")
+
+
+def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedder, monday: datetime) -> Index:
+    """A user's skillbook at the end, and all that was logged on the way. `monday`: when the run's first one was."""
+    found = book(run, arm, user)
+    turns = run.turns(arm, users=[user]).to_pylist()
+    said = _answers(turns, simulator)
+    sources: dict[int, list[int]] = {skill.id: [] for skill in found.skills}
+    for row in updates(run, arm, user):
+        if row["message"] is not None:
+            sources[row["skill"]].append(row["source_turn"])
+    answers = tuple(tuple(said[t] if t >= 0 else None for t in sources[skill.id]) for skill in found.skills)
+    messages = [message for skill in found.skills if skill.active for message in skill.examples]
+    distinct = list(dict.fromkeys(messages))
+    vectors = embedder.embed(distinct)[[distinct.index(m) for m in messages]] if messages else np.zeros((0, 0))
+    late = {row["turn"]: row["rating"] for row in run.feedback(arm, users=[user]).to_pylist()}
+    signals = tuple(_signal(row, said, late, monday) for row in turns)
+    return Index(found, answers, (vectors / SCALE).astype(np.float32), signals)
+
+
+def _answers(turns: Sequence[Mapping[str, Any]], simulator: Simulator) -> list[str | None]:
+    """What the LLM answered at each turn, in words; None where a skill did, or nobody wrote it down: wrong answers
+    of a simulated LLM have no words.
+    """
+    words: Sequence[str | None] = getattr(simulator, "answers", [None] * len(simulator.types))
+    of = dict(zip(simulator.types, words, strict=True))
+    return [
+        of[row["request_type"]]
+        if row["fallback_to_llm"] and row["request_type"] is not None and row["answer_correct"] is not False
+        else None
+        for row in turns
+    ]
+
+
+def _signal(
+    row: Mapping[str, Any], said: Sequence[str | None], late: Mapping[int, str], monday: datetime
+) -> dict[str, Any]:
+    """A line of the signal table: the rating is the one known at the end."""
+    source = row["source_turn"] if row["source_turn"] >= 0 else row["turn"]
+    when: datetime = monday + (row["time"] - MONDAY)
+    known = {"user_satisfaction": row["user_satisfaction"] or late.get(row["turn"])}
+    return {
+        **{name: row[name] for name in TABLE}, **known, "answer": said[source],
+        "time": (when - timedelta(microseconds=when.microsecond)).isoformat(),
+    }  # fmt: skip

@@ -1,0 +1,178 @@
+"""A skill index as agentropy keeps it (SKG paper, sections 2.3, 2.4 and 4): `skills.jsonl`, `embeddings.fvecs`,
+`signals.jsonl`.
+
+A line of `skills.jsonl` has the paper's fields; a line of `signals.jsonl` those of its signal table, and `time` and
+`answer`, without which nobody can replay it. `embeddings.fvecs` holds a vector for each example, skills in the order
+of their lines: int32 d, then d float32, little-endian, each time (corpus-texmex.irisa.fr). What a skillbook has beyond
+that stands under `skg_bench` in each line and, for archived skills and the version, in `skg_bench.json`; without it a
+book is read as far as the paper's fields go. `rerank-model.pkl` is never opened: to unpickle is to run what it says.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F32
+from skg_bench.core.skillbook import Skill, Skillbook
+
+SKILLS, VECTORS, SIGNALS, OURS, PICKLE = (
+    "skills.jsonl", "embeddings.fvecs", "signals.jsonl", "skg_bench.json", "rerank-model.pkl",
+)  # fmt: skip
+FIELDS = ("name", "prompt", "examples", "embedding_count", "success_rate", "last_updated")
+TABLE = (
+    "user_msg_id", "message", "max_sim", "matched_skill", "skill_score", "fallback_to_llm", "user_satisfaction",
+    "skill_learned",
+)  # fmt: skip
+_OWN = tuple(f.name for f in fields(Skill) if f.name not in ("name", "examples"))
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Index:
+    """What such a folder holds."""
+
+    book: Skillbook
+    answers: tuple[tuple[str | None, ...], ...]  # of each skill's examples, None: not known
+    vectors: F32  # [E, D] of the examples of active skills, in order
+    signals: tuple[Line, ...]
+
+
+def write(folder: Path, index: Index, monday: datetime) -> None:
+    """Write the folder. `monday`: when second 0 of the book is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [_line(skill, said, monday) for skill, said in zip(index.book.skills, index.answers, strict=True)]
+    active = [line for line, skill in zip(lines, index.book.skills, strict=True) if skill.active]
+    archived = [line for line, skill in zip(lines, index.book.skills, strict=True) if not skill.active]
+    _write_lines(folder / SKILLS, active)
+    _write_lines(folder / SIGNALS, index.signals)
+    write_fvecs(folder / VECTORS, index.vectors)
+    ours = {"version": index.book.version, "hash": index.book.hash.hex(), "archived": archived}
+    (folder / OURS).write_text(json.dumps(ours, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read(folder: Path, monday: datetime) -> Index:
+    """Read it.
+
+    Raises UsageError for a missing or torn file, fields that are not there, vectors of different lengths or another
+    number of them than there are examples, and a book of another state hash than was written.
+    """
+    lines = list(_read_lines(folder / SKILLS, FIELDS))
+    ours = _ours(folder / OURS)
+    skills, answers = [], []
+    for i, line in enumerate([*lines, *ours.get("archived", [])]):
+        skills.append(_skill(line, i, monday, folder))
+        answers.append(tuple(example.get("answer") for example in line["examples"]))
+    order = sorted(range(len(skills)), key=lambda i: skills[i].id)
+    book = Skillbook(tuple(skills[i] for i in order), int(ours.get("version", 0)))
+    if "hash" in ours and book.hash.hex() != ours["hash"]:
+        raise UsageError(f"{folder} holds another skillbook than {OURS} says ({ours['hash']}); it was changed since")
+    vectors = read_fvecs(folder / VECTORS)
+    examples = sum(len(line["examples"]) for line in lines)
+    if len(vectors) != examples:
+        raise UsageError(
+            f"{folder / VECTORS} holds {len(vectors)} vectors for {examples} examples in {SKILLS}; make them again"
+        )
+    return Index(book, tuple(answers[i] for i in order), vectors, tuple(signals(folder)))
+
+
+def signals(folder: Path) -> Iterator[Line]:
+    """Lines of the signal table.
+
+    Raises UsageError for a missing or torn file, and for lines without one of its fields.
+    """
+    yield from _read_lines(folder / SIGNALS, TABLE)
+
+
+# -------------------------------------------------------------------------------------------------------- skills
+
+
+def _line(skill: Skill, answers: Sequence[str | None], monday: datetime) -> Line:
+    examples = [{"message": m, "answer": a} for m, a in zip(skill.examples, answers, strict=True)]
+    updated = (monday + timedelta(seconds=skill.last_ok)).isoformat()
+    return {
+        "name": skill.name, "prompt": skill.examples[0] if skill.examples else "", "examples": examples,
+        "embedding_count": skill.embedding_count, "success_rate": skill.success_rate, "last_updated": updated,
+        "skg_bench": {name: value for name, value in asdict(skill).items() if name in _OWN},
+    }  # fmt: skip
+
+
+def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
+    """A skill, from our own fields or, where there are none, from the paper's."""
+    try:
+        examples = tuple(str(example["message"]) for example in line["examples"])
+        blank = Skill(i, str(line["name"]), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
+        if "skg_bench" in line:
+            own = {name: line["skg_bench"][name] for name in _OWN}
+            return replace(blank, **{**own, "hours": tuple(own["hours"])})
+        said = str(line["last_updated"]) if line["last_updated"] is not None else monday.isoformat()
+        when = round((datetime.fromisoformat(said).replace(tzinfo=None) - monday) / timedelta(seconds=1))
+        return replace(blank, born=when, last_used=when, last_ok=when)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{folder / SKILLS}: skill {i + 1} is not of its form ({error!r})") from error
+
+
+def _ours(file: Path) -> Line:
+    if not file.is_file():
+        return {}
+    try:
+        found: Line = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{file} is no whole JSON file: {error}") from error
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------- files
+
+
+def _write_lines(file: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    file.write_text("".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines), "utf-8")
+
+
+def _read_lines(file: Path, wanted: Sequence[str]) -> Iterator[Line]:
+    if not file.is_file():
+        raise UsageError(f"{file} is missing; an agentropy folder has {SKILLS}, {VECTORS} and {SIGNALS}")
+    with file.open(encoding="utf-8") as text:
+        for place, line in enumerate(text, 1):
+            if not line.strip():
+                continue
+            try:
+                read = json.loads(line)
+            except ValueError as error:
+                raise UsageError(f"{file}, line {place}, is torn: {error}") from error
+            if not isinstance(read, dict) or (missing := [name for name in wanted if name not in read]):
+                lacks = ", ".join(missing) if isinstance(read, dict) else "an object"
+                raise UsageError(f"{file}, line {place}, lacks {lacks}")
+            yield read
+
+
+def write_fvecs(file: Path, vectors: F32) -> None:
+    """`[E, D]` float32, each behind its length."""
+    n, width = vectors.shape
+    raw = np.empty((n, 1 + width), "<f4")
+    raw[:, :1] = np.full((n, 1), width, "<i4").view("<f4")
+    raw[:, 1:] = vectors
+    file.write_bytes(raw.tobytes())
+
+
+def read_fvecs(file: Path) -> F32:
+    """`[E, D]` float32; `[0, 0]` of an empty file.
+
+    Raises UsageError for a missing or torn file, and for vectors of different lengths.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file} is missing; an agentropy folder has {SKILLS}, {VECTORS} and {SIGNALS}")
+    raw = np.frombuffer(file.read_bytes()[: file.stat().st_size // 4 * 4], "<i4")
+    if file.stat().st_size == 0:
+        return np.zeros((0, 0), np.float32)
+    width = int(raw[0]) if len(raw) else 0
+    if width <= 0 or file.stat().st_size % (4 * (1 + width)) or (raw.reshape(-1, 1 + width)[:, 0] != width).any():
+        raise UsageError(f"{file} is torn, or its vectors are not all of {width} numbers, as the first one is")
+    found: F32 = raw.reshape(-1, 1 + width)[:, 1:].view("<f4").astype(np.float32)
+    return found

@@ -1,0 +1,109 @@
+"""Skillbooks of a run, written as agentropy keeps them, are read back equal, and replay as a history."""
+
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import skg_bench
+from skg_bench.app.agentropy import MONDAY, convert
+from skg_bench.app.cli import app
+from skg_bench.app.skillbooks import book
+from skg_bench.core.agentropy import read
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.embedder.precomputed import Precomputed
+from tests.simulator.logs import recorded
+
+
+@pytest.fixture(scope="module")
+def written(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("agentropy") / "skg"
+    done = CliRunner().invoke(app, ["skillbook", "convert", str(tiny_run.path), "--arm", "skg", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "4 skillbooks of arm skg" in done.output
+    return out
+
+
+@pytest.mark.req("K21")
+def test_a_converted_skillbook_is_read_back_equal_with_its_vectors(tiny_run: Run, written: Path) -> None:
+    for user in range(4):
+        found = read(written / f"user-{user}", MONDAY)
+        assert found.book == book(tiny_run, "skg", user)
+        messages = [m for s in found.book.skills if s.active for m in s.examples]
+        assert messages
+        assert np.array_equal(np.rint(found.vectors * 4000), Precomputed(None).embed(messages))
+
+
+def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_run: Run, written: Path) -> None:
+    turns = tiny_run.turns("skg", users=[0]).to_pylist()
+    found = read(written / "user-0", MONDAY)
+    said = [answer for answers in found.answers for answer in answers]
+    assert len(said) == sum(len(s.examples) for s in found.book.skills)
+    right = {row["message"] for row in turns if row["answer_correct"] and row["request_type"] is not None}
+    for skill, answers in zip(found.book.skills, found.answers, strict=True):
+        for message, answer in zip(skill.examples, answers, strict=True):
+            assert (answer is not None) <= (message in right)
+    assert any(answer is not None for answer in said)
+
+
+@pytest.mark.req("K14", "K15")
+def test_signals_are_the_turns_of_the_log(tiny_run: Run, written: Path) -> None:
+    turns = tiny_run.turns("skg", users=[1]).to_pylist()
+    found = read(written / "user-1", MONDAY).signals
+    assert [line["user_msg_id"] for line in found] == [row["user_msg_id"] for row in turns]
+    assert [datetime.fromisoformat(line["time"]) for line in found] == [row["time"] for row in turns]
+    late = {row["turn"]: row["rating"] for row in tiny_run.feedback("skg", users=[1]).to_pylist()}
+    assert [line["user_satisfaction"] for line in found] == [late.get(row["turn"]) for row in turns]
+    assert {line["user_satisfaction"] for line in found} <= {"ok", "partial", "miss", None}
+
+
+def test_a_written_folder_replays_as_a_history(tiny_run: Run, written: Path, tmp_path: Path) -> None:
+    again = skg_bench.run(
+        ["simulator=agentropy", f"simulator.path={written}", "embedder=corpus_minilm", f"out={tmp_path / 'run'}"]
+    )
+    assert again.manifest["log"]["users"] == 4
+    assert again.manifest["log"]["left_out"] == {}
+    before, after = tiny_run.turns("skg"), again.turns("never")
+    assert sorted(after["message"].to_pylist()) == sorted(before["message"].to_pylist())
+    by_llm = before["fallback_to_llm"].to_numpy()
+    rated = {(row["user"], row["turn"]) for row in tiny_run.feedback("skg").to_pylist()}
+    where = zip(before["user"].to_pylist(), before["turn"].to_pylist(), by_llm, strict=True)
+    kept = sum((user, turn) in rated and llm for user, turn, llm in where)
+    assert again.feedback("never").num_rows == kept < len(rated)  # what a skill answered, an LLM would not give again
+
+
+def test_one_folder_is_one_user_and_signals_without_times_are_put_an_hour_apart(written: Path, tmp_path: Path) -> None:
+    one = recorded(written / "user-2", "agentropy")
+    assert one.record.users == 1
+    assert "time" not in one.record.assumes
+    lines = read(written / "user-2", MONDAY).signals
+    folder = tmp_path / "user-2"
+    folder.mkdir()
+    for file in (written / "user-2").iterdir():
+        text = file.read_bytes()
+        (folder / file.name).write_bytes(text.replace(b'"time"', b'"when"') if file.name == "signals.jsonl" else text)
+    (folder / "rerank-model.pkl").write_bytes(b"\x80\x04.")
+    bare = recorded(folder, "agentropy")
+    events = bare.population(0, np.zeros(1, np.int32), bare.record.weeks)
+    assert [bare.messages[i] for i in events.text[0]] == [line["message"] for line in lines]
+    assert set(np.diff(events.time[0]).tolist()) == {3600}
+    assert "invented for user-2" in bare.record.assumes["time"]
+    assert "is not opened" in bare.record.assumes["model"]
+
+
+def test_what_cannot_be_converted_is_refused(tiny_run: Run, written: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="user-0 is there already"):
+        convert(tiny_run.path, "skg", [0], written)
+    with pytest.raises(UsageError, match="user=9"):
+        convert(tiny_run.path, "skg", [9], tmp_path)
+    with pytest.raises(UsageError, match="has no arm 'x'"):
+        convert(tiny_run.path, "x", [0], tmp_path)
+    with pytest.raises(UsageError, match="is no agentropy index"):
+        recorded(tmp_path, "agentropy").record  # noqa: B018
+    hidden = [f"simulator.path={written}", "simulator.redact=true", "embedder=corpus_minilm", f"out={tmp_path / 'run'}"]
+    run = skg_bench.run(["simulator=agentropy", *hidden])
+    with pytest.raises(UsageError, match="hashes in place of messages"):
+        convert(run.path, "skg", [0], tmp_path / "out")
