@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from experiments.grid.effects import FACTORS, MEASURED, REFERENCE, Effect, Grid
 from skg_bench.analysis.wording import interval, number
 
-COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150 embedder=minilm]"
+COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150]"
 SHOWN = (*MEASURED, "err_per_hit")
 COLUMNS = (
     "arm", "utility", "hit rate", "wrong per request", "wrong per hit", "utility - reference", "verdict",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
+from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF, DATA
 from skg_bench.simulator.assistant import Assistant
@@ -128,6 +129,14 @@ def test_a_user_says_each_wording_of_a_request_once_before_any_comes_again(share
             assert used_up[:n][kind[:n] == type_].sum() == max(0, len(own) - said.n_wordings[type_])
             types.add(type_)
     assert len(types) > 200
+
+
+def test_it_differs_from_the_assistant_in_its_corpus_and_brings_an_embedder_along() -> None:
+    own, plain = compose(["simulator=clinc150"]).root, compose([]).root
+    assert {key for key in own if own[key] != plain[key]} == {"simulator", "embedder"}
+    assert {key for key in own["simulator"] if own["simulator"][key] != plain["simulator"][key]} == {"corpus"}
+    assert own["embedder"] == compose(["embedder=minilm"]).root["embedder"]
+    assert compose(["simulator=clinc150", "embedder=corpus_minilm"]).root["embedder"] == plain["embedder"]
 
 
 # ------------------------------------------------------------------------------------------ what can be wrong
