@@ -1,0 +1,135 @@
+"""Which of the paper's numbers and parts matter: verdicts on a run of `skg_parameters`."""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from skg_bench.analysis import contrasts
+from skg_bench.analysis.claims import Evidence, Finding, Measured, Verdict, claims, write
+from skg_bench.analysis.inference import PairedT
+from skg_bench.analysis.intervals import ALPHA, holm
+from skg_bench.analysis.wording import interval, number
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+NUMBERS = ("K11", "K16", "K17", "K19")  # the paper chooses one, and the arm has another; all else are parts
+COMMAND = "skg-bench run experiment=skg_parameters profile=demo; python -m experiments.skg_parameters.analysis RUN"
+COLUMNS = ("claim", "asks about", "arm - reference", "utility", "new requests", "p (Holm)", "hit rate", "verdict")
+_ASKS = re.compile(r"(K\d\d): (.+)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One contrast, in words."""
+
+    id: str
+    asks: str
+    utility: contrasts.Finding
+    hit_rate: contrasts.Finding
+    p: float  # two-sided, of utility, new requests, corrected over all contrasts
+    verdict: Verdict
+    words: str
+
+
+def lines(run: Run) -> list[Line]:
+    """One for each contrast that names a claim.
+
+    Raises UsageError for a run of another experiment.
+    """
+    found = contrasts.findings(run)
+    utility, hits = ([one for one in found if one.metric.name == name] for name in ("utility", "hit_rate"))
+    named = [_ASKS.fullmatch(one.contrast.asks) for one in utility]
+    if not named or not all(named):
+        raise UsageError(f"{run.path} is no run of skg_parameters; make one: skg-bench run experiment=skg_parameters")
+    ps = holm([one.estimate.p(new=True) for one in utility])
+    return [
+        Line(name[1], name[2], one, hit, float(p), *judged(one, float(p), number=name[1] in NUMBERS))
+        for name, one, hit, p in zip(named, utility, hits, ps, strict=True)
+        if name
+    ]
+
+
+def judged(found: contrasts.Finding, p: float, *, number: bool) -> tuple[Verdict, str]:
+    """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
+    e = found.estimate
+    at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
+    shown = p < ALPHA
+    if shown and e.mean > 0:
+        return ("not reproduced", "this serves users better") if number else ("reproduced", "it serves users better")
+    if number:
+        if shown:
+            return "reproduced", "this serves users worse"
+        if at_most < found.margin:
+            return "reproduced", f"this is no more than {found.margin:g} better"
+    elif shown:
+        return "not reproduced", "users are served worse with it"
+    elif at_most < found.margin:
+        return "not reproduced", f"it is worth less than {found.margin:g}"
+    return "not testable here", f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    """A row of the table."""
+    e, one = line.utility.estimate, line.utility.contrast
+    return (
+        line.id, line.asks, f"{one.arm} - {one.reference}", number(e.mean, "utility", signed=True),
+        interval(*e.interval(new=True), "utility", signed=True), f"{line.p:.3f}",
+        number(line.hit_rate.estimate.mean, "difference", signed=True), f"{line.verdict}: {line.words}",
+    )  # fmt: skip
+
+
+def findings(run: Run, found: Sequence[Line]) -> list[Finding]:
+    """One a line, for `skg-bench claims`."""
+    evidence, said = Evidence.of([run], COMMAND), claims()
+    return [
+        Finding(
+            one.id,
+            said[one.id].statement,
+            Measured(one.utility.estimate.mean, *one.utility.estimate.interval(new=True), "utility per request"),
+            one.verdict,
+            f"{one.asks[:1].upper()}{one.asks[1:]}: {one.words}.",
+            evidence,
+        )
+        for one in found
+    ]
+
+
+def markdown(run: Run, found: Sequence[Line]) -> str:
+    """The table as a report."""
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, found)]
+    text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    m = run.manifest
+    scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
+    return f"# Numbers and parts of the SKG paper\n\n`{COMMAND} --write reports`\n\n{scope}\n\n{text}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; with --write also a report and findings. 2 for a run of another experiment."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.skg_parameters.analysis", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--write", type=Path, help="folder for skg_parameters.md and claims/skg_parameters.json")
+    given = parser.parse_args(arguments)
+    try:
+        run = Run(given.run)
+        found = lines(run)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    table = Table(*COLUMNS)
+    for one in found:
+        table.add_row(*cells(one))
+    Console(width=190).print(table)
+    if given.write:
+        (given.write / "skg_parameters.md").write_text(markdown(run, found), "utf-8")
+        write(given.write / "claims", "skg_parameters", findings(run, found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""The paper's numbers are held against others, its parts against their absence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.skg_parameters.analysis import findings, judged, lines, main
+from skg_bench.analysis import contrasts
+from skg_bench.analysis.intervals import Estimate
+from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import run as simulate
+from skg_bench.core.run import Run
+from tests.analysis.synthetic import make_run
+from tests.report.conftest import ARMS as SYNTHETIC
+
+
+def found(mean: float, se: float) -> contrasts.Finding:
+    estimate = Estimate(mean, se, 99, se, 99, 100, 0)
+    one = contrasts.Contrast("effect", "a", "b", "K11: something")
+    return contrasts.Finding(one, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("mean", "se", "number", "part"),
+    [
+        (0.02, 0.002, "not reproduced", "reproduced"),
+        (-0.02, 0.002, "reproduced", "not reproduced"),
+        (0.001, 0.001, "reproduced", "not reproduced"),  # no more than 0.005
+        (0.004, 0.004, "not testable here", "not testable here"),
+        (-0.004, 0.02, "not testable here", "not testable here"),
+    ],
+)
+def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part: str) -> None:
+    one = found(mean, se)
+    p = one.estimate.p(new=True)
+    assert judged(one, p, number=True)[0] == number
+    assert judged(one, p, number=False)[0] == part
+
+
+def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim() -> None:
+    root = compose(["experiment=skg_parameters"]).root
+    named = {one[side] for one in root["contrasts"] for side in ("arm", "reference")}
+    assert set(root["arms"]) - named == {"never"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Two contrasts of the experiment, small."""
+    arms: dict[str, Any] = {"skg": [], "never": ["policy=never"], "threshold_70": ["policy.threshold=0.7"],
+                            "no_reranker": ["reranker=identity"]}  # fmt: skip
+    asked = (
+        "{kind: effect, arm: threshold_70, reference: skg, asks: 'K11: a threshold of 0.7'},"
+        "{kind: effect, arm: skg, reference: no_reranker, asks: 'K10: the reranker'}"
+    )
+    out = tmp_path_factory.mktemp("parameters") / "run"
+    return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{asked}]", "reference=skg", "users=8", "weeks=2",
+                     "simulator.rated_share=0.6", "policy.threshold=0.4", f"out={out}"])  # fmt: skip
+
+
+@pytest.mark.req("K11", "K10")
+def test_findings_carry_the_contrasts_own_figures(run: Run, tmp_path: Path) -> None:
+    table = lines(run)
+    assert [line.id for line in table] == ["K11", "K10"]
+    said = findings(run, table)
+    assert said[0].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
+    assert said[0].evidence.users == 8
+    assert main([str(run.path), "--write", str(tmp_path)]) == 0
+    assert (tmp_path / "skg_parameters.md").read_text("utf-8").count("\n| K") == 2
+    assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))) == 2
+
+
+def test_a_run_of_another_experiment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = make_run(tmp_path / "run", users=4, weeks=2, per_week=10.0, arms=SYNTHETIC)
+    assert main([str(other.path)]) == 2
+    assert "no run of skg_parameters" in capsys.readouterr().err
