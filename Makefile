@@ -41,7 +41,7 @@ bench: $(VENV)/.dev ## the table of experiments/speed
 	$(BIN)/python -m experiments.speed.analysis
 
 # They bring thirty packages that nothing else here needs, so they get an environment of their own.
-peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vectors (half an hour)
+peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vectors
 	$(BIN)/python -c 'from experiments.routing_quality.corpora import clinc150, read; read(clinc150())'
 	test -x runs/peers/venv/bin/python || $(BIN)/python -m venv runs/peers/venv
 	runs/peers/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
