@@ -11,7 +11,9 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_NB, flock
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
@@ -73,7 +75,14 @@ class MLflow:
         self._client(run).search_experiments(max_results=1)
 
     def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
-        """Log what is not logged yet. Runs of MLflow are counted; the parent comes last, when there is a page."""
+        """Log what is not logged yet. Runs of MLflow are counted; the parent comes last, when there is a page.
+
+        Raises UsageError while another process does the same: both would find nothing, and log everything.
+        """
+        with _alone(run.path):
+            return self._deliver(run, told)
+
+    def _deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
         uri, client = self._uri(run.path), self._client(run.path)
         experiment = _experiment(client, run.config["experiment"], uri)
         known, total = _known(client, experiment, run), len(run.arms) + 1
@@ -124,6 +133,19 @@ class MLflow:
 
         logging.getLogger("mlflow").setLevel(logging.ERROR)  # it tells of every table that it makes
         return MlflowClient(self._uri(run))
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """A lock on the run's folder, which ends with the process that has it, however that ends."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        flock(place, LOCK_EX | LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise UsageError(f"another process is delivering {folder} to mlflow; let it finish") from error
+    finally:
+        os.close(place)
 
 
 def _experiment(client: "MlflowClient", name: str, uri: str) -> str:

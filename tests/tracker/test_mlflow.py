@@ -1,7 +1,9 @@
 """MLflow, read back through its own client: one parent, a run for each arm, every number of the run, each once."""
 
 import csv
+import fcntl
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -251,3 +253,15 @@ def test_an_address_with_a_password_is_refused_as_manifests_hold_it() -> None:
         MLflow("https://me:sesame@host", None)
     assert "MLFLOW_TRACKING_PASSWORD" in str(error.value)
     assert "sesame" not in str(error.value)
+
+
+def test_two_processes_do_not_log_a_run_twice(again: Run) -> None:
+    place = os.open(again.path, os.O_RDONLY)
+    fcntl.flock(place, fcntl.LOCK_EX)
+    line, complete = tracking.deliver(LOCAL, again)
+    os.close(place)
+    assert not complete
+    assert "another process is delivering" in line
+    assert own(again) == {}
+    assert tracking.deliver(LOCAL, again)[1]
+    assert set(own(again).values()) == {1}
