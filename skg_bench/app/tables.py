@@ -14,14 +14,16 @@ from skg_bench.analysis.pool import STRIDE
 from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.app.launch import Job
 
-SHOWN = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
+SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
 def arms(summary: Mapping[str, Any]) -> Table:
     """One row an arm: its figures, and its utility against the reference with the interval for new requests."""
     reference, metrics = summary["reference"], summary["metrics"]
-    names = SHOWN if summary.get("log") is None else OF_A_LOG
+    names = SHOWN
+    if summary.get("log") is not None:
+        names = tuple(m for m in OF_A_LOG if any(of[m]["mean"] is not None for of in summary["arms"].values()))
     table = Table(box=None, pad_edge=False)
     table.add_column("arm", no_wrap=True)
     for name in names:

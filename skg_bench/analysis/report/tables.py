@@ -73,7 +73,9 @@ def label(metric: str, metrics: Mapping[str, Any]) -> str:
 def levels(figures: Mapping[str, Any], looks: Sequence[Look]) -> tuple[list[str], list[Level]]:
     """Headings and rows, best utility first."""
     metrics, arms = figures["metrics"], figures["arms"]
-    wanted = LEVELS if figures.get("log") is None else OF_A_LOG
+    wanted: Sequence[str] = LEVELS
+    if figures.get("log") is not None:
+        wanted = [m for m in OF_A_LOG if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
     listed = [m for m in wanted if any(m in arms[look.arm] for look in looks) and m in metrics]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))
     rows = []

@@ -107,7 +107,7 @@
 
   function details(p, i) {
     const type = word(p, p.type[i]), n = p.answerable[i];
-    const rated = p.rating[i] < 0 ? "The user said nothing."
+    const rated = p.rating[i] < 0 ? (settings.judged ? "The user said nothing." : "The log holds no rating of this answer.")
       : `The user rated it ${RATINGS[p.rating[i]]}${p.late[i] > 0 ? `, ${span(p.late[i])} later` : ""}.`;
     const offered = p.offer[i] < 0 ? null : el("p", {}, `Asked to name a skill: ${OFFERS[p.offer[i]]}.`);
     const how = p.correct[i] === null ? "Whether the answer was right is not known." : `The answer was ${p.correct[i] ? "right" : "wrong"}.`;
