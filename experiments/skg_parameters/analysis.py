@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +12,21 @@ from rich.table import Table
 
 from skg_bench.analysis import contrasts
 from skg_bench.analysis.claims import Evidence, Finding, Measured, Verdict, claims, write
+from skg_bench.analysis.compare import compare
 from skg_bench.analysis.inference import PairedT
 from skg_bench.analysis.intervals import ALPHA, holm
+from skg_bench.analysis.matched import Pair
 from skg_bench.analysis.wording import interval, number
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
+REFERENCE = "skg"
 NUMBERS = ("K11", "K16", "K17", "K19")  # the paper chooses one, and the arm has another; all else are parts
 COMMAND = "skg-bench run experiment=skg_parameters profile=demo; python -m experiments.skg_parameters.analysis RUN"
-COLUMNS = ("claim", "asks about", "arm - reference", "utility", "new requests", "p (Holm)", "hit rate", "verdict")
+COLUMNS = (
+    "claim", "asks about", "arm - reference", "utility", "new requests", "p (Holm)", "hit rate", "at equal errors",
+    "verdict",
+)  # fmt: skip
 _ASKS = re.compile(r"(K\d\d): (.+)")
 
 
@@ -32,6 +38,7 @@ class Line:
     asks: str
     utility: contrasts.Finding
     hit_rate: contrasts.Finding
+    matched: Pair | None  # hit rate of both at the lower of their error rates, over the whole run
     p: float  # two-sided, of utility, new requests, corrected over all contrasts
     verdict: Verdict
     words: str
@@ -47,12 +54,30 @@ def lines(run: Run) -> list[Line]:
     named = [_ASKS.fullmatch(one.contrast.asks) for one in utility]
     if not named or not all(named):
         raise UsageError(f"{run.path} is no run of skg_parameters; make one: skg-bench run experiment=skg_parameters")
+    equal = {one.arm: one.figures["hit_rate"] for one in compare([run], REFERENCE).matched}
     ps = holm([one.estimate.p(new=True) for one in utility])
     return [
-        Line(name[1], name[2], one, hit, float(p), *judged(one, float(p), number=name[1] in NUMBERS))
+        Line(
+            name[1],
+            name[2],
+            one,
+            hit,
+            _matched(one, equal),
+            float(p),
+            *judged(one, float(p), number=name[1] in NUMBERS),
+        )
         for name, one, hit, p in zip(named, utility, hits, ps, strict=True)
         if name
     ]
+
+
+def _matched(found: contrasts.Finding, equal: Mapping[str, Pair]) -> Pair | None:
+    """Of arms against skg, and of skg against them; None: neither is skg."""
+    arm, reference = found.contrast.arm, found.contrast.reference
+    if reference == REFERENCE:
+        return equal.get(arm)
+    turned = equal.get(reference) if arm == REFERENCE else None
+    return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
 def judged(found: contrasts.Finding, p: float, *, number: bool) -> tuple[Verdict, str]:
@@ -80,8 +105,16 @@ def cells(line: Line) -> tuple[str, ...]:
     return (
         line.id, line.asks, f"{one.arm} - {one.reference}", number(e.mean, "utility", signed=True),
         interval(*e.interval(new=True), "utility", signed=True), f"{line.p:.3f}",
-        number(line.hit_rate.estimate.mean, "difference", signed=True), f"{line.verdict}: {line.words}",
+        number(line.hit_rate.estimate.mean, "difference", signed=True), _hits(line.matched),
+        f"{line.verdict}: {line.words}",
     )  # fmt: skip
+
+
+def _hits(pair: Pair | None) -> str:
+    if pair is None:
+        return "-"
+    between = interval(pair.low, pair.high, "difference", signed=True)
+    return f"{number(pair.difference, 'difference', signed=True)} ({between})"
 
 
 def findings(run: Run, found: Sequence[Line]) -> list[Finding]:
