@@ -1,6 +1,6 @@
 """Builds whose effect is known: real users before and after a change, resampled and shifted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,8 +30,8 @@ class Jittered:
     def digest(self) -> str:
         return f"{self.inner.digest}+{JITTER:g}:{self.seed}"
 
-    def embed(self, texts: Sequence[str]) -> I16:
-        vectors = self.inner.embed(texts)
+    def embed(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> I16:
+        vectors = self.inner.embed(texts, progress)
         rng = np.random.Generator(np.random.Philox(key=self.seed))
         return quantise(vectors / SCALE + rng.normal(0.0, JITTER, vectors.shape))
 

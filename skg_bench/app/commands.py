@@ -90,8 +90,8 @@ def _carry_out(job: "Job", screen: Console) -> None:
         screen.print(f"{job.out} is finished: nothing is left to simulate", soft_wrap=True)
         finished = start(job)
     else:
-        with shown(job.composed.root["experiment"], screen) as progress:
-            finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True))
+        with shown(job.composed.root["experiment"], screen) as (progress, embedding):
+            finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
     figures = summary.read(finished)
     screen.print(tables.arms(figures))
     for sentence in verdict.words(figures):

@@ -144,27 +144,28 @@ def _manifest(job: Job) -> dict[str, Any]:
     }
 
 
-def start(job: Job, progress: Progress | None = None, say: Say | None = None) -> Run:
+def start(job: Job, progress: Progress | None = None, say: Say | None = None, embedding: Progress | None = None) -> Run:
     """Run to the end, or go on where an earlier attempt was stopped; then write tables and page.
 
-    `say` is told what became of each tracker; default: it is logged.
+    `say` is told what became of each tracker; default: it is logged. `embedding(done, total)` counts texts that are
+    embedded before the first turn.
     """
     if job.state == "finished":
         return Run(job.out)
     try:
-        return _to_the_end(job, progress or _quiet, say or logging.getLogger("skg_bench").warning)
+        return _to_the_end(job, progress or _quiet, say or logging.getLogger("skg_bench").warning, embedding)
     except OSError as error:  # a full disk does not say which one it is
         error.filename = error.filename or str(job.out)
         raise
 
 
-def _to_the_end(job: Job, progress: Progress, say: Say) -> Run:
+def _to_the_end(job: Job, progress: Progress, say: Say, embedding: Progress | None) -> Run:
     manifest = {**_manifest(job), **provenance()}
     job.out.mkdir(parents=True, exist_ok=True)
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.places, job.out) as deliveries:
-        execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch)
+        execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch, embedding=embedding)
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
         deliveries.reached("turns")

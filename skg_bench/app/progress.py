@@ -14,35 +14,48 @@ _EVERY = 5.0  # seconds between plain lines
 
 
 class _Rate(TextColumn):
-    """Turns a second."""
+    """Turns, or texts, a second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} turns/s" if speed else "")
+        return Text(f"{speed:,.0f} {task.fields['unit']}/s" if speed else "")
 
 
 @contextmanager
-def shown(what: str, console: Console) -> Iterator[Report]:
-    """A callback (done turns, all turns) that shows progress on `console` until the block ends."""
+def shown(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
+    """Two callbacks that show progress on `console` until the block ends: (done turns, all turns), and one of texts.
+
+    The second is of what is embedded before the first turn, and shows nothing if nothing is.
+    """
     if not console.is_terminal:
-        yield plain(what, lambda line: console.out(line, highlight=False))
+
+        def write(line: str) -> None:
+            console.out(line, highlight=False)
+
+        yield plain(what, write), plain("embedding", write, unit="texts")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(""), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task(what, total=None)
-        begun = False
-
-        def report(done: int, total: int) -> None:
-            nonlocal begun
-            if not begun:  # what an earlier attempt did counts as done, not as speed
-                bar.reset(task, total=total, completed=done, start=True)
-                begun = True
-            bar.update(task, completed=done, total=total)
-
-        yield report
+        yield _bar(bar, what, "turns"), _bar(bar, "embedding", "texts")
 
 
-def plain(what: str, write: Callable[[str], object], clock: Callable[[], float] = monotonic) -> Report:
+def _bar(bar: Progress, what: str, unit: str) -> Report:
+    task = bar.add_task(what, total=None, visible=unit == "turns", unit=unit)
+    begun = False
+
+    def report(done: int, total: int) -> None:
+        nonlocal begun
+        if not begun:  # what an earlier attempt did counts as done, not as speed
+            bar.reset(task, total=total, completed=done, start=True, visible=True)
+            begun = True
+        bar.update(task, completed=done, total=total)
+
+    return report
+
+
+def plain(
+    what: str, write: Callable[[str], object], clock: Callable[[], float] = monotonic, unit: str = "turns"
+) -> Report:
     """A callback that writes `what 40 % 1,200 of 3,000 turns, 600 turns/s, 0:03 left` at most every 5 seconds."""
     first: tuple[float, int] | None = None
     last, told = float("-inf"), -1
@@ -55,10 +68,10 @@ def plain(what: str, write: Callable[[str], object], clock: Callable[[], float] 
             return
         last, told = now, done
         seconds, turns = now - first[0], done - first[1]
-        line = f"{what} {done / max(total, 1):4.0%}  {done:,} of {total:,} turns"
+        line = f"{what} {done / max(total, 1):4.0%}  {done:,} of {total:,} {unit}"
         if turns > 0 and seconds > 0:
             left = round((total - done) / (turns / seconds))
-            line += f", {turns / seconds:,.0f} turns/s, {left // 60}:{left % 60:02d} left"
+            line += f", {turns / seconds:,.0f} {unit}/s, {left // 60}:{left % 60:02d} left"
         write(line)
 
     return report

@@ -4,7 +4,7 @@ B users stepped together, K places of a shortlist, F features, S skills of a boo
 Times are int64 seconds since Monday 00:00 local time of the first week.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -140,8 +140,8 @@ class Embedder(Protocol):
         """Identifies the model."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> I16:
-        """int16 `[N, D]`, rows `rint(4000 x)` of unit vectors."""
+    def embed(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> I16:
+        """int16 `[N, D]`, rows `rint(4000 x)` of unit vectors; `progress(done, total)` counts texts that take time."""
         ...
 
 

@@ -109,9 +109,12 @@ def _asked(what: SentenceTransformer) -> str:
 def _loaded(what: SentenceTransformer) -> Any:
     try:
         import sentence_transformers
+        import torch
         from safetensors import SafetensorError
     except ImportError as error:
         raise _missing(error.name) from error
+    if what.device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("embedder.device=cuda, but torch finds no GPU here; take embedder.device=cpu")
     packaged.quietly()
     folder = _folder(what)
     load = partial(

@@ -46,14 +46,16 @@ class Task:
         return int(self.events.n.sum(dtype=np.int64)) * len(self.arms)
 
 
-def execute(plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress) -> Events:
+def execute(
+    plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress, embedding: Progress | None = None
+) -> Events:
     """Run all arms over all users that have no shard yet; returns the events.
 
-    `progress(done, total)` counts turns, those of earlier attempts included. Raises UsageError for unusable vectors, a
-    torn shard, and workers that keep dying.
+    `progress(done, total)` counts turns, those of earlier attempts included, and `embedding` texts before the first
+    turn. Raises UsageError for unusable vectors, a torn shard, and workers that keep dying.
     """
     _sweep(out)
-    vectors = plan.embedder.embed(plan.simulator.messages)
+    vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)
     events = _population(plan, workers)

@@ -1,6 +1,10 @@
 """Progress without a terminal: few lines, rate and time left from this attempt only."""
 
-from skg_bench.app.progress import plain
+from io import StringIO
+
+from rich.console import Console
+
+from skg_bench.app.progress import plain, shown
 
 
 def test_lines_come_every_five_seconds_and_at_the_end() -> None:
@@ -21,3 +25,28 @@ def test_what_an_earlier_attempt_did_counts_as_done_and_not_as_speed() -> None:
     now[0] = 10.0
     report(1000, 2000)
     assert lines[1] == "growth  50%  1,000 of 2,000 turns, 10 turns/s, 1:40 left"
+
+
+def test_texts_that_are_embedded_have_lines_of_their_own() -> None:
+    console = Console(file=StringIO(), width=80)
+    with shown("growth", console) as (turns, texts):
+        texts(0, 40)
+        texts(40, 40)
+        turns(7, 7)
+    said = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert said[0] == "embedding   0%  0 of 40 texts"
+    assert said[1].startswith("embedding 100%  40 of 40 texts, ")
+    assert said[1].endswith(" texts/s, 0:00 left")
+    assert said[2] == "growth 100%  7 of 7 turns"
+
+
+def test_a_terminal_shows_a_bar_of_texts_only_if_there_are_any() -> None:
+    for embeds in (True, False):
+        console = Console(file=StringIO(), width=80, force_terminal=True)
+        with shown("growth", console) as (turns, texts):
+            if embeds:
+                texts(40, 40)
+            turns(7, 7)
+        said = console.file.getvalue()  # type: ignore[attr-defined]
+        assert "growth" in said
+        assert ("embedding" in said) == embeds

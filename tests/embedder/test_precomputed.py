@@ -90,6 +90,12 @@ def test_a_description_that_describes_nothing_is_refused(stem: Path, text: str) 
         Precomputed(str(stem)).embed(TEXTS)
 
 
+def test_a_file_of_no_vectors_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "none", [], vectors(0), "a model")
+    with pytest.raises(UsageError, match=r"none\.json describes no vectors"):
+        Precomputed(str(tmp_path / "none")).embed(TEXTS)
+
+
 def test_the_digest_is_that_of_the_vectors(stem: Path) -> None:
     before = Precomputed(str(stem)).digest
     save(stem, TEXTS, np.roll(vectors(), 1, axis=0), "a model")

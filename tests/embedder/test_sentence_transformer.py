@@ -23,7 +23,7 @@ CODE = """
 from pathlib import Path
 Path({ran!r}).touch()
 from transformers import BertConfig as Config, BertModel as Model
-from sentence_transformers.models import Transformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 """
 
 
@@ -31,20 +31,13 @@ from sentence_transformers.models import Transformer
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of random weights and 8 dimensions, in a folder."""
     library = pytest.importorskip("sentence_transformers")
+    modules = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    transformers = pytest.importorskip("transformers")
     import torch
 
-    transformers = pytest.importorskip("transformers")
-
     folder = tmp_path_factory.mktemp("model")
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *"abcdefghijklmnopqrstuvwxyz",
-        *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"),
-    ]
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
     (folder / "vocab.txt").write_text("\n".join(words), "utf-8")
     torch.manual_seed(0)
     config = transformers.BertConfig(
@@ -52,8 +45,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     transformers.BertModel(config).save_pretrained(folder / "bert")
     transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder / "bert")
-    transformer = library.models.Transformer(str(folder / "bert"), max_seq_length=64)
-    pooling = library.models.Pooling(transformer.get_embedding_dimension())
+    transformer = modules.Transformer(str(folder / "bert"), max_seq_length=64)
+    pooling = modules.Pooling(transformer.get_embedding_dimension())
     library.SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "whole"))
     return folder / "whole"
 
@@ -208,6 +201,12 @@ def test_a_model_cannot_say_for_itself_that_it_is_trusted(made: Path, tmp_path: 
 def test_a_task_that_the_model_does_not_know_is_refused(made: Path) -> None:
     with pytest.raises(UsageError, match=r"embedder\.task='text-matching', but .* knows no tasks"):
         replace(OWN, model=str(made), task="text-matching").embed(["hello"])
+
+
+def test_a_gpu_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(UsageError, match=r"embedder\.device=cuda, but torch finds no GPU here"):
+        replace(OWN, device="cuda").embed(["hello"])
 
 
 @pytest.mark.parametrize(("field", "value"), [("dimensions", 0), ("max_tokens", -1)])

@@ -169,7 +169,7 @@ def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path
     class Doubled:
         digest = "doubled"
 
-        def embed(self, texts: Any) -> Any:
+        def embed(self, texts: Any, progress: Any = None) -> Any:
             return plan.embedder.embed(texts) * np.int16(2)
 
     with pytest.raises(UsageError, match="vectors are off the grid"):
