@@ -5,8 +5,8 @@ as an ordinary run with its parameters. There is no second loop: `engine.cohort.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Literal, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Crowd:
 
     one: Assistant
     reactions: Reactions  # of each row
-    stream: ClassVar[Literal["exogenous", "reactive"]] = "exogenous"
+    stream: Literal["exogenous", "reactive"] = field(default="exogenous", init=False)
 
     @property
     def messages(self) -> Sequence[str]:

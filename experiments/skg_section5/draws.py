@@ -69,7 +69,7 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     return Study(manifest, **of, simulator=simulator, arm=arm, vectors=partial(embedder.embed, simulator.messages))
 
 
-def batch(one: Study, similarity: Similarity, draws: I64) -> pa.Table:
+def batch(one: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.Table:
     """A row for each of these draws, ascending: its parameters, and the figures of its users."""
     values = prior.drawn(one.seed, draws)
     ways = [
@@ -82,10 +82,11 @@ def batch(one: Study, similarity: Similarity, draws: I64) -> pa.Table:
     events = one.simulator.populated(habits, one.seed, users, one.weeks)
     events = events.rows(np.argsort(-events.n, kind="stable"))  # a cohort's order
     of = np.searchsorted(draws, events.user // one.users)
-    crowd = Crowd(one.simulator, side_by_side([way.reactions for way in ways], of))
+    crowd: Any = Crowd(one.simulator, side_by_side([way.reactions for way in ways], of))
+    # `Any`: a frozen value, where the Protocol's `stream` might be set
     arm = replace(one.arm, llm=Answering(one.arm.llm, values["llm_right"][of]))
     log = Weekly(events, one.weeks)
-    lives = Lives(World(one.seed, crowd, lambda: similarity, one.weeks), [arm], events)
+    lives = Lives(World(one.seed, crowd, similarity, one.weeks), [arm], events)
     lives.live(events.time.shape[1], log, lambda _: None)
     return pa.table({"draw": draws, **values, **figures(log, events, of, len(draws))})
 
@@ -153,8 +154,8 @@ def _carried(book: np.ndarray) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-def simulate(one: Study, out: Path, draws: int, say: Callable[[str], None]) -> None:
-    """Run what is not there yet of the first `draws` draws, in whole batches, into `out`.
+def simulate(one: Study, out: Path, draws: int, say: Callable[[str], None], *, backwards: bool = False) -> None:
+    """Run what is not there yet of the first `draws` draws, in whole batches, into `out`; `backwards`: the last first.
 
     Raises UsageError for a folder that holds draws of another study.
     """
@@ -167,17 +168,17 @@ def simulate(one: Study, out: Path, draws: int, say: Callable[[str], None]) -> N
         write_json(out / "manifest.json", one.manifest | provenance())
     vectors = one.vectors()
     check(vectors, len(one.simulator.messages))
-    table = out / "similarity.tmp.npy"
+    table = out / f"similarity.{os.getpid()}.tmp.npy"
     write_table(vectors, table)
-    similarity, begun, made = open_table(table), time.monotonic(), 0
-    for first in range(0, draws, TOGETHER):
+    opened, begun, made = open_table(table), time.monotonic(), 0
+    for first in range(0, draws, TOGETHER)[:: -1 if backwards else 1]:
         file = out / f"draws-{first:06d}.parquet"
         if not file.exists():
             temporary = file.with_suffix(f".{os.getpid()}.tmp")
-            pq.write_table(batch(one, similarity, np.arange(first, first + TOGETHER)), temporary)
+            pq.write_table(batch(one, lambda: opened, np.arange(first, first + TOGETHER)), temporary)
             temporary.rename(file)
             made += TOGETHER
-            say(f"{first + TOGETHER:,} of {draws:,} draws, {made / (time.monotonic() - begun):.2f} draws/s")
+            say(f"draws {first:,} to {first + TOGETHER - 1:,}, {made / (time.monotonic() - begun):.2f} draws/s")
     table.unlink(missing_ok=True)
 
 
@@ -199,9 +200,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("overrides", nargs="*", help="such as simulator=clinc150 embedder=minilm")
     parser.add_argument("--out", type=Path, default=Path("runs/skg_section5"))
     parser.add_argument("--draws", type=int, default=3072, help=f"rounded up to batches of {TOGETHER}")
+    parser.add_argument("--backwards", action="store_true", help="for a second process beside the first")
     given = parser.parse_args(arguments)
     try:
-        simulate(study(given.overrides), given.out, given.draws, lambda line: print(line, flush=True))
+        one = study(given.overrides)
+        simulate(one, given.out, given.draws, lambda line: print(line, flush=True), backwards=given.backwards)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,18 +1,27 @@
 """The experiment on section 5 of the SKG paper: draws are ordinary runs side by side, verdicts are shares of draws."""
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
+from experiments.skg_section5 import analysis, latency, picture, prior
 from experiments.skg_section5 import draws as made
-from experiments.skg_section5 import prior
+from experiments.skg_section5.readings import Reading, mass, separating
+from skg_bench.analysis.claims import Evidence, findings
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
 from skg_bench.engine.vectors import Rows
 
-USERS, WEEKS, DRAW = 3, 5, 2
+USERS, WEEKS, DRAW = 2, 5, 1
+Similarities = Callable[[], Rows]
 
 
 @pytest.fixture(scope="module")
@@ -21,22 +30,25 @@ def study() -> made.Study:
 
 
 @pytest.fixture(scope="module")
-def similarity(study: made.Study) -> Rows:
-    return Rows(study.vectors())
+def similarity(study: made.Study) -> Similarities:
+    vectors = study.vectors()
+    return lambda: Rows(vectors)
 
 
-def some(study: made.Study, similarity: Rows, *numbers: int) -> pd.DataFrame:
+def some(study: made.Study, similarity: Similarities, *numbers: int) -> pd.DataFrame:
     draws: I64 = np.array(numbers)
-    return made.batch(study, similarity, draws).to_pandas()
+    found: pd.DataFrame = made.batch(study, similarity, draws).to_pandas()
+    return found
 
 
-def test_a_draw_is_the_same_bits_whichever_others_lie_beside_it(study: made.Study, similarity: Rows) -> None:
+def test_a_draw_is_the_same_bits_whichever_others_lie_beside_it(study: made.Study, similarity: Similarities) -> None:
     together = some(study, similarity, 0, 1, 2)
     assert together[1:2].reset_index(drop=True).equals(some(study, similarity, 1))
-    assert together[:2].equals(some(study, similarity, 0, 1))
 
 
-def test_a_draw_is_an_ordinary_run_with_its_parameters(study: made.Study, similarity: Rows, tmp_path: Path) -> None:
+def test_a_draw_is_an_ordinary_run_with_its_parameters(
+    study: made.Study, similarity: Similarities, tmp_path: Path
+) -> None:
     found = some(study, similarity, DRAW).iloc[0]
     values = {one.name: float(found[one.name]) for one in prior.parameters()}
     overrides = [f"simulator.{name}={value}" for name, value in prior.of_users(values).items()]
@@ -59,3 +71,150 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(study: made.Study, simila
     assert found["added_per_week"] == pytest.approx((updates.op == "ADD").sum() / USERS / WEEKS)
     feedback = run.feedback("skg", users=own).to_pandas()
     assert found["ok_of_all"] == pytest.approx((feedback.rating == "ok").groupby(feedback.user).mean().mean())
+
+
+def test_what_was_stopped_goes_on_where_it_was_and_another_study_is_refused(
+    study: made.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(made, "TOGETHER", 1)
+    monkeypatch.setattr(made, "write_table", lambda vectors, path: np.save(path, vectors))  # all pairs are a gigabyte
+    monkeypatch.setattr(made, "open_table", lambda path: Rows(np.load(path)))
+    said: list[str] = []
+    made.simulate(study, tmp_path, 2, said.append)
+    manifest, whole = made.read(tmp_path)
+    assert (manifest["users"], manifest["weeks"], whole["draw"].to_pylist()) == (USERS, WEEKS, [0, 1])
+    assert not list(tmp_path.glob("*.tmp*"))
+    (tmp_path / "draws-000001.parquet").unlink()
+    made.simulate(study, tmp_path, 2, said.append, backwards=True)
+    assert made.read(tmp_path)[1].to_pandas().equals(whole.to_pandas())
+    assert [line.split(",")[0] for line in said] == ["draws 0 to 0", "draws 1 to 1", "draws 1 to 1"]
+    with pytest.raises(UsageError, match="holds draws of another prior"):
+        made.simulate(replace(study, manifest={"identity": "other"}), tmp_path, 2, said.append)
+    with pytest.raises(UsageError, match="holds no draws"):
+        made.read(tmp_path / "nowhere")
+
+
+# ---------------------------------------------------------------------------------------------------------- prior
+
+
+def test_each_parameter_is_drawn_evenly_within_its_limits_and_says_where_it_comes_from() -> None:
+    n = 4_000
+    values = prior.drawn(0, np.arange(n))
+    assert list(values) == [one.name for one in prior.parameters()]
+    for one in prior.parameters():
+        assert one.source.strip()
+        drawn = values[one.name]
+        assert one.low <= drawn.min() < drawn.max() <= one.high
+        middle = (one.low * one.high) ** 0.5 if one.scale == "log" else (one.low + one.high) / 2
+        assert abs((drawn < middle).mean() - 0.5) < 4 * 0.5 / n**0.5
+    few = prior.drawn(0, np.array([17]))
+    assert all(few[name][0] == column[17] for name, column in values.items())
+    assert prior.drawn(1, np.array([17])) != few
+
+
+def test_the_simulator_takes_every_draw_of_the_prior(study: made.Study) -> None:
+    values = prior.drawn(0, np.arange(500))
+    for i in range(500):
+        replace(study.simulator, **prior.of_users({name: float(column[i]) for name, column in values.items()}))
+
+
+# ---------------------------------------------------------------------------------------------- readings and report
+
+RISE = Reading("K24", "much", {"hits_month_6": (0.25, 0.35)})
+SAID = Reading("K25", "well", {"ok_of_hits": (0.8, 0.9)}, curve=False)
+
+
+def frame(hits: list[float], used_up: list[float] | float = 0.0, **more: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"hits_month_6": hits, "used_up": used_up, **more})
+
+
+def test_a_verdict_is_the_share_of_draws_in_which_a_reading_holds() -> None:
+    for share, verdict in (
+        (0.95, "robust"),
+        (0.9, "robust"),
+        (0.5, "attainable"),
+        (0.05, "attainable"),
+        (0.01, "strained"),
+    ):
+        held = round(1000 * share)
+        found = mass(RISE, frame([0.3] * held + [0.1] * (1000 - held)))
+        assert (found.share, found.verdict) == (share, verdict)
+        assert found.limits[0] < share < found.limits[1]
+    assert mass(RISE, frame([0.1] * 2_999)).verdict == "strained"  # too few to call it impossible
+    assert mass(RISE, frame([0.1] * 3_000)).verdict == "impossible"
+
+
+def test_draws_whose_corpus_was_used_up_count_neither_for_nor_against_a_curve() -> None:
+    draws = frame([0.3] * 40 + [0.4] * 20 + [0.1] * 40, [0.2] * 60 + [0.0] * 40)
+    found = mass(RISE, draws)
+    assert (found.held, found.surely, found.at_most) == (40, 0, 60)
+    assert found.verdict == "not testable here"
+    assert found.limits[0] == 0.0
+    clear = mass(RISE, frame([0.3] * 10 + [0.1] * 90, [0.0] * 10 + [0.2] * 90))
+    assert (clear.surely, clear.at_most, clear.verdict) == (10, 10, "attainable")
+    ok = frame([0.1] * 100, [0.2] * 100, ok_of_hits=[0.85] * 50 + [0.5] * 50)
+    assert mass(SAID, ok).verdict == "attainable"
+
+
+def test_draws_without_a_denominator_are_left_out() -> None:
+    draws = frame([0.1] * 4, ok_of_hits=[0.85, 0.85, 0.5, float("nan")])
+    assert (mass(SAID, draws).draws, mass(SAID, draws).held) == (3, 2)
+
+
+def test_the_parameter_that_decides_is_found() -> None:
+    rng = np.random.default_rng(0)
+    decides, idle = rng.random(400), rng.random(400)
+    draws = frame((0.1 + 0.2 * (decides > 0.6)).tolist(), decides=decides.tolist(), idle=idle.tolist())
+    (first, p), (second, q) = separating(RISE, draws, ["idle", "decides"])
+    assert (first, p, second) == ("decides", 1.0, "idle")
+    assert abs(q - 0.5) < 0.1
+    assert separating(RISE, frame([0.1, 0.2]), ["hits_month_6"]) == []
+
+
+def test_maps_count_every_draw_once() -> None:
+    rng = np.random.default_rng(0)
+    n = 500
+    axes = {name: rng.random(n).tolist() for name in ("rated_share", "accept", "asked_again")}
+    draws = frame([0.3] * 200 + [0.1] * 300, **axes)
+    share, count = picture.cells(RISE, draws)
+    assert count.sum() == n
+    assert (share * count).sum() == pytest.approx(200)
+    drawn = ET.fromstring(picture.svg([RISE, RISE], {"one": draws, "two": draws}))  # noqa: S314
+    assert len(drawn.findall(".//*[@class='cell']")) == 4 * int((count >= picture.LEAST).sum())
+
+
+@pytest.mark.req("K23")
+def test_two_to_five_skills_a_week_do_not_add_up_to_two_hundred() -> None:
+    (_, three, need_three), (_, six, need_six) = analysis.contradiction()
+    assert (three, six) == ("26 to 65 skills", "52 to 130 skills")
+    assert (need_three, need_six) == ("15.4 to 38.5 a week", "7.7 to 19.2 a week")
+
+
+@pytest.mark.req("K24", "K25", "K32")
+def test_the_analysis_writes_report_picture_and_claims(
+    study: made.Study, similarity: Similarities, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "draws"
+    folder.mkdir()
+    pq.write_table(made.batch(study, similarity, np.arange(3)), folder / "draws-000000.parquet")
+    manifest = study.manifest | {"commit": "abc", "dirty": None}
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    assert analysis.main([str(folder), "--write", str(tmp_path)]) == 0
+    assert "built-in: 3 draws" in capsys.readouterr().out
+    report = (tmp_path / "skg_section5.md").read_text("utf-8")
+    assert all(one.source in report for one in prior.parameters())
+    assert (tmp_path / "skg_section5.svg").is_file()
+    told = findings(tmp_path / "claims")
+    assert set(told) == {"K23", "K24", "K25", "K32"}
+    assert [one.verdict for _, one in told["K23"]].count("contradictory") == 1
+    assert told["K24"][0][1].evidence == Evidence("python -m experiments.skg_section5.draws", "abc", 6, 5, (0,))
+    assert analysis.main([str(tmp_path / "nowhere")]) == 2
+
+
+@pytest.mark.req("K22")
+def test_a_hit_is_timed_from_the_message_to_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency, "SKILLS", 20)
+    hits = latency.measure(["embedder=hashing"], 5)
+    assert hits.whole.shape == (5,)
+    assert (hits.routing > 0).all()
+    assert (hits.embedding > 0).all()

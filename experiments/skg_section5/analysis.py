@@ -1,0 +1,253 @@
+"""Holds draws from the prior against section 5 of the SKG paper: verdicts, regions, and what it costs the users."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from experiments.skg_section5 import picture, prior
+from experiments.skg_section5.draws import read
+from experiments.skg_section5.latency import SKILLS, Hits, measure
+from experiments.skg_section5.readings import (
+    ENOUGH,
+    PICTURED,
+    READINGS,
+    Frame,
+    Mass,
+    derived,
+    lasted,
+    mass,
+    separating,
+)
+from skg_bench.analysis.claims import Evidence, Finding, Measured, Verdict, write
+from skg_bench.analysis.saturation import LIMIT
+from skg_bench.core.errors import UsageError
+
+COLUMNS = ("claim", "as read here", "holds in", "surely", "at most", "median draw (90 % of draws)", "verdict")
+_HIT_MS, _CALL_S = 50.0, (1.0, 5.0)  # the paper's
+_WEEKS = {"3 months": 13, "6 months": 26}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The draws of one folder, and what was found in them."""
+
+    name: str
+    folder: Path
+    manifest: Mapping[str, Any]
+    draws: Frame
+    found: Sequence[Mass]
+
+    @property
+    def evidence(self) -> Evidence:
+        """How to make them again."""
+        more = " ".join(self.manifest["overrides"])
+        command = f"python -m experiments.skg_section5.draws {more}".strip()
+        commit = str(self.manifest["commit"]) + (", with uncommitted changes" if self.manifest["dirty"] else "")
+        users = int(self.manifest["users"]) * len(self.draws)
+        return Evidence(command, commit, users, int(self.manifest["weeks"]), (int(self.manifest["seed"]),))
+
+
+def corpus(folder: Path) -> Corpus:
+    """What the draws in a folder say; its corpus is named after the simulator that it overrides."""
+    manifest, table = read(folder)
+    draws = derived(table.to_pandas())
+    chosen = [o.partition("=")[2] for o in manifest["overrides"] if o.startswith("simulator=")]
+    return Corpus((chosen or ["built-in"])[0], folder, manifest, draws, [mass(one, draws) for one in READINGS])
+
+
+# ---------------------------------------------------------------------------------------------------------- words
+
+
+def value(number: float, unit: str) -> str:
+    """A figure in its unit."""
+    return f"{100 * number:.3g} %" if unit == "share" else f"{number:.3g}"
+
+
+def cells(one: Mass) -> tuple[str, ...]:
+    """A row under COLUMNS."""
+    low, middle, high = (value(x, one.reading.unit) for x in one.spread)
+    shares = (f"{100 * k / one.draws:.1f} %" for k in (one.held, one.surely, one.at_most))
+    return one.reading.id, one.reading.claimed, *shares, f"{middle} ({low} to {high})", one.verdict
+
+
+def contradiction() -> list[tuple[str, str, str]]:
+    """K23 held against itself: months, what 2 to 5 skills a week add up to, what 200 to 500 would need a week."""
+    return [
+        (name, f"{2 * weeks} to {5 * weeks} skills", f"{200 / weeks:.1f} to {500 / weeks:.1f} a week")
+        for name, weeks in _WEEKS.items()
+    ]
+
+
+def costs(draws: Frame) -> list[tuple[str, str]]:
+    """What the loop does for its users, whatever is claimed: medians over draws, and 90 % of them."""
+    saved = draws.hits_month_6 * (1 - _HIT_MS / 1000 / draws.llm_seconds)
+    rows = {
+        "requests answered by the skillbook in month 6": draws.hits_month_6,
+        "of them rightly": draws.right_hits_month_6 / draws.hits_month_6.where(draws.hits_month_6 > 0),
+        "requests that an earlier answer would have answered in month 6": draws.could_be_hits_month_6,
+        "of the wait for the language model saved in month 6, at 50 ms a hit": saved,
+        "right answers beyond those of the language model alone, of all requests": draws.right - draws.llm_right,
+    }
+    found = []
+    for name, column in rows.items():
+        low, middle, high = (f"{100 * x:.1f}" for x in column.quantile([0.05, 0.5, 0.95]))
+        found.append((name, f"{middle} % ({low} to {high})"))
+    fewer = float((draws.right < draws.llm_right).mean())
+    return [*found, ("draws in which users get fewer right answers than from the language model alone", f"{fewer:.1%}")]
+
+
+def findings(corpora: Sequence[Corpus], hits: Hits | None, command: str) -> list[Finding]:
+    """For `skg-bench claims`: readings by prior mass, the contradiction, and the latency where it was measured."""
+    found = []
+    for one in corpora:
+        for m in one.found:
+            claimed = f"{m.reading.claimed} ({one.name} corpus)"
+            low, middle, high = (value(x, m.reading.unit) for x in m.spread)
+            told = (
+                f"As simulated it holds in {m.held:,} of {m.draws:,} draws; the median draw has {middle}, nine of ten "
+                f"lie between {low} and {high}."
+            )
+            if m.verdict == "not testable here":
+                told += " But whether it does depends on draws in which the corpus was used up."
+            measured = Measured(m.share, *m.limits, "share")
+            found.append(Finding(m.reading.id, claimed, measured, m.verdict, told, one.evidence))
+    (_, three, need_three), (_, six, need_six) = contradiction()
+    found.append(
+        Finding(
+            "K23", "2 to 5 new skills a week, 200 to 500 after 3 to 6 months",
+            f"{three} after 3 months, {six} after 6", "contradictory",
+            f"200 to 500 skills need {need_three} for 3 months, or {need_six} for 6.", corpora[0].evidence,
+        )
+    )  # fmt: skip
+    if hits is not None:
+        found += _latency(hits, Evidence(command, corpora[0].evidence.commit, 1, 0, (0,)))
+    return found
+
+
+def _latency(hits: Hits, evidence: Evidence) -> list[Finding]:
+    low, middle, high = np.quantile(hits.whole, (0.05, 0.5, 0.95)).tolist()
+    verdict: Verdict = "reproduced" if middle <= _HIT_MS else "not reproduced"
+    return [
+        Finding(
+            "K22", f"a hit takes about {_HIT_MS:.0f} ms", Measured(middle, low, high, "ms"), verdict,
+            f"Embedding a new message takes {np.median(hits.embedding):.1f} ms and routing over {SKILLS} skills "
+            f"{np.median(hits.routing):.2f} ms of processor time; the interval holds nine of ten messages.", evidence,
+        ),
+        Finding(
+            "K22", "a call of the language model takes 1 to 5 s", "declared, not measured", "not testable here",
+            "No language model is called here; its time is drawn from the range that the paper gives.", evidence,
+        ),
+    ]  # fmt: skip
+
+
+def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
+    """The report."""
+    one = corpora[0]
+    how = (
+        f"Each draw: parameters from the prior, {one.manifest['users']} users, {one.manifest['weeks']} weeks, the "
+        "paper's settings. A figure of a draw is the mean over its users of the user's ratio; draws where nobody has "
+        "a denominator are left out. *Holds in*: share of draws, as simulated. Where more than "
+        f"{LIMIT:.0%} of requests are repeats that the corpus forced, since its wordings were used up, curves say "
+        "nothing: *surely* counts such draws as failed, *at most* counts those as held that reach what is claimed or "
+        "more.\n"
+    )
+    verdicts = (
+        "Verdicts: robust from 90 % of the prior, attainable from 5 %, strained below; impossible if none of at least "
+        f"{ENOUGH:,} draws has it, at most; not testable here if it depends on draws whose corpus was used up. With n "
+        "draws a share p is known to within 2 sqrt(p (1 - p) / n).\n"
+    )
+    picture_of = "![Where the prior holds what section 5 claims](skg_section5.svg)\n"
+    out = ["# When does the loop do what section 5 of the SKG paper reports?\n", how, verdicts, picture_of]
+    for each in corpora:
+        out.append(f"## Corpus: {each.name}\n")
+        out.append(f"{len(each.draws):,} draws; the corpus lasted in {lasted(each.draws).sum():,} of them.\n")
+        out.append(_rows(COLUMNS, [cells(m) for m in each.found]))
+        out.append(
+            "What tells best where a claim holds: the probability that a draw in which it does has the larger value.\n"
+        )
+        out.append(_rows(("claim", "as read here", "parameters"), _regions(each)))
+        out.append(
+            _rows(("what the loop does for its users, in the median draw", "(90 % of draws)"), costs(each.draws))
+        )
+    out.append("## K23 against itself\n")
+    out.append(_rows(("after", "2 to 5 a week add up to", "200 to 500 need"), contradiction()))
+    if hits is not None:
+        out.append("## A hit on this machine (K22), processor time\n")
+        parts = {"embedding": hits.embedding, f"routing, {SKILLS} skills": hits.routing, "both": hits.whole}
+        rows = [
+            (name, *(f"{x:.2f} ms" for x in np.quantile(ms, (0.5, 0.05, 0.95)).tolist())) for name, ms in parts.items()
+        ]
+        out.append(_rows(("part", "median", "5 %", "95 %"), rows))
+    out.append("## The prior\n")
+    out.append(_rows(("parameter", "from", "to", "scale", "unit", "what", "source"), _prior()))
+    return "\n".join(out)
+
+
+def _regions(one: Corpus) -> list[tuple[str, str, str]]:
+    names = [p.name for p in prior.parameters()]
+    rows = []
+    for m in one.found:
+        told = ", ".join(f"{name} {p:.2f}" for name, p in separating(m.reading, one.draws, names))
+        rows.append((m.reading.id, m.reading.claimed, told or "-"))
+    return rows
+
+
+def _prior() -> list[tuple[str, ...]]:
+    return [(p.name, f"{p.low:g}", f"{p.high:g}", p.scale, p.unit, p.what, p.source) for p in prior.parameters()]
+
+
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
+
+
+# ----------------------------------------------------------------------------------------------------------- command
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the tables; 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.skg_section5.analysis", description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path, help="that `draws` wrote; the first corpus leads")
+    parser.add_argument("--latency", nargs="?", const="embedder=minilm", help="also time hits with this embedder (K22)")
+    parser.add_argument("--messages", type=int, default=300, help="how many of them")
+    parser.add_argument("--write", type=Path, help="write report, picture and claims into this folder: reports")
+    given = parser.parse_args(arguments)
+    try:
+        corpora = [corpus(folder) for folder in given.folders]
+        hits = None if given.latency is None else measure([given.latency], given.messages)
+        _print(corpora)
+        if given.write is not None:
+            _write(given.write, corpora, hits, given.latency)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _print(corpora: Sequence[Corpus]) -> None:
+    screen = Console(width=160)
+    for one in corpora:
+        table = Table(*COLUMNS, title=f"{one.name}: {len(one.draws):,} draws")
+        for m in one.found:
+            table.add_row(*cells(m))
+        screen.print(table)
+    for months, adds_up, needs in contradiction():
+        screen.print(f"K23 against itself, after {months}: 2 to 5 a week are {adds_up}; 200 to 500 need {needs}")
+
+
+def _write(folder: Path, corpora: Sequence[Corpus], hits: Hits | None, embedder: str | None) -> None:
+    (folder / "skg_section5.md").write_text(markdown(corpora, hits), "utf-8")
+    maps = picture.svg([READINGS[i] for i in PICTURED], {one.name: one.draws for one in corpora})
+    (folder / "skg_section5.svg").write_text(maps, "utf-8")
+    command = f"python -m experiments.skg_section5.analysis FOLDER --latency {embedder}"
+    write(folder / "claims", "skg_section5", findings(corpora, hits, command))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""What a hit takes on this machine (K22): the message is embedded, and routed over a skillbook of the paper's size.
+
+A language model is not called here, so its time stays what the paper declares.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from skg_bench.app.arms import arms
+from skg_bench.app.components import build
+from skg_bench.app.compose import compose
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+from skg_bench.core.shared import shared_book
+from skg_bench.core.terms import terms
+from skg_bench.core.types import Luck, Query
+from skg_bench.engine.step import decide
+from skg_bench.engine.vectors import Pinned
+
+SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill
+WARM = 20  # messages whose time is not counted
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Milliseconds of single messages, `[n]`: embedding and keeping the vector; routing with all three signals.
+
+    Processor time: what the message takes on a core of its own, also where this one is shared.
+    """
+
+    embedding: F64
+    routing: F64
+
+    @property
+    def whole(self) -> F64:
+        both: F64 = self.embedding + self.routing
+        return both
+
+
+def measure(embedder: Sequence[str], messages: int) -> Hits:
+    """Times of so many messages that were never embedded before, one by one, after some that are not counted.
+
+    `embedder`: overrides that choose it. Raises UsageError for a corpus with too few messages.
+    """
+    with _no_cache():
+        return _measure(embedder, messages)
+
+
+@contextmanager
+def _no_cache() -> Iterator[None]:
+    """Embedders keep what they computed: here they find nothing, and leave nothing."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    with TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("XDG_CACHE_HOME")
+            if before is not None:
+                os.environ["XDG_CACHE_HOME"] = before
+
+
+def _measure(embedder: Sequence[str], messages: int) -> Hits:
+    composed = compose(["experiment=skg_section5", *embedder])
+    model, simulator = build("embedder", composed.root["embedder"]), build("simulator", composed.root["simulator"])
+    texts = simulator.messages[: SKILLS * EACH + WARM + messages]
+    known = texts[: SKILLS * EACH]
+    if len(texts) < len(known) + WARM + messages:
+        raise UsageError(f"--messages {messages}: the corpus has {len(texts) - len(known) - WARM} left at most")
+    vectors = model.embed(texts)
+    skill = np.repeat(np.arange(SKILLS, dtype=np.int32), EACH)
+    example = np.arange(len(known), dtype=np.int32)
+    book, pinned, words = shared_book(vectors, example, skill, 1), Pinned(vectors, example), terms(texts)
+    arm = arms(composed.arms)[0]
+    scorer = arm.reranker.start(1, arm.signals.names)
+    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    none, now, nobody = np.zeros(1, np.int32), np.ones(1, np.int64), np.full(1, -1, np.int32)
+    taken = []
+    for i in range(len(known), len(texts)):
+        begun = time.process_time()
+        model.embed([f"{texts[i]}, please"])  # not among those that were embedded above
+        embedded = time.process_time()
+        text = np.array([i], np.int32)
+        query = Query(none, 1, now, text, words.words[text], now, nobody, pinned, words, None)
+        decide(arm, query, book, scorer, none, luck)
+        taken.append((embedded - begun, time.process_time() - embedded))
+    both = 1000.0 * np.array(taken[WARM:])
+    return Hits(both[:, 0], both[:, 1])
