@@ -14,6 +14,7 @@ from skg_bench.app.components import build
 from skg_bench.core import types
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
 from skg_bench.core.compared import Compared
+from skg_bench.core.trials import Trials
 from skg_bench.core.types import Candidates, Curator, Decision, Late, Observation, Policy, Router, Shortlist, TurnTruth
 from tests.core import books
 
@@ -121,7 +122,11 @@ def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -
     uses = there.astype(np.int32)
     earlier = rng.random((B, 9))
     compared = Compared(rng.random(B), earlier, earlier > 0.5, earlier > 0.1)
-    c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32), compared)
+    other = np.random.default_rng(1)
+    named = np.where(other.random((B, 8)) < 0.5, -1, other.integers(0, 5, (B, 8)) % np.maximum(n, 1)[:, None])
+    named[n == 0] = -1
+    trials = Trials(named.astype(np.int32), 3 * other.random((B, 8)), 4 * other.random((B, 8)))
+    c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32), compared, trials)
     luck = books.luck(rng, B)
     decided = policy.choose(c, luck)
     assert decided.place.dtype == np.int32

@@ -12,6 +12,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.compared import Compared
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.terms import Terms
+from skg_bench.core.trials import Trials
 
 Serving = Literal["stored", "prompted"]
 RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
@@ -295,13 +296,13 @@ class Candidates:
     rated: I32  # [B, K] rated uses
     llm_turns: I32  # [B] earlier turns answered by the LLM
     compared: "Compared | None" = None  # given to policies that ask for it by `compares = True`
+    trials: "Trials | None" = None  # given to policies with `weights`
 
     def rows(self, which: I64 | Bool) -> "Candidates":
         """Those of these users only."""
-        compared = None if self.compared is None else self.compared.rows(which)
         return Candidates(
             self.skill[which], self.combined[which], self.uses[which], self.ok[which], self.rated[which],
-            self.llm_turns[which], compared,
+            self.llm_turns[which], self.compared and self.compared.rows(which), self.trials and self.trials.rows(which),
         )  # fmt: skip
 
 

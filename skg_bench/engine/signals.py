@@ -1,6 +1,6 @@
 """The three signals of the SKG paper (section 2.2), how they are combined, and the features of the third."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -45,8 +45,8 @@ class Signals:
         for name in ("similarity", "preference", "score"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"signals.{name}={getattr(self, name)} must not be negative")
-        if not self.similarity + self.preference > 0:
-            raise UsageError("signals.similarity + signals.preference must be above 0: the score alone may be absent")
+        if not self.similarity + self.preference + self.score > 0:
+            raise UsageError("signals.similarity + signals.preference + signals.score must be above 0")
         for name in ("prior_ok", "prior_miss"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"signals.{name}={getattr(self, name)} must be above 0")
@@ -60,6 +60,10 @@ class Signals:
         """Names of the features in order; the constant comes last."""
         return (*(name for group in self.features for name in GROUPS[group]), "constant")
 
+    def weighted(self, similarity: float, preference: float, score: float) -> "Signals":
+        """The same with other weights."""
+        return replace(self, similarity=similarity, preference=preference, score=score)
+
     def prefer(self, book: Book, places: "Places", time: I64) -> F64:
         """Signal 2, `[B, K]` in [0, 1]."""
         mean = (self.prior_ok + places.ok + 0.5 * places.partial) / (self.prior_ok + self.prior_miss + places.rated)
@@ -69,12 +73,17 @@ class Signals:
         return snap(mean, out=mean)
 
     def combine(self, similarity: F64, preference: F64, score: F64 | None) -> F64:
-        """Mean of the signals that are present, weights renormalised to sum to 1; `[B, K]` in [0, 1]."""
+        """Mean of the signals that are present, weights renormalised to sum to 1; `[B, K]` in [0, 1].
+
+        Raises UsageError if those that are present have no weight.
+        """
         total = self.similarity * similarity + self.preference * preference
         weight = self.similarity + self.preference
         if score is not None:
             total += self.score * score
             weight += self.score
+        if not weight > 0:
+            raise UsageError("signals.score has all the weight, and this reranker gives no score; raise another weight")
         total /= weight
         return snap(total, out=total)
 

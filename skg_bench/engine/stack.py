@@ -16,6 +16,7 @@ from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import Book, Candidates, Curator, Decision, Events, Late, Luck, Observation, Policy
 from skg_bench.engine.comparisons import compares
 from skg_bench.engine.plan import Arm
+from skg_bench.engine.weighings import weighs
 
 
 def stacks(arms: Sequence[Arm]) -> list[list[int]]:
@@ -40,7 +41,8 @@ def _alike(one: Arm, other: Arm) -> bool:
 def _alike_now(one: Arm, other: Arm) -> bool:
     shared = replace(one, fork=None, book="own")
     same = replace(other, name=one.name, policy=one.policy, curator=one.curator, fork=None, book="own") == shared
-    return same and one.curator.sees_truth == other.curator.sees_truth
+    alone = weighs(one.policy) or weighs(other.policy)  # each with weightings of its own
+    return same and not alone and one.curator.sees_truth == other.curator.sees_truth
 
 
 def stacked(arms: Sequence[Arm], turn: int = 0) -> Arm:
@@ -52,7 +54,8 @@ def stacked(arms: Sequence[Arm], turn: int = 0) -> Arm:
     now = [arm.at(turn) for arm in arms]
     ever = [arm.at(t).curator for arm in arms for t in arm.cuts]
     reasons = tuple(dict.fromkeys(reason for curator in ever for reason in curator.reasons))
-    policies, curators = _Policies(tuple(a.policy for a in now)), _Curators(tuple(a.curator for a in now), reasons)
+    policies = now[0].policy if len(now) == 1 else _Policies(tuple(a.policy for a in now))
+    curators = _Curators(tuple(a.curator for a in now), reasons)
     return replace(
         now[0], name="+".join(a.name for a in arms), policy=policies, curator=curators, fork=None, book="own"
     )

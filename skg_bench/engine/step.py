@@ -10,6 +10,7 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
 from skg_bench.core.record import Logged, replay
 from skg_bench.core.terms import Terms
+from skg_bench.core.trials import Trials
 from skg_bench.core.types import (
     LOGGED,
     RIGHT,
@@ -37,6 +38,7 @@ from skg_bench.engine.logbook import Log
 from skg_bench.engine.pending import Pending, Ratings, Shown
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.signals import Places
+from skg_bench.engine.weighings import Weighings, weighs
 
 _LUCK = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
@@ -56,6 +58,7 @@ class Choice:
     combined: F64  # [B, K], -1 beyond the end
     features: F64 | None  # [B, K, F]
     decision: Decision
+    trials: Trials | None  # of a policy that learns how to weigh the signals
 
 
 def decide(
@@ -66,6 +69,7 @@ def decide(
     llm_turns: I32,
     luck: Luck,
     comparisons: Comparisons | None = None,
+    weighings: Weighings | None = None,
 ) -> Choice:
     """From messages to decisions: route, describe, score, choose."""
     shortlist = arm.router.route(query, book)
@@ -77,13 +81,17 @@ def decide(
         score = sigmoid(scorer.score(features))
     combined = arm.signals.combine(shortlist.similarity, preference, score)
     combined[shortlist.skill < 0] = -1.0
-    compared = None
+    compared = trials = None
     if comparisons is not None:
         compared = comparisons.of(shortlist.skill[:, 0], shortlist.similarity[:, 0], query.turn)
+    if weighings is not None:
+        trials = weighings.of(shortlist.skill, shortlist.similarity, preference, score)
+    ok = places.ok + 0.5 * places.partial
     candidates = Candidates(
-        shortlist.skill, combined, places.uses, places.ok + 0.5 * places.partial, places.rated, llm_turns, compared
-    )
-    return Choice(shortlist, preference, score, combined, features, arm.policy.choose(candidates, luck))
+        shortlist.skill, combined, places.uses, ok, places.rated, llm_turns, compared, trials
+    )  # fmt: skip
+    decision = arm.policy.choose(candidates, luck)
+    return Choice(shortlist, preference, score, combined, features, decision, trials)
 
 
 class State:
@@ -104,6 +112,7 @@ class State:
         self.last_skill = np.full(n_users, -1, np.int32)
         self.llm_turns = np.zeros(n_users, np.int32)
         self.comparisons = Comparisons(n_users, n_turns) if compares(arm.policy) else None
+        self.weighings = Weighings(arm.policy, arm.signals, n_users, n_turns) if weighs(arm.policy) else None
         self.fatigue = np.zeros(n_users)
         self.last_offer = np.zeros(n_users, np.int64)
 
@@ -115,6 +124,7 @@ class State:
         n_users = len(self.last_skill)
         if self.comparisons is None and compares(arm.policy):
             self.comparisons = Comparisons(*self.past.shape)
+        self._weigh(arm)
         if arm.reranker != self.reranker:
             self.reranker, self.scorer = arm.reranker, arm.reranker.start(n_users, arm.signals.names)
             self.ratings.anew(arm.reranker.window)
@@ -123,11 +133,19 @@ class State:
         elif not self.ratings.keep and any(other.reranker != arm.reranker for other in later):
             self.ratings = Ratings(n_users, arm.reranker.window, keep=True)
 
+    def _weigh(self, arm: Arm) -> None:
+        """A policy other than the one before begins to learn how to weigh the signals."""
+        now = self.weighings
+        if now is None or (now.policy, now.signals) != (arm.policy, arm.signals):
+            self.weighings = Weighings(arm.policy, arm.signals, *self.past.shape) if weighs(arm.policy) else None
+
     def again(self) -> None:
         """Back to the first turn, with the skillbook and the scorer from later on."""
         n_users = len(self.last_skill)
         if self.comparisons is not None:
             self.comparisons = Comparisons(*self.past.shape)
+        if self.weighings is not None:
+            self.weighings = Weighings(self.weighings.policy, self.weighings.signals, *self.past.shape)
         self.arena.hindsight()
         self.pending = Pending(n_users)
         for column, empty in ((self.past, -1), (self.right, False), (self.last_skill, -1), (self.llm_turns, 0),
@@ -173,7 +191,7 @@ def step(
         truth = TurnTruth(quality, type_, np.zeros(a, np.bool_))
     query = Query(events.user[:a], t, now, text, terms.words[text], gap, last, similarity, terms,
                   truth if arm.router.sees_truth else None)  # fmt: skip
-    choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck, state.comparisons)
+    choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck, state.comparisons, state.weighings)
 
     rows = np.arange(a)
     place = choice.decision.place
@@ -208,6 +226,10 @@ def step(
     if len(told):
         log.feedback(t, told, now[told], now[told] + reaction.delay[told], skill[told], reaction.rating[told])
     known = np.flatnonzero(hit & (rating >= 0))
+    if state.weighings is not None and choice.trials is not None:
+        state.weighings.chosen(t, choice.trials, place, choice.decision.propensity)
+        state.weighings.learn(late.row, late.turn, late.rating)
+        state.weighings.learn(known, np.full(len(known), t), rating[known])
     state.ratings.add(known, rating[known], None if shown is None else shown.rows(known))
     wait = np.flatnonzero(given & (reaction.delay > 0))
     state.pending.add(wait, t, now, reaction, skill, shown)

@@ -1,9 +1,11 @@
 """The controls of an experiment: arms that exist, figures that agree with one another, a best arm that may be one."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -45,6 +47,23 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_the_arms_that_the_analysis_names_are_in_the_experiment() -> None:
     assert {REFERENCE, CAPTURED, "never", *ORACLES, *RIVALS} <= set(whole())
     assert sum(name.startswith("captured_") for name in whole()) == 3
+
+
+@pytest.mark.req("K26")
+def test_static_retrieval_asks_the_llm_every_time_and_hears_no_rating(tmp_path: Path) -> None:
+    runs = []
+    for share in ("0.0", "0.9"):
+        arms = json.dumps({name: whole()[name] for name in ("skg", "rag")})
+        runs.append(simulate([
+            f"arms={arms}", "reference=skg", "users=6", "weeks=2", f"simulator.rated_share={share}",
+            "simulator.concentration=3", f"out={tmp_path / share}",
+        ]))  # fmt: skip
+    shown = ["fallback_to_llm", "matched_skill", "max_sim", "skill_score", "tokens_in", "tokens_out", "book_size"]
+    deaf, told = (run.turns("rag", shown).to_pandas() for run in runs)
+    pd.testing.assert_frame_equal(deaf, told)
+    assert (told.tokens_out > 0).all()
+    assert 0.1 < (~told.fallback_to_llm).mean() < 0.9
+    assert runs[1].feedback("rag").num_rows > runs[0].feedback("rag").num_rows
 
 
 def test_figures_are_those_of_the_summary_and_the_best_arm_learns_and_knows_no_truth(small: Run) -> None:

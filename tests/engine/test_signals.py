@@ -58,6 +58,13 @@ def test_the_combined_score_is_the_weighted_mean_of_the_signals_that_are_there(
         assert x / UNIT == round(x / UNIT)
 
 
+def test_the_score_alone_decides_if_it_has_all_the_weight_and_its_absence_is_an_error() -> None:
+    alone, some = replace(SKG, similarity=0.0, preference=0.0), np.full((1, 1), 0.25)
+    assert alone.combine(some, some, some * 3).tolist() == [[0.75]]
+    with pytest.raises(UsageError, match="this reranker gives no score"):
+        alone.combine(some, some, None)
+
+
 def test_the_default_weights_sum_to_one() -> None:
     assert SKG.similarity + SKG.preference + SKG.score == pytest.approx(1)
 
@@ -192,7 +199,7 @@ def test_groups_of_features_can_be_left_out() -> None:
     [
         ({"similarity": -0.1}, "signals.similarity=-0.1"),
         ({"score": float("nan")}, "signals.score=nan"),
-        ({"similarity": 0.0, "preference": 0.0}, "must be above 0"),
+        ({"similarity": 0.0, "preference": 0.0, "score": 0.0}, "must be above 0"),
         ({"prior_ok": 0.0}, "signals.prior_ok=0.0"),
         ({"prior_miss": -1.0}, "signals.prior_miss=-1.0"),
         ({"half_life_days": 0.0}, "signals.half_life_days=0.0"),

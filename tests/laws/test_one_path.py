@@ -16,6 +16,7 @@ from skg_bench.engine.comparisons import Comparisons
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.step import Choice
 from skg_bench.engine.vectors import Pinned, Rows, Table
+from skg_bench.engine.weighings import Weighings
 from tests.core import books
 from tests.laws import world
 
@@ -28,7 +29,7 @@ def alone(value: Any, row: int) -> Any:
         return value[row : row + 1]
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: alone(getattr(value, f.name), row) for f in fields(value)})
-    if isinstance(value, Comparisons):
+    if isinstance(value, Comparisons | Weighings):
         one = copy(value)
         vars(one).update({name: alone(part, row) for name, part in vars(value).items()})
         return one
@@ -54,9 +55,9 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
 
     def decide(
         arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck,
-        compared: Comparisons | None,
+        compared: Comparisons | None, weighed: Weighings | None,
     ) -> Choice:  # fmt: skip
-        choice = many(arm, query, book, scorer, llm_turns, luck, compared)
+        choice = many(arm, query, book, scorer, llm_turns, luck, compared, weighed)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
             own, asked = books.one(book, row), books.some_queries(query, [row])
             own_scorer = None if scorer is None else alone(scorer, row)
@@ -71,7 +72,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             ):
                 single = many(
                     arm, replace(asked, similarity=similarity), own, own_scorer, llm_turns[[row]],
-                    books.some_luck(luck, [row]), alone(compared, row),
+                    books.some_luck(luck, [row]), alone(compared, row), alone(weighed, row),
                 )  # fmt: skip
                 assert same(single, alone(choice, row))
             checked.append(int(book.n_skills[row]))

@@ -23,7 +23,7 @@ EVERYONE = range(USERS)
 def test_the_world_is_dense_enough_to_mean_something(base: Run) -> None:
     """Every arm does what it is there for, so that a difference would show."""
     operations: dict[str, Counter[str]] = {}
-    by_chance = ("epsilon", "frequency", "random", "repeat_last", "softmax", "thompson", "vcache")
+    by_chance = ("epsilon", "exp4", "frequency", "random", "repeat_last", "softmax", "thompson", "vcache")
     for arm in world.ALL:
         operations[arm] = Counter(base.updates(arm)["reason"].cast("string").to_pylist())
         turns = base.turns(arm, ["fallback_to_llm", "explored", "propensity", "score", "skill_learned"])

@@ -81,7 +81,8 @@ def test_scores_are_float64_on_the_grid_and_all_alike_before_anything_is_known(n
         assert logits.dtype == np.float64
         assert logits.shape == (B, K)
         assert np.array_equal(logits * 2.0**36, np.rint(logits * 2.0**36))
-    assert not blank.score(shortlists(1)).any()
+    if name != "linucb":  # which tells them apart by how little is known of them
+        assert not blank.score(shortlists(1)).any()
     assert (np.ptp(fitted.score(shortlists(1)), axis=1) > 0).mean() > 0.5
     assert isinstance(made.window, int)
     assert made.window >= 0
@@ -159,7 +160,9 @@ def test_the_same_ratings_give_the_same_bits_again(name: str) -> None:
 @each
 @pytest.mark.parametrize("label", [0.0, 0.5, 1.0])
 def test_ratings_of_one_kind_move_scores_their_way_and_no_further_than_to_a_number(name: str, label: float) -> None:
-    made = reranker(name)
+    made: Any = reranker(name)
+    if name == "linucb":  # its guess; the width falls with every rating
+        made = replace(made, alpha=0.0)
     told = some_turns(0)
     told = replace(told, label=np.full_like(told.label, label))
     logits = made.fit(started(made), EVERYONE, told).score(shortlists(1))
