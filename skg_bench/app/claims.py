@@ -63,9 +63,10 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
     """Cells under HEADINGS: a row for each finding, or one."""
     claim = line.claim
     by_tests = [f"{len(line.tests)} test{'s' * (len(line.tests) > 1)}"] if line.tests else []
+    claimed = [one.claimed for _, one in line.findings]
     for i, (experiment, one) in enumerate(line.findings):
-        carried = ", ".join([experiment, *by_tests])
-        yield "" if i else claim.id, one.claimed, str(one.measured), one.verdict, carried
+        said = one.claimed if claimed.count(one.claimed) == 1 else one.words  # what tells it from the others
+        yield "" if i else claim.id, said, str(one.measured), one.verdict, ", ".join([experiment, *by_tests])
     if not line.findings:
         yield claim.id, claim.statement, "", _STATES[line.state], ", ".join(by_tests) or claim.why or ""
 

@@ -4,12 +4,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.analysis.claims import claims
+from skg_bench.analysis.claims import Evidence, Finding, Line, claims
+from skg_bench.app.claims import cells
 from skg_bench.app.cli import app
 from skg_bench.core.paths import DATA
 
@@ -49,6 +51,17 @@ def test_only_open_ones_are_those_that_nothing_carries() -> None:
     assert all(not row["tests"] and not row["findings"] and row["claim"]["kind"] != "E" for row in still)
     states = [row["state"] for row in json.loads(said("--format", "json"))]
     assert len(still) == states.count("open")
+
+
+def test_findings_that_claim_the_same_are_told_by_their_own_words() -> None:
+    evidence = Evidence("make it", "abc", 12, 4, (0,))
+    same = [
+        Finding("K11", "One.", "a text", "robust", words, evidence) for words in ("Lower is worse.", "So is higher.")
+    ]
+    other = replace(same[0], claimed="Another.")
+    line = Line(claims()["K11"], ("test_a", "test_b"), tuple(("trial", one) for one in (*same, other)))
+    assert [row[:2] for row in cells(line)] == [("K11", "Lower is worse."), ("", "So is higher."), ("", "Another.")]
+    assert {row[4] for row in cells(line)} == {"trial, 2 tests"}
 
 
 @pytest.mark.parametrize(
