@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from skg_bench.app.components import build
 from skg_bench.app.progress import console
 from skg_bench.app.skillbooks import book, updates
-from skg_bench.core.agentropy import TABLE, Index, write
+from skg_bench.core.agentropy import MODEL, TABLE, Index, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.core.run import Run
@@ -35,10 +36,16 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path) -> None:
     folders = {user: out / f"user-{user}" for user in users or range(int(run.manifest["users"]))}
     if there := [str(folder) for folder in folders.values() if folder.exists()]:
         raise UsageError(f"{there[0]} is there already; name another folder with --out")
+    shared = path / "pool" / f"{arm}.json"
     for user, folder in folders.items():
         write(folder, index(run, arm, user, simulator, embedder, monday), monday)
+        if shared.is_file():
+            copyfile(shared, folder / MODEL)
     screen.print(f"{len(folders)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
-    screen.print("a user's own scorer is not kept in a run: no model is written, and none is ever unpickled")
+    kept = (
+        f"{MODEL}: the pool's scorer" if shared.is_file() else f"no {MODEL}: a user's own scorer is not kept in a run"
+    )
+    screen.print(kept, soft_wrap=True)
 
 
 def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedder, monday: datetime) -> Index:
@@ -52,8 +59,8 @@ def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedde
             sources[row["skill"]].append(row["source_turn"])
     answers = tuple(tuple(said[t] if t >= 0 else None for t in sources[skill.id]) for skill in found.skills)
     messages = [message for skill in found.skills if skill.active for message in skill.examples]
-    distinct = list(dict.fromkeys(messages))
-    vectors = embedder.embed(distinct)[[distinct.index(m) for m in messages]] if messages else np.zeros((0, 0))
+    at = {message: i for i, message in enumerate(dict.fromkeys(messages))}
+    vectors = embedder.embed(list(at))[[at[m] for m in messages]] if messages else np.zeros((0, 0))
     late = {row["turn"]: row["rating"] for row in run.feedback(arm, users=[user]).to_pylist()}
     signals = tuple(_signal(row, said, late, monday) for row in turns)
     return Index(found, answers, (vectors / SCALE).astype(np.float32), signals)

@@ -5,7 +5,8 @@ A line of `skills.jsonl` has the paper's fields; a line of `signals.jsonl` those
 `answer`, without which nobody can replay it. `embeddings.fvecs` holds a vector for each example, skills in the order
 of their lines: int32 d, then d float32, little-endian, each time (corpus-texmex.irisa.fr). What a skillbook has beyond
 that stands under `skg_bench` in each line and, for archived skills and the version, in `skg_bench.json`; without it a
-book is read as far as the paper's fields go. `rerank-model.pkl` is never opened: to unpickle is to run what it says.
+book is read as far as the paper's fields go. In place of `rerank-model.pkl`, which is never opened, since to unpickle
+is to run what it says, `rerank-model.json` holds a fitted scorer (`engine/pool.py`), where a run has kept one.
 """
 
 import json
@@ -21,8 +22,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32
 from skg_bench.core.skillbook import Skill, Skillbook
 
-SKILLS, VECTORS, SIGNALS, OURS, PICKLE = (
-    "skills.jsonl", "embeddings.fvecs", "signals.jsonl", "skg_bench.json", "rerank-model.pkl",
+SKILLS, VECTORS, SIGNALS, OURS, PICKLE, MODEL = (
+    "skills.jsonl", "embeddings.fvecs", "signals.jsonl", "skg_bench.json", "rerank-model.pkl", "rerank-model.json",
 )  # fmt: skip
 FIELDS = ("name", "prompt", "examples", "embedding_count", "success_rate", "last_updated")
 TABLE = (

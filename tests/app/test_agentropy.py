@@ -1,5 +1,6 @@
 """Skillbooks of a run, written as agentropy keeps them, are read back equal, and replay as a history."""
 
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -73,6 +74,18 @@ def test_a_written_folder_replays_as_a_history(tiny_run: Run, written: Path, tmp
     where = zip(before["user"].to_pylist(), before["turn"].to_pylist(), by_llm, strict=True)
     kept = sum((user, turn) in rated and llm for user, turn, llm in where)
     assert again.feedback("never").num_rows == kept < len(rated)  # what a skill answered, an LLM would not give again
+
+
+@pytest.mark.req("K21")
+def test_a_scorer_that_the_run_has_kept_is_written_beside_in_a_safe_format(tiny_run: Run, tmp_path: Path) -> None:
+    copied = tmp_path / "run"
+    shutil.copytree(tiny_run.path, copied)
+    (copied / "pool").mkdir(exist_ok=True)
+    (copied / "pool" / "skg.json").write_text('{"scorer": 1}', "utf-8")
+    convert(copied, "skg", [3], tmp_path / "out")
+    assert (tmp_path / "out" / "user-3" / "rerank-model.json").read_text("utf-8") == '{"scorer": 1}'
+    convert(tiny_run.path, "skg", [3], tmp_path / "other")
+    assert not (tmp_path / "other" / "user-3" / "rerank-model.json").exists()
 
 
 def test_one_folder_is_one_user_and_signals_without_times_are_put_an_hour_apart(written: Path, tmp_path: Path) -> None:

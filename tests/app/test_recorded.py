@@ -108,6 +108,15 @@ def test_a_hit_is_rated_where_it_returns_the_answer_of_the_log(replayed: Run) ->
     assert (said[~hit] == as_it_was[~hit]).all()
 
 
+def test_no_arm_sees_the_intents_of_a_log(replayed: Run, tmp_path: Path) -> None:
+    blind = COLUMNS.replace("intent: intent, ", "")
+    path = log(tmp_path)
+    run = skg_bench.run([*(blind if one == COLUMNS else one for one in overrides(path, tmp_path / "run"))])
+    for name in ("skill", "matched_skill", "skill_score", "propensity", "user_satisfaction", "book_hash"):
+        assert run.turns("skg")[name].to_pylist() == replayed.turns("skg")[name].to_pylist(), name
+    assert run.turns("skg")["answer_correct"].null_count == USERS * TURNS
+
+
 def test_figures_that_need_truth_are_absent_and_the_rest_is_there(replayed: Run) -> None:
     figures = json.loads((replayed.path / "summary.json").read_text("utf-8"))
     for arm in replayed.arms:
