@@ -67,8 +67,9 @@ def _intent(turn: Any) -> str | None:
 def uss(path: Path, per_user: int, out: LeftOut) -> list[Row]:
     """Turns of a USS file: `speaker<TAB>text<TAB>act<TAB>scores` a line, an empty line between dialogues.
 
-    Annotators say of 1 to 5 how satisfied a user is when they speak, so with the answer before: an answer's rating is
-    the mean score, rounded, of the user's next line, and known then. The score of a whole dialogue belongs to no turn.
+    Annotators say from 1 to 5 how satisfied a user is at each line of theirs. We read that as what they think of the
+    answer before it, as there is nothing else yet to be satisfied with: an answer's rating is the mean score, rounded,
+    of the user's next line, and known then. The score of a whole dialogue belongs to no turn.
     """
     dialogues: list[Dialogue] = []
     block: list[tuple[int, list[str]]] = []
