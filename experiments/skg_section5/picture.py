@@ -10,7 +10,7 @@ import numpy as np
 from experiments.skg_section5.readings import Frame, Reading, holds, known
 
 CELLS, LEAST = 9, 5  # columns and rows of a map; draws that a cell needs to be shown
-SIDE, GAP, LEFT, TOP, ROW, BOTTOM = 140, 22, 84, 118, 86, 34  # pixels; ROW: between two rows of maps
+SIDE, GAP, LEFT, TOP, ROW, BOTTOM = 140, 22, 84, 128, 96, 34  # pixels; ROW: between two rows of maps
 X, Y = (0.002, 0.45), (0.05, 0.75)  # the axes' ranges
 XS, YS = (0.003, 0.03, 0.3), (0.2, 0.4, 0.6)
 MARKS = (0.31, 0.40)  # requests that repeat an earlier one: MeanCache; Teevan et al.
