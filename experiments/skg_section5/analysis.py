@@ -174,7 +174,7 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
         )
         out.append(_rows(("claim", "as read here", "parameters"), _regions(each)))
         out.append(
-            _rows(("what the loop does for its users, in the median draw", "(90 % of draws)"), costs(each.draws))
+            _rows(("what the loop does for its users", "median draw (90 % of draws)"), costs(each.draws))
         )
     out.append("## K23 against itself\n")
     out.append(_rows(("after", "2 to 5 a week add up to", "200 to 500 need"), contradiction()))
