@@ -173,9 +173,7 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
             "What tells best where a claim holds: the probability that a draw in which it does has the larger value.\n"
         )
         out.append(_rows(("claim", "as read here", "parameters"), _regions(each)))
-        out.append(
-            _rows(("what the loop does for its users", "median draw (90 % of draws)"), costs(each.draws))
-        )
+        out.append(_rows(("what the loop does for its users", "median draw (90 % of draws)"), costs(each.draws)))
     out.append("## K23 against itself\n")
     out.append(_rows(("after", "2 to 5 a week add up to", "200 to 500 need"), contradiction()))
     if hits is not None:
