@@ -1,13 +1,17 @@
 """Controls of a run of `controls`: what each is worth beside skg, and the best arm at the error rate of others."""
 
+import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from skg_bench.analysis.claims import Evidence, Finding, Measured, claims, write
+from skg_bench.analysis.claims import Verdict as Judged
 from skg_bench.analysis.intervals import Estimate, estimates, sums
 from skg_bench.analysis.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.measure import Difference, contrast, differences, measure
@@ -25,6 +29,15 @@ RIVALS = ("exact_match", "frequency", "centroid")
 CAPTURED = "captured"  # of an arm's name: it goes on from the captures of skg
 SEED = 0  # of resamples
 WIDTH = 150  # of the tables, in letters
+COMMAND = "python -m experiments.controls.analysis RUN --write reports"
+ASKED = (  # claim, arm that it speaks for, what that is held against, in words
+    ("K26", "skg", "rag", "stored answers of skg against static retrieval into the prompt"),
+    ("K26", "skg_prompted", "rag", "prompts of skg's skills against static retrieval into the prompt"),
+    ("K27", "skg", "cache_60", "skg against a semantic cache of every answer, by GPTCache's rule"),
+    ("K27", "skg", "lru", "skg against a semantic cache with room for 5, its captures asked for in the same way"),
+    ("K31", "exp4", "skg", "weights of the signals tuned online by EXP4 against fixed ones"),
+    ("K31", "linucb", "skg", "LinUCB in the place of the combined score"),
+)
 
 
 @dataclass(frozen=True)
@@ -139,9 +152,54 @@ def _kept(found: Hits, steps: Ladder, wrong: float) -> F64:
     return np.where(found.score >= steps.threshold[level], 1.0, np.where(last, 1.0 - share, 0.0))
 
 
-def main(path: str) -> int:
-    """Print the tables of a run."""
-    run, screen = Run(path), Console(width=WIDTH)
+def findings(run: Run) -> list[Finding]:
+    """What the run says of claims that hold one arm against another, in utility, corrected for their number.
+
+    Raises UsageError for a run without these arms.
+    """
+    if missing := sorted({arm for one in ASKED for arm in one[1:3]} - set(run.arms)):
+        raise UsageError(f"{run.path} has no arm {', '.join(missing)}; make a run of experiment=controls with all arms")
+    on, utility = events(run), metrics(Utility.of(run.config))["utility"]
+    tally = {arm: tallies(run, arm, on)[0] for arm in dict.fromkeys(arm for one in ASKED for arm in one[1:3])}
+    effects = [contrast([utility], tally[arm], tally[other], on)["utility"] for _, arm, other, _ in ASKED]
+    evidence, said = Evidence.of([run], COMMAND), claims()
+    found = []
+    for (name, _, _, asks), one in zip(ASKED, differences(utility, effects), strict=True):
+        low, high = one.estimate.interval(new=True)
+        measured = Measured(one.estimate.mean, low, high, "utility per request")
+        verdict, words = _judged(one)
+        told = f"{asks[:1].upper()}{asks[1:]}: {words}."
+        found.append(Finding(name, said[name].statement, measured, verdict, told, evidence))
+    return found
+
+
+def _judged(found: Difference) -> tuple[Judged, str]:
+    if found.verdict == "better":
+        return "reproduced", "it serves users better"
+    if found.verdict == "worse":
+        return "not reproduced", "it serves users worse"
+    return "not testable here", f"not shown either way; such a run finds {found.mde_new:.4f}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the tables of a run; with --write also findings. 2 for a run of another experiment."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.controls.analysis", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--write", type=Path, help="folder for claims/controls.json, and nothing is printed")
+    given = parser.parse_args(arguments)
+    try:
+        if given.write:
+            write(given.write / "claims", "controls", findings(Run(given.run)))
+            return 0
+        return _show(Run(given.run))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _show(run: Run) -> int:
+    """Print the tables."""
+    screen = Console(width=WIDTH)
     found, shown = rows(run), metrics(Utility.of(run.config))
     table = Table("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict", title="as run")
     for row in found:
@@ -176,4 +234,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

@@ -9,7 +9,19 @@ import pandas as pd
 import pytest
 import yaml
 
-from experiments.controls.analysis import CAPTURED, ORACLES, REFERENCE, RIVALS, best, main, pairs, rows, thresholds
+from experiments.controls.analysis import (
+    ASKED,
+    CAPTURED,
+    ORACLES,
+    REFERENCE,
+    RIVALS,
+    best,
+    main,
+    pairs,
+    rows,
+    thresholds,
+)
+from skg_bench.analysis.claims import Measured, findings
 from skg_bench.app.launch import run as simulate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
@@ -18,7 +30,8 @@ from skg_bench.core.run import Run
 FORK = 20
 WANTED = (
     "skg", "never", *RIVALS, "matched_random", "repeat_last", "thompson", "lru", "oracle_router", "captured",
-    "captured_centroid", "captured_frequency", "threshold_40", "threshold_80",
+    "captured_centroid", "captured_frequency", "threshold_40", "threshold_80", "rag", "skg_prompted", "cache_60",
+    "exp4", "linucb",
 )  # fmt: skip
 
 
@@ -47,6 +60,29 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_the_arms_that_the_analysis_names_are_in_the_experiment() -> None:
     assert {REFERENCE, CAPTURED, "never", *ORACLES, *RIVALS} <= set(whole())
     assert sum(name.startswith("captured_") for name in whole()) == 3
+
+
+def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(
+    small: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(small.path), "--write", str(tmp_path)]) == 0
+    told = [one for rows in findings(tmp_path / "claims").values() for _, one in rows]
+    assert [one.id for one in told] == ["K26", "K26", "K27", "K27", "K31", "K31"]
+    summary = json.loads((small.path / "summary.json").read_text("utf-8"))["arms"]
+    for one, (_, arm, other, asks) in zip(told, ASKED, strict=True):
+        gap = summary[arm]["utility"]["mean"] - summary[other]["utility"]["mean"]
+        assert isinstance(one.measured, Measured)
+        assert one.measured.value == pytest.approx(gap)
+        assert one.words.lower().startswith(asks.lower())
+        if one.verdict != "not testable here":
+            assert (one.measured.low > 0) == (one.verdict == "reproduced")
+            assert (one.measured.high < 0) == (one.verdict == "not reproduced")
+    few = simulate([
+        "arms={skg: [], never: [policy=never, curator=none]}", "reference=skg", "users=4", "weeks=1",
+        f"out={tmp_path / 'few'}",
+    ])  # fmt: skip
+    assert main([str(few.path), "--write", str(tmp_path)]) == 2
+    assert "has no arm cache_60, exp4, linucb, lru, rag, skg_prompted" in capsys.readouterr().err
 
 
 @pytest.mark.req("K26")
@@ -117,7 +153,7 @@ def test_from_a_turn_that_nobody_reaches_there_is_nothing_to_compare(small: Run)
 
 
 def test_the_tables_are_printed(small: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(str(small.path)) == 0
+    assert main([str(small.path)]) == 0
     said = capsys.readouterr().out
     assert "best threshold in hindsight" in said
     assert "at the same error rate" in said
