@@ -16,6 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from experiments.speed import embedding
 from skg_bench.analysis.inference import cluster_bootstrap
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, run
@@ -242,6 +243,7 @@ def rows(quick: bool) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         seconds = start_up("run", "profile=smoke", f"out={folder}/run", first_line=True, runs=3)
     yield "first line of a run", f"{seconds:.2f} s", "2.00", f"{seconds / 2:.2f}x"
+    yield from embedding.rows(2 if quick else 4)
 
 
 def main() -> None:
