@@ -116,7 +116,8 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, command: str) -> list
             )
             if m.verdict == "not testable here":
                 told += " But whether it does depends on draws in which the corpus was used up."
-            measured = Measured(100 * m.share, *(100 * x for x in m.limits), "% of the prior")
+            least, most = m.limits
+            measured = Measured(100 * m.share, 100 * least, 100 * most, "% of the prior")
             found.append(Finding(m.reading.id, claimed, measured, m.verdict, told, one.evidence))
     (_, three, need_three), (_, six, need_six) = contradiction()
     found.append(

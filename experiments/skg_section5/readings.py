@@ -51,6 +51,10 @@ READINGS = (
         "K32", "section 5 as a whole: skills a week, hit rates and ok as claimed",
         _HITS | {"added_per_week": (2, 5), "ok_of_hits": (0.8, 0.9)},
     ),
+    Reading(
+        "K01", "10 % or more of requests in month 6 have an earlier answer that still holds",
+        {"could_be_hits_month_6": (0.1, 1.0)}, curve=False,
+    ),
 )  # fmt: skip
 PICTURED = (0, 1, 3, 6, 9, 10)  # places in READINGS
 

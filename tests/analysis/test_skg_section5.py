@@ -190,7 +190,7 @@ def test_two_to_five_skills_a_week_do_not_add_up_to_two_hundred() -> None:
     assert (need_three, need_six) == ("15.4 to 38.5 a week", "7.7 to 19.2 a week")
 
 
-@pytest.mark.req("K24", "K25", "K32")
+@pytest.mark.req("K01", "K24", "K25", "K32")
 def test_the_analysis_writes_report_picture_and_claims(
     study: made.Study, similarity: Similarities, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,7 +205,7 @@ def test_the_analysis_writes_report_picture_and_claims(
     assert all(one.source in report for one in prior.parameters())
     assert (tmp_path / "skg_section5.svg").is_file()
     told = findings(tmp_path / "claims")
-    assert set(told) == {"K23", "K24", "K25", "K32"}
+    assert set(told) == {"K01", "K23", "K24", "K25", "K32"}
     assert [one.verdict for _, one in told["K23"]].count("contradictory") == 1
     assert told["K24"][0][1].evidence == Evidence("python -m experiments.skg_section5.draws", "abc", 6, 5, (0,))
     assert analysis.main([str(tmp_path / "nowhere")]) == 2
