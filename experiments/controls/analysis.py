@@ -155,27 +155,34 @@ def _kept(found: Hits, steps: Ladder, wrong: float) -> F64:
 def findings(run: Run) -> list[Finding]:
     """What the run says of claims that hold one arm against another, in utility, corrected for their number.
 
+    Who is ahead of a rival by reusing less than it, and behind `never`, which reuses nothing, has not shown a claim.
+
     Raises UsageError for a run without these arms.
     """
-    if missing := sorted({arm for one in ASKED for arm in one[1:3]} - set(run.arms)):
+    arms = dict.fromkeys(["never", *(arm for one in ASKED for arm in one[1:3])])
+    if missing := sorted(set(arms) - set(run.arms)):
         raise UsageError(f"{run.path} has no arm {', '.join(missing)}; make a run of experiment=controls with all arms")
     on, utility = events(run), metrics(Utility.of(run.config))["utility"]
-    tally = {arm: tallies(run, arm, on)[0] for arm in dict.fromkeys(arm for one in ASKED for arm in one[1:3])}
+    tally = {arm: tallies(run, arm, on)[0] for arm in arms}
     effects = [contrast([utility], tally[arm], tally[other], on)["utility"] for _, arm, other, _ in ASKED]
+    alone = {arm: contrast([utility], tally[arm], tally["never"], on)["utility"] for arm in arms if arm != "never"}
     evidence, said = Evidence.of([run], COMMAND), claims()
     found = []
-    for (name, _, _, asks), one in zip(ASKED, differences(utility, effects), strict=True):
+    for (name, arm, _, asks), one in zip(ASKED, differences(utility, effects), strict=True):
         low, high = one.estimate.interval(new=True)
         measured = Measured(one.estimate.mean, low, high, "utility per request")
-        verdict, words = _judged(one)
+        verdict, words = judged(one, alone[arm].interval(new=True)[0] > 0)
         told = f"{asks[:1].upper()}{asks[1:]}: {words}."
         found.append(Finding(name, said[name].statement, measured, verdict, told, evidence))
     return found
 
 
-def _judged(found: Difference) -> tuple[Judged, str]:
-    if found.verdict == "better":
+def judged(found: Difference, worth_it: bool) -> tuple[Judged, str]:
+    """`worth_it`: the arm is ahead of one that reuses nothing."""
+    if found.verdict == "better" and worth_it:
         return "reproduced", "it serves users better"
+    if found.verdict == "better":
+        return "not testable here", "it is ahead, but not of an arm that reuses nothing: it only reuses less"
     if found.verdict == "worse":
         return "not reproduced", "it serves users worse"
     return "not testable here", f"not shown either way; such a run finds {found.mde_new:.4f}"

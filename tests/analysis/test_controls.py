@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from experiments.controls.analysis import (
     REFERENCE,
     RIVALS,
     best,
+    judged,
     main,
     pairs,
     rows,
@@ -74,15 +76,28 @@ def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(
         assert isinstance(one.measured, Measured)
         assert one.measured.value == pytest.approx(gap)
         assert one.words.lower().startswith(asks.lower())
-        if one.verdict != "not testable here":
-            assert (one.measured.low > 0) == (one.verdict == "reproduced")
-            assert (one.measured.high < 0) == (one.verdict == "not reproduced")
+        if one.verdict == "reproduced":
+            assert one.measured.low > 0
+            assert summary[arm]["utility"]["mean"] > summary["never"]["utility"]["mean"]
+        assert one.measured.high < 0 or one.verdict != "not reproduced"
     few = simulate([
         "arms={skg: [], never: [policy=never, curator=none]}", "reference=skg", "users=4", "weeks=1",
         f"out={tmp_path / 'few'}",
     ])  # fmt: skip
     assert main([str(few.path), "--write", str(tmp_path)]) == 2
     assert "has no arm cache_60, exp4, linucb, lru, rag, skg_prompted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verdict", "worth_it", "says"),
+    [("better", True, "reproduced"), ("better", False, "not testable here"), ("worse", False, "not reproduced"),
+     ("inconclusive", True, "not testable here")],
+)  # fmt: skip
+def test_who_is_ahead_of_a_rival_but_not_of_doing_nothing_has_shown_nothing(
+    verdict: str, worth_it: bool, says: str
+) -> None:
+    found: Any = SimpleNamespace(verdict=verdict, mde_new=0.01)
+    assert judged(found, worth_it)[0] == says
 
 
 @pytest.mark.req("K26")
