@@ -49,7 +49,6 @@ def test_the_vectors_are_those_committed() -> None:
 
 
 @pytest.mark.usefixtures("runtime")
-@pytest.mark.req("K04")
 def test_a_text_has_the_same_bits_alone_among_others_and_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = mixed()
     whole = minilm._embed(texts)

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from skg_bench.app.components import build
 from skg_bench.core.errors import UsageError
+from skg_bench.core.paths import CONF
 from skg_bench.embedder import packaged, sentence_transformer
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.sentence_transformer import SentenceTransformer
@@ -23,7 +26,14 @@ CODE = """
 from pathlib import Path
 Path({ran!r}).touch()
 from transformers import BertConfig as Config, BertModel as Model
-from sentence_transformers.sentence_transformer.modules import Transformer
+from sentence_transformers.sentence_transformer import modules
+
+class Transformer(modules.Transformer):
+    forward_kwargs = {{"task"}}
+
+    def forward(self, features, task=None, **options):
+        Path({ran!r}).write_text(str(task))
+        return super().forward(features, **options)
 """
 
 
@@ -49,6 +59,30 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pooling = modules.Pooling(transformer.get_embedding_dimension())
     library.SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "whole"))
     return folder / "whole"
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.req("K04", "K05")
+def test_the_paper_s_model_is_ready_and_one_of_its_kind_gives_1024_dimensions(made: Path, tmp_path: Path) -> None:
+    node = yaml.safe_load((CONF / "embedder" / "jina.yaml").read_text("utf-8"))
+    jina: SentenceTransformer = build("embedder", node)
+    assert jina.model == "jinaai/jina-embeddings-v3"
+    assert jina.task == "text-matching"
+    assert not jina.trust_remote_code
+    transformers = pytest.importorskip("transformers")
+    config = transformers.JinaEmbeddingsV3Config(
+        vocab_size=60, hidden_size=1024, num_hidden_layers=1, intermediate_size=64, max_position_embeddings=600,
+        pad_token_id=0,
+    )  # fmt: skip
+    kind = copy(made, tmp_path)
+    for file in ("config.json", "model.safetensors"):
+        (kind / file).unlink()
+    transformers.JinaEmbeddingsV3Model(config, add_pooling_layer=False).save_pretrained(kind)
+    edit(kind / "1_Pooling" / "config.json", embedding_dimension=1024)
+    found = replace(jina, model=str(kind), task=None).embed(["hello", "good morning", "hello"])
+    assert found.shape == (3, 1024)
+    assert np.array_equal(found[0], found[2])
+    assert not np.array_equal(found[0], found[1])
 
 
 @pytest.fixture(autouse=True)
@@ -177,8 +211,9 @@ def test_code_that_a_model_brings_is_run_only_when_the_user_says_so(made: Path, 
     with pytest.raises(UsageError, match=r"read that first, then set embedder\.trust_remote_code=true"):
         replace(OWN, model=str(model)).embed(["hello"])
     assert not ran.exists()
-    assert replace(OWN, model=str(model), trust_remote_code=True).embed(["hello"]).shape == (1, 8)
-    assert ran.exists()
+    trusted = replace(OWN, model=str(model), trust_remote_code=True, task="text-matching")
+    assert trusted.embed(["hello"]).shape == (1, 8)
+    assert ran.read_text("utf-8") == "text-matching"
 
 
 @pytest.mark.usefixtures("offline")
