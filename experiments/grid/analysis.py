@@ -29,15 +29,15 @@ def words(effects: Sequence[Effect]) -> list[str]:
         if not shown:
             silent.append(f"{option} ({metric})")
             continue
-        against = f"{FACTORS[factor]}"
-        sizes = "; ".join(f"{one.corpus}: {one.size}" for one in shown)
+        against = FACTORS[factor]
+        sizes = "; ".join(f"{one.size} on {one.corpus}" for one in shown)
         if len(signs) > 1:
             said["mixed"].append(f"{option} against {against}, {metric}: {sizes}.")
         else:
-            more = f"{option} has {'more' if signs == {True} else 'less'} {metric} than {against}"
+            than = f"{'higher' if signs == {True} else 'lower'} than that of {against}"
             open_on = [one for one in group if not one.holds]
-            rest = "".join(f"; not shown on {one.corpus}: {one.size}" for one in open_on)
-            said["some" if open_on else "all"].append(f"{more}. {sizes}{rest}.")
+            rest = "".join(f"; not shown on {one.corpus}, {one.size}" for one in open_on)
+            said["some" if open_on else "all"].append(f"{metric.capitalize()} of {option} is {than}: {sizes}{rest}.")
     every = f"all {len(on)} corpora" if len(on) > 1 else on[0]
     headed = [(f"Holds on {every}", said["all"])]
     if len(on) > 1:

@@ -15,7 +15,7 @@ from skg_bench.analysis.metrics import Metric, Utility, metrics
 from skg_bench.analysis.pool import Pool, pools
 from skg_bench.analysis.saturation import Saturation, corpus, saturation
 from skg_bench.analysis.tally import Tally, events, tallies
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -44,7 +44,7 @@ class Effect:
     def size(self) -> str:
         """The difference with its interval."""
         unit = self.metric.unit
-        span = interval(*self.estimate.interval(new=True), unit, signed=True)
+        span = bare(interval(*self.estimate.interval(new=True), unit, signed=True))
         return f"{number(self.estimate.mean, unit, signed=True)} ({span})"
 
 

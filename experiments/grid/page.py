@@ -1,9 +1,10 @@
 """The accepted report of a grid: what holds, in words, and a table of all that was measured on each corpus."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from experiments.grid.effects import FACTORS, MEASURED, REFERENCE, Effect, Grid
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.wording import bare, interval, number
 
 COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150]"
 SHOWN = (*MEASURED, "err_per_hit")
@@ -30,12 +31,12 @@ their two error rates by a higher threshold (interval for these requests, not co
 def markdown(found: Sequence[Grid], effects: Sequence[Effect], words: Sequence[str], figures: Mapping[str, str]) -> str:
     """The report; `figures`: the file of each corpus' figure."""
     parts = [HEAD.format(command=COMMAND, n=len(effects), **FACTORS)]
-    parts += [line if line.startswith("*") and not line.startswith("**") else f"\n{line}\n" for line in words]
+    parts += [line if line.startswith("* ") else f"\n{line}\n" for line in words]
     for grid in found:
         own = [one for one in effects if one.corpus == grid.corpus]
-        parts += ["", f"## On {grid.corpus}", "", _sizes(grid), "", *_effects(own), ARMS.format(reference=REFERENCE)]
+        parts += [f"\n## On {grid.corpus}", "", _sizes(grid), "", *_effects(own), ARMS.format(reference=REFERENCE)]
         parts += [*_arms(grid), "", f"![Differences from {REFERENCE} on {grid.corpus}]({figures[grid.corpus]})"]
-    return "\n".join(parts) + "\n"
+    return re.sub("\n{3,}", "\n\n", "\n".join(parts)) + "\n"
 
 
 def _sizes(grid: Grid) -> str:
@@ -71,7 +72,7 @@ def _arms(grid: Grid) -> list[str]:
 
 
 def _with_interval(value: float, low: float, high: float, unit: str) -> str:
-    return f"{number(value, unit, signed=True)} ({interval(low, high, unit, signed=True)})"
+    return f"{number(value, unit, signed=True)} ({bare(interval(low, high, unit, signed=True))})"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

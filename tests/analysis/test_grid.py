@@ -72,9 +72,12 @@ def test_words_say_where_a_difference_holds_and_where_not() -> None:
     every, some, turned, silent = (
         said.index(h) for h in ("Holds on all 2", "Holds on one", "Turns round", "Nothing is")
     )
-    assert every < said.index("knn has more utility than maxsim. A: +0.020 (+0.018 to +0.022); B: +0.030") < some
-    assert some < said.index("bm25 has less utility than maxsim. A: -0.020 (-0.022 to -0.018); not shown on B: +0.001")
-    assert turned < said.index("probe against maxsim, utility: A: +0.020") < silent
+    knn = said.index("Utility of knn is higher than that of maxsim: +0.020 (+0.018 to +0.022) on A; +0.030")
+    bm25 = said.index(
+        "Utility of bm25 is lower than that of maxsim: -0.020 (-0.022 to -0.018) on A; not shown on B, +0.001"
+    )
+    assert every < knn < some < bm25 < turned
+    assert turned < said.index("probe against maxsim, utility: +0.020") < silent
     assert said.endswith("hybrid (utility).")
 
 
