@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
@@ -189,26 +190,38 @@ def judged(found: Difference, worth_it: bool) -> tuple[Judged, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the tables of a run; with --write also findings. 2 for a run of another experiment."""
+    """Print the tables of a run, or write them with findings. 2 for a run of another experiment."""
     parser = argparse.ArgumentParser(prog="python -m experiments.controls.analysis", description=__doc__)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--write", type=Path, help="folder for claims/controls.json, and nothing is printed")
+    parser.add_argument(
+        "--write", type=Path, help="folder for controls.md and claims/controls.json; nothing is printed"
+    )
     given = parser.parse_args(arguments)
     try:
-        if given.write:
-            write(given.write / "claims", "controls", findings(Run(given.run)))
-            return 0
-        return _show(Run(given.run))
+        run = Run(given.run)
+        if given.write is None:
+            _show(run, Console(width=WIDTH))
+        else:
+            _write(run, given.write)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    return 0
 
 
-def _show(run: Run) -> int:
-    """Print the tables."""
-    screen = Console(width=WIDTH)
+def _write(run: Run, folder: Path) -> None:
+    """Findings, and the tables as a report."""
+    write(folder / "claims", "controls", findings(run))
+    m = run.manifest
+    with (folder / "controls.md").open("w", encoding="utf-8") as file:
+        file.write(f"# Controls\n\n`{COMMAND}`\n\n{m['users']} users, {m['weeks']} weeks, seed {m['seed']}.\n")
+        _show(run, Console(file=file, width=400))
+
+
+def _show(run: Run, screen: Console) -> None:
+    """Print the tables, as markdown."""
     found, shown = rows(run), metrics(Utility.of(run.config))
-    table = Table("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict", title="as run")
+    table = Table("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict", box=MARKDOWN)
     for row in found:
         said = ("", "", "")
         if row.against is not None:
@@ -216,14 +229,14 @@ def _show(run: Run) -> int:
             span = interval(*e.interval(new=True), "utility", signed=True)
             said = number(e.mean, "utility", signed=True), span, row.against.verdict
         table.add_row(row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *said)
-    screen.print(table)
+    screen.print("\n## As run\n", table)
     (first, top), *rest = thresholds(run, found)
     behind = ", ".join(f"{t:g}: {number(row.means['utility'].mean, 'utility')}" for t, row in rest)
-    screen.print(f"best threshold in hindsight {first:g}: {number(top.means['utility'].mean, 'utility')} ({behind})")
+    screen.print(f"Best threshold in hindsight {first:g}: {number(top.means['utility'].mean, 'utility')} ({behind})")
     champion = best(found)
     table = Table(
         "arm", "against", "from turn", "wrong hits per request", "thresholds", "hit rates", "utility", "these requests",
-        "new requests", title=f"at the same error rate; {champion} has the largest utility as run",
+        "new requests", box=MARKDOWN,
     )  # fmt: skip
     matches, unmatched = pairs(run, champion)
     for one in matches:
@@ -234,10 +247,9 @@ def _show(run: Run) -> int:
             number(u.difference, "utility", signed=True), interval(u.low, u.high, "utility", signed=True),
             interval(*one.new.interval(new=True), "utility", signed=True),
         )  # fmt: skip
-    screen.print(table)
+    screen.print(f"\n## At the same error rate\n\n{champion} has the largest utility as run.\n", table)
     for why in unmatched:
         screen.print(why)
-    return 0
 
 
 if __name__ == "__main__":

@@ -170,8 +170,8 @@ def test_from_a_turn_that_nobody_reaches_there_is_nothing_to_compare(small: Run)
 def test_the_tables_are_printed(small: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(small.path)]) == 0
     said = capsys.readouterr().out
-    assert "best threshold in hindsight" in said
-    assert "at the same error rate" in said
+    assert "Best threshold in hindsight" in said
+    assert "At the same error rate" in said
 
 
 def test_hits_are_as_many_as_the_rate_that_was_asked_for_says(small: Run) -> None:
