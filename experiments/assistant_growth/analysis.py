@@ -1,18 +1,23 @@
-"""Holds a run of `assistant_growth` against what its README expects."""
+"""Holds a run of `assistant_growth` against what its README expects, and says what it shows of the paper's claims."""
 
+import argparse
 import csv
 import json
 import sys
 from dataclasses import dataclass
 from io import StringIO
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from skg_bench.analysis import claims
+from skg_bench.analysis.wording import number
 from skg_bench.core.run import Run
 
+COMMAND = "make demo; python -m experiments.assistant_growth.analysis RUN --write reports"
 Summary = dict[str, Any]
 
 
@@ -36,7 +41,8 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
     arms, against = summary["arms"], summary["differences"]
 
     def mean(arm: str, metric: str) -> float:
-        return float(arms[arm][metric]["mean"])
+        value = arms[arm][metric]["mean"]
+        return nan if value is None else float(value)
 
     hits = weekly(curves, "skg", "hit_rate")
     ceiling = weekly(curves, "*", "ceiling_1")
@@ -59,7 +65,7 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
             "skg serves worse than never, and learning made it worse",
             verdicts[0] == "worse" and all(e["verdict"] == "worse" for e in effects.values()),
             f"skg - never {against['skg']['utility']['mean']:+.3f}; live - frozen "
-            + ", ".join(f"{e['mean']:+.3f}" for e in effects.values()),
+            + ", ".join(number(e["mean"], "utility", signed=True) for e in effects.values()),
         ),
         Finding(
             "exact_match hits less, and is wrong less often where it hits",
@@ -76,17 +82,45 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
     ]
 
 
-def main(path: str) -> int:
+def measured(run: Run, summary: Summary) -> list[claims.Finding]:
+    """Of K01, what a skillbook spares; of K01 and K02, whether it serves users better."""
+    beyond, learned = summary["differences"]["skg"], summary["effects"]["frozen_100"]["metrics"]
+    evidence = claims.Evidence.of([run], COMMAND)
+    asked = (
+        ("K01", "a skillbook makes answers cheaper", beyond["cost_usd"], "US dollars per request", "lower"),
+        ("K01", "a skillbook makes answers faster", beyond["latency_ms"], "ms per request", "lower"),
+        ("K01", "a skillbook serves users better", beyond["utility"], "utility per request", "higher"),
+        ("K02", "what is learned later serves users better", learned["utility"], "utility per request", "higher"),
+    )  # fmt: skip
+    found = []
+    for name, claimed, figure, unit, wanted in asked:
+        shown = figure["significant"] and figure["verdict"] not in ("inconclusive", "not measured")
+        holds = shown and (figure["mean"] > 0) == (wanted == "higher")
+        verdict: claims.Verdict = "reproduced" if holds else "not reproduced" if shown else "not testable here"
+        words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
+        numbers = [figure[part] for part in ("mean", "low_new", "high_new")]
+        value = "too few users got there" if None in numbers else claims.Measured(*numbers, unit)
+        found.append(claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence))
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Print the findings on a run; 1 if an expectation does not hold."""
-    run = Run(path)
+    parser = argparse.ArgumentParser(prog="python -m experiments.assistant_growth.analysis", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--write", type=Path, help="folder for claims/assistant_growth.json")
+    given = parser.parse_args(arguments)
+    run = Run(given.run)
     summary: Summary = json.loads((run.path / "summary.json").read_text("utf-8"))
     found = findings(summary, (run.path / "curves.csv").read_text("utf-8"))
-    table = Table("expected", "holds", "figures", title=f"assistant_growth: {Path(path).name}")
+    table = Table("expected", "holds", "figures", title=f"assistant_growth: {run.path.name}")
     for one in found:
         table.add_row(one.expectation, "yes" if one.holds else "no", one.figures)
     Console().print(table)
+    if given.write:
+        claims.write(given.write / "claims", "assistant_growth", measured(run, summary))
     return int(not all(one.holds for one in found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The main experiment's verdicts follow its figures."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.assistant_growth.analysis import findings, main, measured
+from skg_bench import run as simulate
+from skg_bench.core.run import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return simulate(["users=6", "weeks=3", f"out={tmp_path_factory.mktemp('growth') / 'run'}"])
+
+
+def summary(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run.path / "summary.json").read_text("utf-8"))
+    return found
+
+
+@pytest.mark.req("K01", "K02")
+def test_a_claim_is_judged_by_what_is_shown_in_its_direction(run: Run) -> None:
+    figures = summary(run)
+    for change, verdict in (
+        ({"mean": 0.02, "significant": True, "verdict": "better"}, "reproduced"),
+        ({"mean": -0.02, "significant": True, "verdict": "worse"}, "not reproduced"),
+        ({"mean": 0.02, "significant": False, "verdict": "inconclusive"}, "not testable here"),
+    ):
+        told = deepcopy(figures)
+        mean = float(change["mean"])  # type: ignore[arg-type]
+        told["differences"]["skg"]["utility"] |= {**change, "low_new": mean - 0.01, "high_new": mean + 0.01}
+        (one,) = (f for f in measured(run, told) if f.claimed == "a skillbook serves users better")
+        assert one.verdict == verdict
+    cost = measured(run, figures)[0]
+    assert cost.measured.value == figures["differences"]["skg"]["cost_usd"]["mean"]  # type: ignore[union-attr]
+
+
+def test_expectations_hold_or_not_by_their_figures_and_claims_are_written(run: Run, tmp_path: Path) -> None:
+    figures, curves = summary(run), (run.path / "curves.csv").read_text("utf-8")
+    found = {one.expectation: one for one in findings(figures, curves)}
+    assert found["never hits nothing, skg_band learns nothing"].holds
+    figures["arms"]["skg_band"]["skills"]["mean"] = 0.5
+    assert not findings(figures, curves)[0].holds
+    assert main([str(run.path), "--write", str(tmp_path)]) in (0, 1)
+    assert len(json.loads((tmp_path / "claims" / "assistant_growth.json").read_text("utf-8"))) == 4
