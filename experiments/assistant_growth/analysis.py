@@ -98,8 +98,8 @@ def measured(run: Run, summary: Summary) -> list[claims.Finding]:
         holds = shown and (figure["mean"] > 0) == (wanted == "higher")
         verdict: claims.Verdict = "reproduced" if holds else "not reproduced" if shown else "not testable here"
         words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
-        numbers = [figure[part] for part in ("mean", "low_new", "high_new")]
-        value = "too few users got there" if None in numbers else claims.Measured(*numbers, unit)
+        mean, low, high = (figure[part] for part in ("mean", "low_new", "high_new"))
+        value = "too few users got there" if low is None else claims.Measured(mean, low, high, unit)
         found.append(claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence))
     return found
 
