@@ -38,7 +38,7 @@ def words(effects: Sequence[Effect]) -> list[str]:
             open_on = [one for one in group if not one.holds]
             rest = "".join(f"; not shown on {one.corpus}, {one.size}" for one in open_on)
             said["some" if open_on else "all"].append(f"{metric.capitalize()} of {option} is {than}: {sizes}{rest}.")
-    every = f"all {len(on)} corpora" if len(on) > 1 else on[0]
+    every = on[0] if len(on) == 1 else "both corpora" if len(on) == 2 else f"all {len(on)} corpora"
     headed = [(f"Holds on {every}", said["all"])]
     if len(on) > 1:
         headed += [("Holds on one corpus, and is not shown on another", said["some"]),

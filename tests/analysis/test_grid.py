@@ -70,7 +70,7 @@ def test_words_say_where_a_difference_holds_and_where_not() -> None:
     said = "\n".join(words(effects))
     assert said.startswith("5 of 8 differences hold.")
     every, some, turned, silent = (
-        said.index(h) for h in ("Holds on all 2", "Holds on one", "Turns round", "Nothing is")
+        said.index(h) for h in ("Holds on both", "Holds on one", "Turns round", "Nothing is")
     )
     knn = said.index("Utility of knn is higher than that of maxsim: +0.020 (+0.018 to +0.022) on A; +0.030")
     bm25 = said.index(
