@@ -1,6 +1,6 @@
 """`summary.json` and `curves.csv` of a run: what the page, the comparison and the gate read.
 
-`summary.json` (SCHEMA 2); numbers have 9 significant digits, null: there is no such number.
+`summary.json` (SCHEMA 3); numbers have 9 significant digits, null: there is no such number.
 
     schema, question, seed, users, weeks, turns (of one arm), reference, never, learner (arms by role, or null)
     incomplete: true while the run is unfinished
@@ -55,7 +55,7 @@ from skg_bench.analysis.tally import events
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
-SCHEMA = 2
+SCHEMA = 3
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
 
 
@@ -80,7 +80,10 @@ def read(run: Run) -> Figures:
         raise UsageError(f"{run.path} has no summary.json yet; finish the run with `skg-bench run`")
     figures: Figures = json.loads(path.read_text("utf-8"))
     if figures.get("schema") != SCHEMA:
-        raise UsageError(f"{path} has schema {figures.get('schema')!r}, this version reads {SCHEMA}; write it again")
+        raise UsageError(
+            f"{path} has schema {figures.get('schema')!r}, this version reads {SCHEMA}; delete it, and "
+            "`skg-bench report` writes it again"
+        )
     return figures
 
 

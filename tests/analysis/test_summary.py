@@ -221,7 +221,7 @@ def test_a_summary_that_is_not_there_or_of_another_schema_says_what_to_do(tmp_pa
     with pytest.raises(UsageError, match=r"no summary\.json yet; finish the run"):
         summary.read(run)
     (run.path / "summary.json").write_text(json.dumps({"schema": 0}))
-    with pytest.raises(UsageError, match="schema 0, this version reads 2"):
+    with pytest.raises(UsageError, match="schema 0, this version reads 3"):
         summary.read(run)
 
 
