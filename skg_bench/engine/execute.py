@@ -93,7 +93,7 @@ def _population(plan: Plan, workers: int) -> Events:
     if workers == 1 or len(chunks) == 1:
         return _stack([_populate(plan, chunk) for chunk in chunks])
     try:
-        with _one_blas_thread(), ProcessPoolExecutor(workers, get_context("spawn"), _watch, (os.getpid(),)) as pool:
+        with _pool(workers, _watch, os.getpid()) as pool:
             return _stack(list(pool.map(_populate, [plan] * len(chunks), chunks)))
     except BrokenProcessPool:  # a worker was killed; here it takes longer, and is sure
         return _population(plan, 1)
@@ -220,6 +220,23 @@ def _one_blas_thread() -> Iterator[None]:
                 os.environ[n] = value
 
 
+@contextmanager
+def _pool(workers: int, begin: Callable[..., None], *given: Any) -> Iterator[ProcessPoolExecutor]:
+    """Processes that begin with `begin(*given)`, each with one BLAS thread.
+
+    A pool that breaks ends its workers and waits for them, but not for one that was being started just then: that one
+    would be waited for forever, so all that are left are killed here.
+    """
+    others = set(active_children())
+    with _one_blas_thread(), ProcessPoolExecutor(workers, get_context("spawn"), begin, given) as pool:
+        try:
+            yield pool
+        except BrokenProcessPool:
+            for worker in set(active_children()) - others:
+                worker.kill()
+            raise
+
+
 def _watch(parent: int) -> None:
     """End this worker when its parent is gone, however it went."""
 
@@ -283,11 +300,7 @@ def _share(job: Job, tasks: list[Task], workers: int, progress: Callable[[int], 
 
 def _one_pool(job: Job, left: dict[int, Task], turns: Any, workers: int, report: Callable[[], None]) -> None:
     """Work off `left`, from which finished tasks are deleted."""
-    others = set(active_children())
-    with (
-        _one_blas_thread(),
-        ProcessPoolExecutor(workers, get_context("spawn"), _enlist, (os.getpid(), job, turns)) as pool,
-    ):
+    with _pool(workers, _enlist, os.getpid(), job, turns) as pool:
         try:
             futures: dict[Future[None], int] = {pool.submit(_work, i, task): i for i, task in left.items()}
             while futures:
@@ -297,12 +310,8 @@ def _one_pool(job: Job, left: dict[int, Task], turns: Any, workers: int, report:
                     future.result()
                     del left[futures.pop(future)]
         except BrokenProcessPool:
-            # The pool ends its workers and waits for them, but not for one that was being started just then: it would
-            # be waited for forever.
-            for worker in set(active_children()) - others:
-                worker.kill()
             raise
-        except BaseException:
+        except BaseException:  # interrupted, or a task failed: those at work stop at their next turn
             turns[-1] = 1
             pool.shutdown(wait=False, cancel_futures=True)
             raise

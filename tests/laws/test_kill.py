@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.core.run import Run
+from skg_bench.engine import execute
 from tests.laws import world
 from tests.laws.conftest import USERS
 
@@ -103,27 +105,37 @@ def test_a_worker_that_is_killed_is_replaced(base: Run, tmp_path: Path, root: Pa
     compare(base, out, tmp_path, 30)
 
 
-def test_a_worker_that_is_killed_while_another_one_starts_is_replaced(
-    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pool then knows nothing of the one that starts, and must not wait for it."""
-    begin, started = SpawnProcess.start, list[SpawnProcess]()
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SpawnProcess]]:
+    """All workers; the first one is killed while the second one starts, of which the pool then knows nothing yet."""
+    begin, found = SpawnProcess.start, list[SpawnProcess]()
 
     def start(process: SpawnProcess) -> None:
         begin(process)
-        started.append(process)
-        if len(started) == 2:
-            started[0].kill()
+        found.append(process)
+        if len(found) == 2:
+            found[0].kill()
             time.sleep(1.0)  # by now the pool has ended those that it knows of
 
     monkeypatch.setattr(SpawnProcess, "start", start)
     faulthandler.dump_traceback_later(240, exit=True)
-    try:
-        run = world.run(tmp_path / "killed", 30, 16, 2, ("skg",))
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    yield found
+    faulthandler.cancel_dump_traceback_later()
+
+
+def test_a_worker_that_is_killed_while_another_one_starts_is_replaced(
+    base: Run, tmp_path: Path, started: list[SpawnProcess]
+) -> None:
+    run = world.run(tmp_path / "killed", 30, 16, 2, ("skg",))
     assert len(started) == 4
     assert world.differences(base, run, range(30), ("skg",)) == []
+
+
+def test_events_are_made_without_workers_if_one_is_killed_while_another_one_starts(started: list[SpawnProcess]) -> None:
+    plan = world.plan(100, ("skg",))
+    events = execute._population(plan, 2)
+    assert len(started) == 2
+    assert events.time.tobytes() == execute._population(plan, 1).time.tobytes()
 
 
 @pytest.mark.soak
