@@ -8,6 +8,7 @@ import pytest
 
 from experiments.skg_parameters.analysis import findings, judged, lines, main
 from skg_bench.analysis import contrasts
+from skg_bench.analysis.compare import compare
 from skg_bench.analysis.intervals import Estimate
 from skg_bench.analysis.metrics import Utility, metrics
 from skg_bench.app.compose import compose
@@ -38,6 +39,16 @@ def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part
     p = one.estimate.p(new=True)
     assert judged(one, p, number=True)[0] == number
     assert judged(one, p, number=False)[0] == part
+
+
+def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(run: Run) -> None:
+    equal = {one.arm: one.figures["hit_rate"] for one in compare([run], "skg").matched}
+    number, part = (line.matched for line in lines(run))
+    assert number == equal["threshold_70"]
+    turned = equal["no_reranker"]
+    assert part is not None
+    assert (part.arm, part.reference) == (turned.reference, turned.arm)
+    assert (part.difference, part.low, part.high) == (-turned.difference, -turned.high, -turned.low)
 
 
 def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim() -> None:
