@@ -1,0 +1,98 @@
+"""Digests of what arms decided: the dense world under every arm, one stack of ten arms, and the gate's panel.
+
+`python -m tests.laws.decisions` compares with the committed digests and prints each column that differs, `--write`
+writes them. They change only where a commit changes a rule, and then the commit names the columns.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from skg_bench.app.compose import compose
+from skg_bench.app.launch import prepare
+from skg_bench.core import schema
+from skg_bench.core.run import Run
+from skg_bench.engine import execute as engine
+from tests.laws import world
+
+FILE = Path(__file__).with_name("decisions.txt")
+USERS = 24
+STACK = (
+    "skg", "band", "frozen_book", "frozen_all", "sham", "everything", "budget", "without", "softmax", "vcache",
+)  # fmt: skip
+GATE = ("experiment=gate", "profile=gate")
+WORLDS = ("dense", "stack", "gate")
+_TRUTH = frozenset(f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes")
+_GIVEN = frozenset({"user_msg_id", "message", "arm", "seed", "user", "turn", "event", "time"})  # not decided by an arm
+
+
+def simulated(name: str, out: Path) -> Run:
+    """The run of one of `WORLDS`."""
+    if name == "dense":
+        return world.run(out, USERS, 256, arms=(*world.ALL, *world.FORKS))
+    if name == "stack":
+        return world.run(out, USERS, 10 * USERS, arms=STACK)
+    composed = compose(GATE)
+    out.mkdir(parents=True)
+    manifest = {"schema": schema.VERSION, "arms": list(composed.arms), "config": composed.root}
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    plan = prepare(composed).plan
+    engine.execute(plan, out, cohort=512, workers=1, progress=lambda _done, _total: None)
+    return Run(out)
+
+
+def digests(name: str, run: Run) -> Iterator[tuple[str, str]]:
+    """`world arm log column` and eight hex digits of its values, of each column that an arm decides."""
+    for arm in run.arms:
+        for log in world.LOGS:
+            rows = world.rows(run, log, arm, range(run_users(run)))
+            for column in rows.column_names:
+                if column not in (_TRUTH | _GIVEN if log == "turns" else {"arm"}):
+                    digest = blake2b(world.bits(rows[column]), digest_size=4).hexdigest()
+                    yield f"{name} {arm} {log} {column}", digest
+
+
+def run_users(run: Run) -> int:
+    """Number of users of a run."""
+    return int(run.config["users"])
+
+
+def committed() -> dict[str, str]:
+    """`world arm log column` to its digest, as committed."""
+    lines = [line.split() for line in FILE.read_text().splitlines()]
+    return {f"{line[0]} {column}": digest for line in lines for column, digest in _pairs(line)}
+
+
+def _pairs(line: list[str]) -> Iterator[tuple[str, str]]:
+    for pair in line[3:]:
+        column, digest = pair.split("=")
+        yield f"{line[1]} {line[2]} {column}", digest
+
+
+def _lines(pairs: Iterable[tuple[str, str]]) -> str:
+    """One line for each log of an arm."""
+    logs: dict[str, list[str]] = {}
+    for name, digest in pairs:
+        log, column = name.rsplit(" ", 1)
+        logs.setdefault(log, [log]).append(f"{column}={digest}")
+    return "".join(" ".join(words) + "\n" for words in logs.values())
+
+
+def main() -> int:
+    """Compare, or write."""
+    with tempfile.TemporaryDirectory() as folder:
+        now = {k: v for name in WORLDS for k, v in digests(name, simulated(name, Path(folder) / name))}
+    if "--write" in sys.argv:
+        FILE.write_text(_lines(now.items()))
+        return 0
+    before = committed()
+    differing = [name for name in now.keys() | before.keys() if now.get(name) != before.get(name)]
+    sys.stdout.write("\n".join([*sorted(differing), f"{len(differing)} of {len(now)} columns differ\n"]))
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
