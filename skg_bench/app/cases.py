@@ -219,7 +219,7 @@ def whole_node(node: Any) -> Any:
     """A component in the same way; all else as it is."""
     if not isinstance(node, Mapping):
         return node
-    later = {k: v for k, v in _by_target().get(node.get("_target_", ""), {}).items() if k != "defaults"}
+    later = {k: v for k, v in _by_target().get(str(node.get("_target_", "")), {}).items() if k != "defaults"}
     return later | {key: whole_node(value) for key, value in node.items()}
 
 
