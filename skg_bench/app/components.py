@@ -3,6 +3,7 @@
 import types
 from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -10,6 +11,8 @@ from skg_bench.app.packages import ENTRY_POINTS, trusted
 from skg_bench.app.targets import Chain, components, named, valid
 from skg_bench.app.wording import nearest
 from skg_bench.core.errors import UsageError
+
+TRUST = "--trust-remote-code"
 
 
 def build(seam: str, node: Mapping[str, Any], where: str = "") -> Any:
@@ -57,6 +60,21 @@ def _class(path: str, seam: str, chain: Chain) -> type:
     if not isinstance(found, type) or not trusted(target) or not trusted(f"{found.__module__}."):
         raise UsageError(f"{path}._target_={target!r} is refused; it is no class of {target.split('.')[0]}")
     return found
+
+
+def refuse_remote_code(source: Path | str, node: Any) -> None:
+    """Hold nodes that were read from `source`, somebody's file, to running no code that a model brings along.
+
+    Raises UsageError where `trust_remote_code` is set, at any depth.
+    """
+    inside = node.items() if isinstance(node, Mapping) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in inside:
+        if key == "trust_remote_code" and inner:
+            raise UsageError(
+                f"{source} sets trust_remote_code={inner!r}, which runs Python code of a model ({node.get('model')!r}) "
+                f"with your rights; read that code first, then add {TRUST}"
+            )
+        refuse_remote_code(source, inner)
 
 
 def _check_parameters(path: str, made: Any, node: Mapping[str, Any]) -> None:

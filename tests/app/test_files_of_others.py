@@ -3,13 +3,16 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skg_bench.core.grid import I16
 from skg_bench.core.run import Run
+from skg_bench.embedder.precomputed import Precomputed
+from skg_bench.embedder.sentence_transformer import SentenceTransformer
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import call, refused
 
@@ -108,3 +111,78 @@ def test_a_composition_of_a_case_cannot_name_a_folder_of_yamls_of_its_own(tmp_pa
     path.write_text(json.dumps(read), "utf-8")
     assert "is refused" in refused("counterexample", "replay", str(path))
     assert not written.exists()
+
+
+# ------------------------------------------------------------------------------------- code that a model brings along
+
+JINA = {
+    "_target_": "skg_bench.embedder.sentence_transformer.SentenceTransformer", "model": "somebody/model",
+    "revision": None, "task": None, "dimensions": None, "max_tokens": None, "device": "cpu", "trust_remote_code": True,
+}  # fmt: skip
+REFUSED = "sets trust_remote_code=True, which runs Python code of a model ('somebody/model') with your rights"
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each model that was opened was trusted; none is opened in fact."""
+    seen: list[bool] = []
+
+    def embed(self: SentenceTransformer, texts: Sequence[str], progress: object = None) -> I16:
+        seen.append(self.trust_remote_code)
+        return Precomputed(None).embed(texts)
+
+    monkeypatch.setattr(SentenceTransformer, "embed", embed)
+    monkeypatch.setattr(SentenceTransformer, "digest", "as written")
+    return seen
+
+
+def test_a_case_runs_a_models_own_code_only_where_the_command_says_so(tmp_path: Path, loaded: list[bool]) -> None:
+    words = ["counterexample", "replay", str(case(tmp_path, embedder=JINA))]
+    error = refused(*words)
+    assert REFUSED in error
+    assert "then add --trust-remote-code" in error
+    assert loaded == []
+    assert call(*words, "--trust-remote-code")[0] == 0
+    assert set(loaded) == {True}
+
+
+def test_a_model_hidden_in_an_arm_of_a_case_is_refused_too(tmp_path: Path) -> None:
+    read = json.loads(CASE.read_text("utf-8"))
+    read["sides"]["reference"]["compositions"]["skg"]["router"]["deep"] = [{"inner": {"trust_remote_code": "yes"}}]
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(read), "utf-8")
+    assert "sets trust_remote_code='yes'" in refused("counterexample", "replay", str(path))
+
+
+def test_a_manifest_runs_a_models_own_code_only_where_the_command_says_so(
+    tiny_run: Run, tmp_path: Path, loaded: list[bool]
+) -> None:
+    run = str(foreign(tiny_run, tmp_path, embedder=JINA))
+    for words in (
+        ["skillbook", "convert", run, "--arm", "skg", "--out", str(tmp_path / "out"), "--user", "0"],
+        ["counterexample", "find", run, "--arm", "skg"],
+    ):
+        assert REFUSED in refused(*words)
+        assert loaded == []
+        assert call(*words, "--trust-remote-code")[0] == 0
+        assert set(loaded) == {True}
+        loaded.clear()
+
+
+def test_a_run_of_ones_own_words_needs_no_flag(tmp_path: Path, loaded: list[bool]) -> None:
+    words = ["embedder=sentence_transformer", "embedder.trust_remote_code=true", f"out={tmp_path / 'run'}"]
+    assert call("run", "users=1", "weeks=1", "arms={skg: []}", "reference=skg", *words)[0] == 0
+    assert set(loaded) == {True}
+
+
+# -------------------------------------------------------------------------------------------------- the environment
+
+
+def test_a_secret_of_the_environment_cannot_be_asked_for_in_an_override(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPIK_API_KEY", "hidden-key")
+    error = refused("run", "users=1", "weeks=1", "question=${oc.env:OPIK_API_KEY}")
+    assert "question='${oc.env:OPIK_API_KEY}' is refused" in error
+    assert "hidden-key" not in error
+    assert not list(elsewhere.iterdir())
