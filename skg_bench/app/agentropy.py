@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.app.components import build
+from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.progress import console
 from skg_bench.app.skillbooks import book, updates
 from skg_bench.core.agentropy import MODEL, TABLE, Index, write
@@ -20,15 +20,18 @@ from skg_bench.core.types import Embedder, Simulator
 MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
 
 
-def convert(path: Path, arm: str, users: Sequence[int], out: Path) -> None:
+def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remote_code: bool = False) -> None:
     """Write `out/user-U` for each of `users`, or for all.
 
-    Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, a folder that is there.
+    Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, a folder that is there,
+    and for a run that ran a model's own code, unless that is trusted.
     """
     run, screen = Run(path), console()
     log = run.manifest.get("log") or {}
     if log.get("redacted"):
         raise UsageError(f"{path} has hashes in place of messages, of which no vectors can be made; run without redact")
+    if not trust_remote_code:
+        refuse_remote_code(path, run.manifest)
     simulator, embedder = (build(seam, run.config[seam]) for seam in ("simulator", "embedder"))
     if simulator.digest != run.manifest["data"]["simulator"]:
         raise UsageError(f"{path} was made from other data than {run.config['simulator']['path']} now holds")

@@ -31,7 +31,7 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
     if name not in made:
         where, config = f"arm {name!r}: ", compositions[name]
         parts = {
-            key: build(where + key, node) if isinstance(node, Mapping) else node
+            key: build(key, node, where) if isinstance(node, Mapping) else node
             for key, node in config.items()
             if key != "fork"
         }

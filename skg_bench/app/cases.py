@@ -14,7 +14,7 @@ import yaml
 
 from skg_bench.app.arms import arms
 from skg_bench.app.checks import SEAMS_OF_ARMS
-from skg_bench.app.components import build
+from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.identity import write_json
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
@@ -187,10 +187,10 @@ def save(case: Case, path: Path) -> None:
     write_json(path, {"schema": SCHEMA, **asdict(case)})
 
 
-def load(path: Path) -> Case:
+def load(path: Path, *, trust_remote_code: bool = False) -> Case:
     """Read a case.
 
-    Raises UsageError for what is none.
+    Raises UsageError for what is none, and for one that runs a model's own code, unless that is trusted.
     """
     try:
         read = json.loads(path.read_text("utf-8"))
@@ -201,11 +201,16 @@ def load(path: Path) -> Case:
             for role, side in read.pop("sides").items()
         }
         place = Place(**{key: whole_node(value) for key, value in read.pop("place").items()})
-        return Case(place=place, sides=sides, **read)
+        case = Case(place=place, sides=sides, **read)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(
             f"{path} is no counterexample ({error!r}); make one with `skg-bench counterexample`"
         ) from error
+    if not trust_remote_code:
+        refuse_remote_code(
+            path, [place.simulator, place.embedder, *(dict(side.compositions) for side in sides.values())]
+        )
+    return case
 
 
 def whole(composition: Node) -> Node:
@@ -219,7 +224,7 @@ def whole_node(node: Any) -> Any:
     """A component in the same way; all else as it is."""
     if not isinstance(node, Mapping):
         return node
-    later = {k: v for k, v in _by_target().get(node.get("_target_", ""), {}).items() if k != "defaults"}
+    later = {k: v for k, v in _by_target().get(str(node.get("_target_", "")), {}).items() if k != "defaults"}
     return later | {key: whole_node(value) for key, value in node.items()}
 
 

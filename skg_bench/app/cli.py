@@ -31,6 +31,9 @@ app.add_typer(data, name="data")
 
 Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
 One = Annotated[Path, typer.Argument(help="A run directory.")]
+Trust = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run Python code of the model that the file names: read it first.")
+]
 
 _DISK = (
     errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOTDIR,
@@ -112,6 +115,7 @@ def gate(
     ] = None,
     annotations: Annotated[bool, typer.Option("--annotations", help="Print workflow commands of GitHub.")] = False,
     builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
+    trust: Trust = False,
 ) -> None:
     """May this land? Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
     with plain_errors():
@@ -125,7 +129,7 @@ def gate(
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:
             files = command.Files(junit, markdown, counterexample, annotations)
-            raise typer.Exit(command.command(run, baseline, release, builds, files))
+            raise typer.Exit(command.command(run, baseline, release, builds, files, trust_remote_code=trust))
 
 
 @app.command()
@@ -188,12 +192,13 @@ def convert(
     arm: Annotated[str, typer.Option(help="Name of the arm.")],
     out: Annotated[Path, typer.Option(help="Write user-U/ here: skills.jsonl, embeddings.fvecs, signals.jsonl.")],
     user: Annotated[list[int] | None, typer.Option(help="Only this user; may be given again.")] = None,
+    trust: Trust = False,
 ) -> None:
     """Skillbooks at the end, with vectors and signals, as agentropy keeps them."""
     with plain_errors():
         from skg_bench.app.agentropy import convert as command
 
-        command(run, arm, user or [], out)
+        command(run, arm, user or [], out, trust_remote_code=trust)
 
 
 @skillbook.command("replay")
@@ -257,23 +262,25 @@ def find(
         str | None, typer.Option(help="Instead: the sign of a difference over the whole session.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it here, as a regression test (.json).")] = None,
+    trust: Trust = False,
 ) -> None:
     """Leave out a user's events, with the luck of the others unchanged, as long as two arms still differ."""
     with plain_errors():
         from skg_bench.app.counterexamples import find as command
 
-        command(runs, arm, reference, user, turn, metric, out)
+        command(runs, arm, reference, user, turn, metric, out, trust_remote_code=trust)
 
 
 @counterexample.command("replay")
 def replay_cases(
     files: Annotated[list[Path], typer.Argument(help="Files that `counterexample find` wrote.")],
+    trust: Trust = False,
 ) -> None:
     """Do the arms still do what they did? Exit code 0: yes, 1: no."""
     with plain_errors():
         from skg_bench.app.counterexamples import replay as command
 
-        if not command(files):
+        if not command(files, trust_remote_code=trust):
             raise typer.Exit(1)
 
 

@@ -3,73 +3,83 @@
 import types
 from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
+from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from hydra.errors import HydraException
-from hydra.utils import get_object, instantiate
-
-from skg_bench.app.packages import ENTRY_POINTS, packages, trusted
+from skg_bench.app.packages import ENTRY_POINTS, trusted
+from skg_bench.app.targets import Chain, components, named, valid
 from skg_bench.app.wording import nearest
 from skg_bench.core.errors import UsageError
 
+TRUST = "--trust-remote-code"
 
-def build(seam: str, node: Mapping[str, Any]) -> Any:
-    """The component that `node` (with `_target_`) describes; `seam` names it in errors.
+
+def build(seam: str, node: Mapping[str, Any], where: str = "") -> Any:
+    """The component of `seam` that `node` (with `_target_`) describes, with the components inside of it; `where` begins
+    errors. A node is data: the classes that it may name are those of the seam's yamls, and no interpolation in it is
+    resolved.
 
     Raises UsageError for a target that may not be called, parameters that it does not take or lacks, values of another
     type, and with what the component itself finds wrong.
     """
     if "_target_" not in node:
-        raise UsageError(f"{seam} has no _target_; its yaml must name the class that it configures")
-    _check(seam, node)
+        raise UsageError(f"{where}{seam} has no _target_; its yaml must name the class that it configures")
+    for path, chain, inner in components(where + seam, node):
+        _check_parameters(path, _class(path, seam, chain), inner)
     try:
-        return instantiate(dict(node), _convert_="all")
-    except HydraException as error:
-        cause = _root_cause(error)
-        if isinstance(cause, UsageError):
-            raise cause from error
-        raise UsageError(f"{seam}: {node['_target_']} cannot be made: {cause}") from error
+        return _made(node)
+    except UsageError:
+        raise
+    except Exception as error:  # whatever a class of another package raises
+        raise UsageError(f"{where}{seam}: {node['_target_']} cannot be made: {error}") from error
 
 
-def _root_cause(error: BaseException) -> BaseException:
-    while not isinstance(error, UsageError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def _check(path: str, node: Any) -> None:
-    """Check `node` and all nodes below it."""
+def _made(node: Any) -> Any:
+    """What a checked node describes; components inside of others are made first."""
     if isinstance(node, list):
-        for i, inner in enumerate(node):
-            _check(f"{path}.{i}", inner)
+        return [_made(inner) for inner in node]
     if not isinstance(node, Mapping):
-        return
-    if "_target_" in node:
-        _check_parameters(path, _locate(path, node["_target_"]), node)
-    for key, inner in node.items():
-        _check(f"{path}.{key}", inner)
+        return node
+    values = {key: _made(inner) for key, inner in node.items()}
+    return resolve_name(values.pop("_target_"))(**values) if "_target_" in values else values
 
 
-def _locate(path: str, target: Any) -> Any:
-    if not isinstance(target, str) or not trusted(target):
-        known = ", ".join(f"{package.name}.*" for package in packages())
+def _class(path: str, seam: str, chain: Chain) -> type:
+    target = chain[-1][1]
+    if not named(seam, chain):
+        known = nearest(target, valid(seam, chain)) or "no component may stand there"
         raise UsageError(
-            f"{path}._target_={target!r} is refused; it may be {known}. A package of your own joins by an entry point "
-            f"of group {ENTRY_POINTS}"
+            f"{path}._target_={target!r} is refused, as no yaml of {seam} names it there; {known}. A class of your own "
+            f"needs a yaml in conf/{seam}/ of a package that joins by an entry point of group {ENTRY_POINTS}"
         )
     try:
-        found = get_object(target)
-    except (HydraException, ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{path}._target_={target!r} cannot be imported: {_root_cause(error)}") from error
-    home = getattr(found, "__module__", None) or ""
-    if not callable(found) or not trusted(f"{home}."):  # skg_bench.x.os.system is not ours
-        raise UsageError(f"{path}._target_={target!r} is refused; it is no component of {target.split('.')[0]}")
+        found = resolve_name(target)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{path}._target_={target!r} cannot be imported: {error}") from error
+    if not isinstance(found, type) or not trusted(target) or not trusted(f"{found.__module__}."):
+        raise UsageError(f"{path}._target_={target!r} is refused; it is no class of {target.split('.')[0]}")
     return found
+
+
+def refuse_remote_code(source: Path | str, node: Any) -> None:
+    """Hold nodes that were read from `source`, somebody's file, to running no code that a model brings along.
+
+    Raises UsageError where `trust_remote_code` is set, at any depth.
+    """
+    inside = node.items() if isinstance(node, Mapping) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in inside:
+        if key == "trust_remote_code" and inner:
+            raise UsageError(
+                f"{source} sets trust_remote_code={inner!r}, which runs Python code of a model ({node.get('model')!r}) "
+                f"with your rights; read that code first, then add {TRUST}"
+            )
+        refuse_remote_code(source, inner)
 
 
 def _check_parameters(path: str, made: Any, node: Mapping[str, Any]) -> None:
     parameters = signature(made).parameters
-    given = {key: value for key, value in node.items() if key not in ("_target_", "_convert_", "_recursive_")}
+    given = {key: value for key, value in node.items() if key != "_target_"}
     for key in given:
         if key not in parameters:
             raise UsageError(f"{path}.{key}: {node['_target_']} takes no such parameter; {nearest(key, parameters)}")

@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from skg_bench.app.checks import SEAMS_OF_ARMS, check_arm_key, check_root
-from skg_bench.app.overrides import Override, check, has, parse
+from skg_bench.app.overrides import Override, check, check_interpolations, has, parse
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 
@@ -79,6 +79,10 @@ class Composer:
                 without.setdefault(text, []).append(name)
         return Composed(root, arms, without, overrides)
 
+    def options(self, group: str, names: Sequence[str]) -> list[Config]:
+        """What these options of a group compose to, interpolations as they are."""
+        return list(_raw(self._nodes(parse([f"{group}={name}" for name in names])))[group].values())
+
     def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
         chosen = {one.path: str(one.value) for one in overrides if one.choice}  # of two of a group the later counts
         tree = self._tree(_choices(chosen))
@@ -98,7 +102,10 @@ class Composer:
     def _tree(self, choices: tuple[str, ...]) -> DictConfig:
         if choices not in self._trees:
             with _plain_errors(" ".join(choices)), initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
-                self._trees[choices] = hydra_compose("config", overrides=[*choices, *_search_path()])
+                tree = hydra_compose("config", overrides=[*choices, *_search_path()])
+            for key, node in _raw(tree).items():
+                check_interpolations(key, node)
+            self._trees[choices] = tree
         return self._trees[choices]
 
 
@@ -124,7 +131,7 @@ def compose(texts: Sequence[str]) -> Composed:
     """The configuration that these overrides make.
 
     Raises UsageError for unknown keys and options (with the nearest valid one), values out of range, arms that override
-    what all arms share, and a `_target_` outside of declared packages.
+    what all arms share, and for texts that ask a resolver, such as `${oc.env:NAME}`.
     """
     composer, overrides = Composer(), parse(texts)
     return composer.arms(overrides, composer.root(overrides))

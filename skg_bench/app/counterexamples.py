@@ -23,6 +23,8 @@ def find(
     turn: int | None,
     metric: str | None,
     out: Path | None,
+    *,
+    trust_remote_code: bool = False,
 ) -> None:
     """Find the smallest session, show it, and write it to `out`.
 
@@ -31,7 +33,10 @@ def find(
     if len(runs) > 2:
         raise UsageError(f"{len(runs)} runs; give that of the arm and, if it is another, that of the reference")
     opened = [Run(path) for path in runs]
-    case = shrink.find(opened[0], arm, reference, against=opened[-1], user=user, turn=turn, metric=metric)
+    case = shrink.find(
+        opened[0], arm, reference, against=opened[-1], user=user, turn=turn, metric=metric,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
     screen = console()
     screen.print(case.says, soft_wrap=True)
     screen.print(_table(case))
@@ -42,14 +47,14 @@ def find(
         screen.print(f"{out}: replay it with skg-bench counterexample replay {out}", soft_wrap=True)
 
 
-def replay(paths: Sequence[Path]) -> bool:
+def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
     """Replay cases; returns whether all do what they did.
 
     Raises UsageError.
     """
     screen, whole = console(), True
     for path in paths:
-        wrong = cases.replay(cases.load(path))
+        wrong = cases.replay(cases.load(path, trust_remote_code=trust_remote_code))
         screen.print(f"{path}: {'changed' if wrong else 'as it was'}", soft_wrap=True)
         for line in wrong:
             screen.print(f"  {line}", soft_wrap=True)

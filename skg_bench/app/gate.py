@@ -20,6 +20,7 @@ from skg_bench.analysis.roles import roles
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import cases
 from skg_bench.app.cases import Case, Place, Side
+from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexamples import answered
 from skg_bench.app.identity import code_digest, differences, uncommitted
 from skg_bench.app.progress import console
@@ -69,9 +70,11 @@ def gate(
     )
 
 
-def smallest(outcome: Outcome) -> Case | None:
+def smallest(outcome: Outcome, *, trust_remote_code: bool = False) -> Case | None:
     """The smallest session of a named user in which the configuration of the baseline answers rightly, and that of the
     run wrongly. None where the configuration is not what made it worse, and for a pass.
+
+    Raises UsageError where it takes a model's own code, unless that is trusted.
     """
     held = worst(outcome.held)
     turns = [(turn, user.user) for user in (outcome.flips.users if outcome.flips else ()) for turn in user.turns]
@@ -81,6 +84,8 @@ def smallest(outcome: Outcome) -> Case | None:
     place, old = _place(held.new), _place(held.base)
     if held.state == "pass" or not lost or before == after or place != old or forked:
         return None
+    if not trust_remote_code:
+        refuse_remote_code(outcome.run, [place.simulator, place.embedder, before, after])
     sides = {"arm": Side("after", {"after": after}), "reference": Side("before", {"before": before})}
     turn, user, reason = lost[0]
     try:
@@ -149,10 +154,16 @@ def _refuse_dirty(run: Run, file: Path) -> None:
         raise UsageError(f"{run.path} was made by other code than this; run it again, then --update: {why}")
 
 
-def command(run: Path, baseline: Path, release: Path | None, builds: int, files: Files) -> int:
+def command(
+    run: Path, baseline: Path, release: Path | None, builds: int, files: Files, *, trust_remote_code: bool = False
+) -> int:
     """Print and write the verdict; returns the exit code."""
     outcome, screen = gate(run, baseline, release, builds), console()
-    case = smallest(outcome)
+    case = None
+    try:
+        case = smallest(outcome, trust_remote_code=trust_remote_code)
+    except UsageError as error:  # the verdict does not need it
+        screen.print(f"no session was looked for: {error}", markup=False, soft_wrap=True)
     if case is not None:
         outcome = replace(outcome, session=tuple(_told(case)))
     for held in outcome.held:

@@ -44,9 +44,13 @@ _ARMS = re.compile(r"(?P<sign>\+\+?|~)?(?P<path>arms(\.[^=]*)?)(=(?P<value>.*))?
 def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     """Overrides in Hydra's grammar; those of `arms` in yaml's, as `=` has no place inside a list of Hydra's.
 
-    Raises UsageError on bad grammar, on sweeps, on packages and on unknown options of a group; `where` begins it.
+    Raises UsageError on bad grammar, on sweeps, on packages, on resolvers and on unknown options of a group; `where`
+    begins it.
     """
-    return [_of_arms(text, where) if _ARMS.fullmatch(text) else _plain(_parsed(text, where), where) for text in texts]
+    parsed = [_of_arms(text, where) if _ARMS.fullmatch(text) else _plain(_parsed(text, where), where) for text in texts]
+    for one in parsed:
+        check_interpolations(one.path, one.value, where)
+    return parsed
 
 
 def cells(texts: Sequence[str]) -> list[list[str]]:
@@ -96,6 +100,26 @@ def _plain(parsed: HydraOverride, where: str) -> Override:
     if one.choice and (not isinstance(one.value, str) or one.value not in groups()[path]):
         raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(one.value), groups()[path])}")
     return one
+
+
+_KEY = re.compile(r"\$\{\s*[\w.\[\]]+\s*\}")  # ${seed}
+
+
+def check_interpolations(path: str, value: Any, where: str = "") -> None:
+    """A text in `value` may refer to another key of the configuration, and to nothing outside of it: resolvers such as
+    `${oc.env:NAME}` would write what they find into the manifest.
+
+    Raises UsageError for all else that begins with `${`, before anything is resolved.
+    """
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        check_interpolations(path, key, where)
+        check_interpolations(f"{path}.{key}", inner, where)
+    if isinstance(value, str) and "${" in _KEY.sub("", value):
+        raise UsageError(
+            f"{where}{path}={value!r} is refused: ${{...}} may name another key of the configuration, such as "
+            "${seed}, and nothing else. Secrets stay in the environment, where the component that needs them looks"
+        )
 
 
 def leaves(path: str, value: Any) -> Iterator[str]:

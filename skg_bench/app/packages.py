@@ -23,7 +23,7 @@ ENTRY_POINTS = "skg_bench.components"
 class Package:
     """A trusted source of components."""
 
-    name: str  # top-level package: a `_target_` may start with it
+    name: str  # top-level package: a `_target_` starts with it
     root: Path  # its folder or file, hashed into the identity of a run
     conf: Path
 
@@ -70,5 +70,5 @@ def groups() -> Mapping[str, Sequence[str]]:
 
 
 def trusted(target: str) -> bool:
-    """May `_target_` be this?"""
+    """Does `target` name something in a declared package?"""
     return any(target.startswith(f"{package.name}.") for package in packages())

@@ -12,6 +12,7 @@ from skg_bench.analysis.metrics import Metric, Utility, metrics
 from skg_bench.analysis.tally import needs_truth
 from skg_bench.app import cases
 from skg_bench.app.cases import Case, Place, Side, Stage
+from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.wording import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
@@ -33,6 +34,7 @@ def find(
     user: int | None = None,
     turn: int | None = None,
     metric: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Case:
     """The smallest session of a user in which `arm` of `run` differs from `reference` (of `against`, else of `run`).
 
@@ -41,9 +43,13 @@ def find(
     of that metric over the session, as over the whole life of `user`. Turns at which an arm freezes or forks count
     within a session: it keeps as many events as it needs to get there.
 
-    Raises UsageError for arms, users and turns that are not there or do not differ.
+    Raises UsageError for arms, users and turns that are not there or do not differ, and for runs that ran a model's own
+    code, unless that is trusted.
     """
     other = against or run
+    if not trust_remote_code:
+        for one in (run, other):
+            refuse_remote_code(one.path, cases.whole_node(one.manifest))
     needs_truth(run, "a counterexample")
     for key in ("seed", "weeks", "simulator", "embedder"):
         if run.config[key] != other.config[key]:

@@ -171,6 +171,65 @@ def test_a_misspelt_key_in_a_yaml_is_refused_too(conf: Path) -> None:
     assert "nowhere" in refused("experiment=loose")
 
 
+RESOLVERS = [
+    "${oc.env:OPIK_API_KEY}",
+    "${ oc.env : OPIK_API_KEY }",
+    "key ${oc.env:OPIK_API_KEY} or ${seed}",
+    "${oc.decode:${oc.env:OPIK_API_KEY}}",
+    "${oc.create:{a: ${oc.env:OPIK_API_KEY}}}",
+    "${oc.select:nowhere,${oc.env:OPIK_API_KEY}}",
+    "${${reference}:OPIK_API_KEY}",
+    "${policy.${oc.env:OPIK_API_KEY}}",
+    "$${seed}{oc.env:OPIK_API_KEY}",
+    "${now:%Y}",
+]
+
+
+@pytest.mark.parametrize("text", RESOLVERS)
+def test_a_text_that_asks_a_resolver_is_refused_wherever_it_stands(
+    conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("OPIK_API_KEY", "hidden-key")
+    experiment = (
+        "# @package _global_\nexperiment: {name}\narms: {{never: [{arm}]}}\nreference: never\nquestion: {said}\n"
+    )
+    write(conf / "experiment" / "asks.yaml", experiment.format(name="asks", arm="policy=never", said=f"'{text}'"))
+    arm = f"\"policy.kind='{text}'\""
+    write(conf / "experiment" / "armed.yaml", experiment.format(name="armed", arm=arm, said="Why?"))
+    added = tmp_path / "site" / "lab_parts" / "conf"
+    write(added / "reranker" / "asks.yaml", f"_target_: lab_parts.things.Part\nrate: 0.5\nnames: [a, '{text}']\n")
+    forget()
+    for given in (
+        [f"question='{text}'"],
+        [f"+question='{text}'"],
+        [f"policy.names=[a,'{text}']"],
+        [f"utility={{wrong: '{text}'}}"],
+        [f"""+arms.mine=["policy.kind='{text}'"]"""],
+        ["experiment=asks"],
+        ["experiment=armed"],
+        ["reranker=asks"],
+        ["+arms.mine=[reranker=asks]"],
+    ):
+        message = refused(*given)
+        assert "may name another key of the configuration" in message, given
+        assert "hidden-key" not in message
+
+
+def test_a_resolver_cannot_be_spelt_in_another_way(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPIK_API_KEY", "hidden-key")
+    for given in (
+        r"question=$\{oc.env\:OPIK_API_KEY\}",
+        "question=str(${oc.env:OPIK_API_KEY})",
+        r"question='\${oc.env:OPIK_API_KEY}'",
+        r"""arms={never: ["question=\x24{oc.env:OPIK_API_KEY}"]}""",
+    ):
+        assert "may name another key of the configuration" in refused(given)
+
+
+def test_a_text_may_name_another_key(conf: Path) -> None:
+    assert compose(["question='seed ${seed}, rate ${ policy.rate }'", "seed=7"]).root["question"] == "seed 7, rate 0.5"
+
+
 def test_a_sweep_expands_to_cells_and_the_last_override_varies_fastest() -> None:
     assert cells(["seed=1,2", "users=3", "policy=never,always"]) == [
         ["seed=1", "users=3", "policy=never"],

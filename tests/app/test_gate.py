@@ -143,6 +143,25 @@ def test_without_a_change_of_configuration_there_is_no_session_to_show(
     assert gate.smallest(gate.gate(run, baseline)) is None
 
 
+def test_a_verdict_stands_without_a_session_that_takes_a_models_own_code(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
+) -> None:
+    embedder = {"_target_": "skg_bench.embedder.precomputed.Precomputed", "path": None, "trust_remote_code": True}
+    run = shutil.copytree(play("policy.threshold=0.2"), tmp_path / "run")
+    config = json.loads((run / "manifest.json").read_text("utf-8"))["config"]
+    changed(run, config={**config, "embedder": embedder})
+    found = json.loads(baseline.read_text("utf-8"))
+    found["made"]["config"]["embedder"] = embedder
+    baseline.write_text(json.dumps(found), "utf-8")
+    code, out, _ = call("gate", "--baseline", str(baseline), str(run))
+    assert code == 1
+    assert f"no session was looked for: {run} sets trust_remote_code=True" in out
+    assert "then add --trust-remote-code" in out
+    code, out, _ = call("gate", "--baseline", str(baseline), str(run), "--trust-remote-code")
+    assert code == 1
+    assert "no session was looked for" not in out  # it is tried, and this embedder takes no such parameter
+
+
 def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:
     file = tmp_path / "small.json"
     gate.update(play("users=12"), file)

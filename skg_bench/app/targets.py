@@ -1,0 +1,93 @@
+"""Which classes a `_target_` may name: those that the yamls of its seam name at that very place, and no others."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skg_bench.app.packages import Package, groups, packages
+from skg_bench.core.errors import UsageError
+
+Node = Mapping[str, Any]
+Chain = tuple[tuple[str, str], ...]  # from the outermost component in, of each: its key in the one around it, its class
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def components(path: str, node: Any) -> Iterator[tuple[str, Chain, Node]]:
+    """Every component that a node describes, those inside of others too: where it stands, its chain, its own node.
+
+    The places of a list share their list's key: what may stand at one of them may stand at each.
+    """
+    return _components(path, node, (), "")
+
+
+def _components(path: str, node: Any, around: Chain, key: str) -> Iterator[tuple[str, Chain, Node]]:
+    if isinstance(node, list):
+        for i, inner in enumerate(node):
+            yield from _components(f"{path}.{i}", inner, around, key)
+    elif isinstance(node, Mapping):
+        if "_target_" in node:
+            around, key = (*around, (key, str(node["_target_"]))), ""
+            yield path, around, node
+        for name, inner in node.items():
+            yield from _components(f"{path}.{name}", inner, around, f"{key}.{name}" if key else str(name))
+
+
+def named(seam: str, chain: Chain) -> bool:
+    """Does a yaml of `seam` name the last class of `chain`, inside the same components and at the same keys?"""
+    yamls = _yamls(seam, groups().get(seam, ()), packages())
+    return chain in yamls.written or chain in yamls.composed
+
+
+def valid(seam: str, chain: Chain) -> list[str]:
+    """Every class that yamls name in place of the last one."""
+    yamls = _yamls(seam, groups().get(seam, ()), packages())
+    known = yamls.written | yamls.composed
+    return sorted(one[-1][1] for one in known if one[:-1] == chain[:-1] and one[-1][0] == chain[-1][0])
+
+
+@dataclass(frozen=True)
+class _Yamls:
+    """The yamls of a seam, by their options."""
+
+    seam: str
+    nodes: Mapping[str, Node]
+
+    @cached_property
+    def written(self) -> frozenset[Chain]:
+        """Chains in their text."""
+        return _chains(self.nodes.values())
+
+    @cached_property
+    def composed(self) -> frozenset[Chain]:
+        """Chains in what Hydra makes of those with a defaults list, which may bring in components. It takes 0.1 s, and
+        is needed for such components and for error messages only.
+        """
+        options = [name for name, node in self.nodes.items() if "defaults" in node]
+        if not options:
+            return frozenset()
+        from skg_bench.app.compose import Composer
+
+        return _chains(Composer().options(self.seam, options))
+
+
+def _chains(nodes: Iterable[Node]) -> frozenset[Chain]:
+    return frozenset(chain for node in nodes for _, chain, _ in components("", node))
+
+
+@cache
+def _yamls(seam: str, options: Sequence[str], installed: Sequence[Package]) -> _Yamls:
+    """Those of all packages. What is no seam has no options: a file may name any text as one."""
+    files = (package.conf / seam / f"{option}.yaml" for package in installed for option in options)
+    return _Yamls(seam, {file.stem: _read(file) for file in files if file.is_file()})
+
+
+def _read(file: Path) -> Node:
+    try:
+        node = yaml.load(file.read_text("utf-8"), _LOADER)  # noqa: S506  a safe loader
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    return node if isinstance(node, Mapping) else {}
