@@ -113,6 +113,9 @@ def gate(
         Path | None, typer.Option(help="Save the smallest session that shows what became worse, as a regression test.")
     ] = None,
     annotations: Annotated[bool, typer.Option("--annotations", help="Print workflow commands of GitHub.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Exit code 0 for the same bits only, 3 where others passed.")
+    ] = False,
     builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
 ) -> None:
     """May this land? Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
@@ -120,14 +123,14 @@ def gate(
         from skg_bench.app import gate as command
 
         if update:
-            if release or junit or markdown or counterexample or annotations:
+            if release or junit or markdown or counterexample or annotations or exact:
                 raise UsageError("--update writes the baseline and gives no verdict; leave out the other outputs")
             command.update_command(run, baseline, arm)
         elif arm is not None:
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:
             files = command.Files(junit, markdown, counterexample, annotations)
-            raise typer.Exit(command.command(run, baseline, release, builds, files))
+            raise typer.Exit(command.command(run, baseline, release, builds, files, exact=exact))
 
 
 @app.command()
