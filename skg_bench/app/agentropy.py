@@ -1,7 +1,7 @@
 """Skillbooks of a run, written as agentropy keeps them: a folder for each user."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -14,6 +14,7 @@ from skg_bench.app.skillbooks import book, updates
 from skg_bench.core.agentropy import MODEL, TABLE, Index, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
+from skg_bench.core.record import offsets_of
 from skg_bench.core.run import Run
 from skg_bench.core.types import Embedder, Simulator
 
@@ -36,6 +37,8 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     if simulator.digest != run.manifest["data"]["simulator"]:
         raise UsageError(f"{path} was made from other data than {run.config['simulator']['path']} now holds")
     monday = datetime.fromisoformat(log["first_day"]) if log else MONDAY
+    if offsets := offsets_of(run.manifest):
+        monday = monday.replace(tzinfo=timezone(timedelta(seconds=offsets[0][1])))
     folders = {user: out / f"user-{user}" for user in users or range(int(run.manifest["users"]))}
     if there := [str(folder) for folder in folders.values() if folder.exists()]:
         raise UsageError(f"{there[0]} is there already; name another folder with --out")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.text import printable
 
 app = typer.Typer(
     help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",
@@ -22,9 +23,6 @@ app.add_typer(skillbook, name="skillbook")
 
 counterexample = typer.Typer(help="The smallest session that shows it.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(counterexample, name="counterexample")
-
-data = typer.Typer(help="Datasets of others, which are not part of this.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(data, name="data")
 
 data = typer.Typer(help="Datasets of others, which are not part of this.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
@@ -47,21 +45,25 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        typer.echo(f"error: {error}", err=True)
+        _tell(f"error: {error}")
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
-        typer.echo("\ninterrupted; what was finished is kept: the same command goes on from there", err=True)
+        _tell("\ninterrupted; what was finished is kept: the same command goes on from there")
         raise typer.Exit(130) from error
     except OSError as error:
         if error.errno not in _DISK:
             raise
         place = f"{error.filename}: " if error.filename else ""
-        typer.echo(
+        _tell(
             f"error: {place}{error.strerror or error}; what was written before is kept: once that is mended, the same "
-            "command goes on from there; out=FOLDER writes elsewhere",
-            err=True,
+            "command goes on from there; out=FOLDER writes elsewhere"
         )
         raise typer.Exit(2) from error
+
+
+def _tell(text: str) -> None:
+    """On standard error; an error quotes what it is about."""
+    typer.echo(printable(text), err=True)
 
 
 @app.command()
@@ -114,6 +116,9 @@ def gate(
         Path | None, typer.Option(help="Save the smallest session that shows what became worse, as a regression test.")
     ] = None,
     annotations: Annotated[bool, typer.Option("--annotations", help="Print workflow commands of GitHub.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Exit code 0 for the same bits only, 3 where others passed.")
+    ] = False,
     builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
     trust: Trust = False,
 ) -> None:
@@ -122,14 +127,15 @@ def gate(
         from skg_bench.app import gate as command
 
         if update:
-            if release or junit or markdown or counterexample or annotations:
+            if release or junit or markdown or counterexample or annotations or exact:
                 raise UsageError("--update writes the baseline and gives no verdict; leave out the other outputs")
             command.update_command(run, baseline, arm)
         elif arm is not None:
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:
             files = command.Files(junit, markdown, counterexample, annotations)
-            raise typer.Exit(command.command(run, baseline, release, builds, files, trust_remote_code=trust))
+            code = command.command(run, baseline, release, builds, files, trust_remote_code=trust, exact=exact)
+            raise typer.Exit(code)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from skg_bench.analysis.gate.against import Held, hold
 from skg_bench.analysis.gate.baseline import CUMULATIVE, MARGINS, Baseline
 from skg_bench.analysis.gate.flips import explain
 from skg_bench.analysis.gate.judge import State, trials_for
-from skg_bench.analysis.gate.outputs import Outcome, one_line, worst
+from skg_bench.analysis.gate.outputs import Outcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, ratios
 from skg_bench.analysis.roles import roles
 from skg_bench.analysis.summary import replace_text
@@ -155,9 +155,16 @@ def _refuse_dirty(run: Run, file: Path) -> None:
 
 
 def command(
-    run: Path, baseline: Path, release: Path | None, builds: int, files: Files, *, trust_remote_code: bool = False
+    run: Path,
+    baseline: Path,
+    release: Path | None,
+    builds: int,
+    files: Files,
+    *,
+    trust_remote_code: bool = False,
+    exact: bool = False,
 ) -> int:
-    """Print and write the verdict; returns the exit code."""
+    """Print and write the verdict; returns the exit code. `exact`: that of a pass only for the same bits."""
     outcome, screen = gate(run, baseline, release, builds), console()
     case = None
     try:
@@ -174,11 +181,14 @@ def command(
         screen.print(f"* {sentence}", markup=False)
     for which, lines in outcome.differences.items():
         for line in lines:
-            screen.print(f"  differs from the {which}: {line}", markup=False, soft_wrap=True)
+            screen.print(inert(f"  differs from the {which}: {line}"), markup=False, soft_wrap=True)
     for line in outputs.explained(outcome):
-        screen.print(line, markup=False, soft_wrap=True)
-    screen.print(outputs.headline(outcome), markup=False, soft_wrap=True)
+        screen.print(inert(line), markup=False, soft_wrap=True)
+    screen.print(inert(outputs.headline(outcome)), markup=False, soft_wrap=True)
     _write(outcome, case, files, screen)
+    if exact and outcome.state == "pass" and not outcome.same:
+        screen.print(f"other bits than the baseline's: exit code {CODES['inconclusive']}, as --exact asks for")
+        return CODES["inconclusive"]
     return CODES[outcome.state]
 
 

@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.text import Text
+
+from skg_bench.core.text import printable
 
 Report = Callable[[int, int], None]
 _EVERY = 5.0  # seconds between plain lines
@@ -77,6 +80,16 @@ def plain(
     return report
 
 
+class _Clean(Console):
+    """Prints no control character of a text; colours and cursor movements of its own stay."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for one in super().render(renderable, options):
+            yield one if one.control else Segment(printable(one.text), one.style)
+
+
 def console() -> Console:
-    """Standard output, as wide as the terminal; wide enough for any table elsewhere."""
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
+    """Standard output, as wide as the terminal; wide enough for any table elsewhere. Whatever a command prints goes
+    through here, so that no message or name can command a terminal.
+    """
+    return _Clean(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)

@@ -10,23 +10,26 @@ from rich.table import Table
 
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
+from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import Skillbook
 from skg_bench.core.skillbook import replay as rebuild
 
 _TIMES = ("time", "born")
-_MONDAY = datetime(2026, 1, 5)  # times of a run are local times without a zone
+_MONDAY = datetime(2026, 1, 5)  # second 0 of a run
 
 
 def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
-    """Update rows of one user in order, `time` and `born` in seconds since the first Monday.
+    """Update rows of one user in order, `time`, `born` and `local` in seconds since the first Monday.
 
     Raises UsageError if the run has no such arm or user.
     """
     if not 0 <= user < int(run.manifest["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(run.manifest['users']) - 1}")
     rows: list[dict[str, Any]] = run.updates(arm, users=[user]).to_pylist()
-    return [{**row, **{k: row[k] and round((row[k] - _MONDAY) / timedelta(seconds=1)) for k in _TIMES}} for row in rows]
+    rows = [{**row, **{k: row[k] and round((row[k] - _MONDAY) / timedelta(seconds=1)) for k in _TIMES}} for row in rows]
+    local = local_time(offsets_of(run.manifest), np.array([row["time"] for row in rows], np.int64))
+    return [row | {"local": at} for row, at in zip(rows, local.tolist(), strict=True)]
 
 
 def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
@@ -51,8 +54,9 @@ def show(path: Path, arm: str, user: int, turn: int | None) -> None:
     for heading in ("id", "skill", "status", "uses", "ok", "partial", "miss", "examples", "last used", "first example"):
         right = heading in ("id", "uses", "ok", "partial", "miss", "examples")
         table.add_column(heading, justify="right" if right else "left", no_wrap=heading != "first example")
-    for s in found.skills:
-        used = (_MONDAY + timedelta(seconds=s.last_used)).strftime("%Y-%m-%d")
+    last_used = local_time(offsets_of(run.manifest), np.array([s.last_used for s in found.skills], np.int64))
+    for s, at in zip(found.skills, last_used.tolist(), strict=True):
+        used = (_MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d")
         status = "active" if s.active else "archived"
         counts = [str(n) for n in (s.uses, s.ok, s.partial, s.miss, s.embedding_count)]
         table.add_row(str(s.id), s.name, status, *counts, used, s.examples[0] if s.examples else "")

@@ -4,7 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from skg_bench.core.grid import I32, I64, Bool
+
+Offsets = Sequence[tuple[int, int]]
+"""(second of a run, offset of local time from UTC from then on [s]), the first at second 0; empty: none is known."""
+
+
+def local_time(offsets: Offsets, time: I64) -> I64:
+    """What a clock on the users' wall shows at `time`, both in seconds since Monday 00:00 of the first week.
+
+    Time passes evenly; clocks are turned back and put forward. Without offsets they show `time` itself.
+    """
+    if not offsets:
+        return time
+    since, offset = np.array(offsets, np.int64).T
+    local: I64 = time + offset[np.maximum(np.searchsorted(since, time, side="right") - 1, 0)] - offset[0]
+    return local
+
+
+def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
+    """Those of the run with this manifest."""
+    offsets: Offsets = (manifest.get("log") or {}).get("offsets", ())
+    return offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +37,7 @@ class Logged:
     by_llm: Bool  # an LLM gave the answer that the log is about: a fallback gives it again
     rating: I32  # of that answer: code in RATINGS, -1: none
     delay: I64  # seconds until it was known
+    local: I64  # what the user's clock showed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +55,7 @@ class Record:
     assumes: Mapping[str, str]  # what a log cannot say and the run takes for granted
     read: int  # turns and broken rows that were read
     left_out: Mapping[str, Mapping[str, Any]]  # why -> {rows: how many, first: where the first of them stand}
+    offsets: Offsets  # of its times, each from the first turn on that has it; empty where the log says none
 
 
 class Replay(Protocol):

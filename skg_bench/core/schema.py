@@ -39,7 +39,7 @@ def turns(top_k: int) -> pa.Schema:
         _field("user", pa.int32(), ""),
         _field("turn", pa.int32(), "0-based place of the event among the user's, in order of time"),
         _field("event", pa.int32(), "the event's own number; differs from `turn` if events were permuted or left out"),
-        _field("time", pa.timestamp("ms"), "local time; the first week begins on Monday 2026-01-05"),
+        _field("time", pa.timestamp("ms"), "what has passed since Monday 2026-01-05 00:00, local time of week 0"),
         _field("skill", pa.int32(), "id of the skill in the user's book, -1: the LLM answered"),
         _field("source_turn", pa.int32(), "turn whose stored answer was returned, -1: none"),
         _field("propensity", pa.float64(), "probability of this choice, at the decision"),

@@ -85,9 +85,10 @@ class Operation:
     after: int = -1
     born: int | None = None  # time of the answer that is stored; None: it was given right now
     reason: str = field(default="", compare=False)
+    local: int | None = None  # what the user's clock showed, for hours and weekdays; None: `time`
 
 
-_LOGGED = tuple(f.name for f in fields(Operation))
+_LOGGED = tuple(f.name for f in fields(Operation) if f.name != "local")
 
 
 def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
@@ -131,14 +132,15 @@ def _tagged(skill: Skill, op: Operation) -> Skill:
 
 
 def _remembered(skill: Skill, op: Operation) -> Skill:
-    hours = list(skill.hours)
-    hours[op.time // 10_800 % 8] += 1
-    weekend = skill.weekend + int(op.time // _DAY % 7 >= 5)
+    hours, clock = list(skill.hours), op.time if op.local is None else op.local
+    hours[clock // 10_800 % 8] += 1
+    weekend = skill.weekend + int(clock // _DAY % 7 >= 5)
     return replace(skill, last_used=op.time, after=op.after, hours=tuple(hours), weekend=weekend)
 
 
 def replay(rows: Iterable[dict[str, Any]], until: int | None = None) -> tuple[Skillbook, int]:
-    """Rebuild a book from rows of the update log of one arm and user (time in seconds), up to turn `until`.
+    """Rebuild a book from rows of the update log of one arm and user (time in seconds), up to turn `until`. `local` is
+    in a row where the user's clock showed something else than `time`.
 
     Returns the book and the number of batches. Raises UsageError where a state hash or version differs from the log.
     """
@@ -162,7 +164,7 @@ def replay(rows: Iterable[dict[str, Any]], until: int | None = None) -> tuple[Sk
             break
         if last is not None and row["turn"] != last["turn"]:
             close()
-        pending.append(Operation(**{k: row[k] for k in _LOGGED}))
+        pending.append(Operation(**{k: row[k] for k in _LOGGED}, local=row.get("local")))
         last = row
     close()
     return book, batches

@@ -1,7 +1,8 @@
 """The values that cross the seams, and the Protocol of each seam. Arrays carry the user axis first.
 
 B users stepped together, K places of a shortlist, F features, S skills of a book, E examples of a book, T events.
-Times are int64 seconds since Monday 00:00 local time of the first week.
+Times are int64 seconds that have passed since Monday 00:00 local time of the first week. That is what the users' clocks
+show, except in a replayed log after clocks were turned (core/record.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -205,6 +206,7 @@ class Query:
     similarity: Similarity
     terms: Terms  # words of all messages
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
+    local: I64 | None = None  # what the user's clock shows, for hours and weekdays; None: `time`
 
 
 @dataclass(frozen=True, slots=True)

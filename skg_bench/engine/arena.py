@@ -1,6 +1,6 @@
 """The skillbooks of a cohort under one arm, as arrays that only grow. Curators change them through `apply` alone."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -20,6 +20,15 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
 _BOOK = tuple(f.name for f in fields(Book) if f.name != "starts")
 _TIMES = ("born", "last_used", "last_ok")
 _DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """When and after what the turn is, `[B]` each."""
+
+    time: I64
+    local: I64
+    last_skill: I32
 
 
 class Arena:
@@ -98,16 +107,27 @@ class Arena:
             new = max(examples, width + width // 4 + 4)
             self.example, self.example_skill = _widen(self.example, new, 0), _widen(self.example_skill, new, 0)
 
-    def apply(self, batch: Batch, time: I64, last_skill: I32, born: I64, source_type: I32, source_right: Bool) -> I32:
+    def apply(
+        self,
+        batch: Batch,
+        time: I64,
+        last_skill: I32,
+        born: I64,
+        source_type: I32,
+        source_right: Bool,
+        local: I64 | None = None,
+    ) -> I32:
         """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
 
-        `time` and `last_skill` (the skill of the turn before) are `[B]`, of this turn; `born`, `source_type` and
-        `source_right` `[n]`, of the answer that an operation stores (any where it stores none). An UPDATE renews the
-        stored answer: the ratings of the old one are forgotten. All or nothing: an operation on a skill that does not
-        exist raises ValueError before anything is changed; of those that the batch itself adds, it may REMOVE some.
+        `time`, `local` (what the users' clocks show; None: `time`) and `last_skill` (the skill of the turn before) are
+        `[B]`, of this turn; `born`, `source_type` and `source_right` `[n]`, of the answer that an operation stores (any
+        where it stores none). An UPDATE renews the stored answer: the ratings of the old one are forgotten. All or
+        nothing: an operation on a skill that does not exist raises ValueError before anything is changed; of those that
+        the batch itself adds, it may REMOVE some.
         """
         if not len(batch.op):
             return batch.skill
+        now = Now(time, time if local is None else local, last_skill)
         skill = batch.skill.copy()
         add = (batch.op == ADD).nonzero()[0]
         rows = batch.row[add]
@@ -125,7 +145,7 @@ class Arena:
 
         tag = (batch.op == TAG).nonzero()[0]
         if len(tag):
-            self._tag(batch.row[tag], skill[tag], batch.rating[tag], batch.uses[tag] > 0, time, last_skill)
+            self._tag(batch.row[tag], skill[tag], batch.rating[tag], batch.uses[tag] > 0, now)
         touched = np.zeros(len(self.version), np.bool_)
         touched[batch.row] = True
         self.version += touched
@@ -133,7 +153,7 @@ class Arena:
             np.add.at(self.n_skills, rows, 1)
             self.name[rows, skill[add]] = batch.name[add]
             answered = ((batch.op == ADD) | (batch.op == UPDATE)).nonzero()[0]
-            self._answer(batch, skill, answered, time, last_skill)
+            self._answer(batch, skill, answered, now)
             row, s = batch.row[answered], skill[answered]
             self.born[row, s] = born[answered]
             self.source_type[row, s], self.source_right[row, s] = source_type[answered], source_right[answered]
@@ -144,30 +164,30 @@ class Arena:
         self._rehash(batch.row, skill)
         return skill
 
-    def _tag(self, row: I32, s: I32, rating: I32, used: Bool, time: I64, last_skill: I32) -> None:
+    def _tag(self, row: I32, s: I32, rating: I32, used: Bool, now: Now) -> None:
         for code, counter in enumerate((self.ok, self.partial, self.miss)):
             said = rating == code
             np.add.at(counter, (row[said], s[said]), 1)
         good = rating == 0
-        np.maximum.at(self.last_ok, (row[good], s[good]), time[row[good]])
+        np.maximum.at(self.last_ok, (row[good], s[good]), now.time[row[good]])
         np.add.at(self.uses, (row[used], s[used]), 1)
-        self._remember(row[used], s[used], time, last_skill)
+        self._remember(row[used], s[used], now)
 
-    def _answer(self, batch: Batch, skill: I32, at: I64, time: I64, last_skill: I32) -> None:
+    def _answer(self, batch: Batch, skill: I32, at: I64, now: Now) -> None:
         row, s = batch.row[at], skill[at]
         self.active[row, s] = True
         self.source[row, s] = batch.source[at]
-        self.last_ok[row, s] = time[row]
+        self.last_ok[row, s] = now.time[row]
         for counter in (self.ok, self.partial, self.miss):
             counter[row, s] = 0
-        self._remember(row, s, time, last_skill)
+        self._remember(row, s, now)
 
-    def _remember(self, row: I32, skill: I32, time: I64, last_skill: I32) -> None:
+    def _remember(self, row: I32, skill: I32, now: Now) -> None:
         """When and after what a skill was used or captured."""
-        self.last_used[row, skill] = time[row]
-        self.after[row, skill] = last_skill[row]
-        np.add.at(self.hours, (row, skill, time[row] // 10_800 % 8), 1)
-        np.add.at(self.weekend, (row, skill), (time[row] // _DAY % 7 >= 5).astype(np.int32))
+        self.last_used[row, skill] = now.time[row]
+        self.after[row, skill] = now.last_skill[row]
+        np.add.at(self.hours, (row, skill, now.local[row] // 10_800 % 8), 1)
+        np.add.at(self.weekend, (row, skill), (now.local[row] // _DAY % 7 >= 5).astype(np.int32))
 
     def _examples(self, row: I32, s: I32, text: I32) -> None:
         place = self.n_examples[row] + nth(row)

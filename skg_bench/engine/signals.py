@@ -89,7 +89,8 @@ class Signals:
 
     def describe(self, query: Query, book: Book, places: "Places", similarity: F64, preference: F64) -> F64:
         """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
-        bin_, weekend = query.time // 10_800 % 8, query.time // DAY % 7 >= 5
+        clock = query.time if query.local is None else query.local
+        bin_, weekend = clock // 10_800 % 8, clock // DAY % 7 >= 5
         uses, examples = places.uses, np.maximum(places.at(book.examples_of), 1)
         moments = uses + examples  # uses and captures: each capture adds an example
         here = book.hours.reshape(-1)[places.flat * 8 + bin_[:, None]]

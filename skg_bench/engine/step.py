@@ -185,20 +185,21 @@ def step(
     book = arena.view(a)
     last = state.last_skill[:a].copy()
     gap = now - events.time[:a, t - 1] if t else np.full(a, _FOREVER)
+    log_of = replay(simulator)
+    logged = None if log_of is None else log_of.logged(events.user[:a], events.number[:a, t])
+    local = None if logged is None else logged.local
     truth = None
     if arm.router.sees_truth or arm.curator.sees_truth:
         quality = _quality(simulator, arena, type_, now, np.arange(a)[:, None], np.arange(arena.active.shape[1])[None])
         truth = TurnTruth(quality, type_, np.zeros(a, np.bool_))
     query = Query(events.user[:a], t, now, text, terms.words[text], gap, last, similarity, terms,
-                  truth if arm.router.sees_truth else None)  # fmt: skip
+                  truth if arm.router.sees_truth else None, local)  # fmt: skip
     choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck, state.comparisons, state.weighings)
 
     rows = np.arange(a)
     place = choice.decision.place
     skill = np.where(place >= 0, choice.shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
     hit = skill >= 0
-    log_of = replay(simulator)
-    logged = None if log_of is None else log_of.logged(query.user, events.number[:a, t])
     answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck, logged)
     cause = np.full(a, -1)
     if logged is None:
@@ -247,7 +248,7 @@ def step(
         batch = replace(batch, name=np.where(nameless, len(simulator.names) - 1, batch.name).astype(np.int32))
     source_of = batch.row, np.maximum(batch.source, 0)
     born = events.time[source_of]
-    operated = arena.apply(batch, now, last, born, events.truth.type[source_of], state.right[source_of])
+    operated = arena.apply(batch, now, last, born, events.truth.type[source_of], state.right[source_of], local)
     if len(batch.op):
         log.update(t, batch, operated, now, last, born, arena.version, arena.hash)
     stores = (batch.op == ADD) | (batch.op == UPDATE)

@@ -123,7 +123,7 @@ class Recorded:
             assumes |= assumed(self._file)
         return Record(
             self._file.name, dialogues, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
-            assumes, read, out.found,
+            assumes, read, out.found, log.offsets,
         )  # fmt: skip
 
     @property
@@ -199,7 +199,8 @@ class Recorded:
     def logged(self, user: I32, number: I32) -> Logged:
         """What the log says of events, `[B]`."""
         at = self._log.start[user] + number
-        return Logged(self._log.by_llm[at], self._log.rating[at], self._log.delay[at])
+        log = self._log
+        return Logged(log.by_llm[at], log.rating[at], log.delay[at], log.local[at])
 
     # -------------------------------------------------------------------------------------------- reactions
 

@@ -1,9 +1,13 @@
-"""Rows of a log to the arrays that a simulation reads, each user's turns in order of time."""
+"""Rows of a log to the arrays that a simulation reads, each user's turns in order of time.
+
+Time is what passes: seconds between instants. Local time, which an offset from UTC moves back and forth, is for hours
+and weekdays alone.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
 from math import isfinite
 from typing import Any
@@ -12,14 +16,17 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.record import Offsets
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.recorded_rows import LeftOut, Row
 
 DAY, WEEK = 86_400, 7 * 86_400
+MICRO = 1_000_000  # microseconds in a second
 LONGEST = 520  # weeks of a run
 _LLM = ("", "llm", "fallback", "none")  # actions that say that an LLM answered
 _NOT_SAID = ("", "none", "null")
 _MILLISECONDS = 1e11  # Unix times from here on count milliseconds
+_UNIX = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,8 @@ class Log:
     intent_of: I32  # [T + 1] of a type, -1: not known; the last, which index -1 finds, is -1
     answer_of: I32  # [T + 1] the same for the answer
     start: I64  # [n + 1] first turn of each user
-    time: I64  # [N] seconds since the log's first Monday
+    time: I64  # [N] seconds that have passed since the log's first Monday
+    local: I64  # [N] what the users' clocks showed, in seconds since that Monday
     text: I32  # [N]
     type: I32  # [N] -1: neither intent nor answer is known
     by_llm: Bool  # [N]
@@ -41,6 +49,7 @@ class Log:
     delay: I64  # [N]
     first_day: str
     knows: tuple[str, ...]
+    offsets: Offsets
 
     @property
     def users(self) -> int:
@@ -54,8 +63,8 @@ class Log:
 
 
 def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out: LeftOut, name: str) -> Log:
-    """`ratings`: words of the log, in lower case, to codes in RATINGS; `zone`: to which times with an offset are
-    converted; `name` of the log in errors.
+    """`ratings`: words of the log, in lower case, to codes in RATINGS; `zone`: whose local time those with an offset
+    have; `name` of the log in errors.
 
     Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
     other words, a propensity is no probability, or the log is longer than a run can be.
@@ -67,16 +76,16 @@ def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out:
     _probable([row.propensity for row in rows], rows, name)
     order_of = {u: i for i, u in enumerate(sorted({str(row.user) for row in rows}, key=_key))}
     user = np.array([order_of[str(row.user)] for row in rows])
-    earliest = min(times)
-    monday = earliest.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=earliest.weekday())
-    time = np.array([(when - monday) // timedelta(seconds=1) for when in times], np.int64)
+    instant, local, monday, offsets = _clocked(times, zone)
+    time = instant // MICRO
     if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
-        first, last = rows[int(time.argmin())].place, rows[int(time.argmax())].place
+        first, last = int(time.argmin()), int(time.argmax())
         raise UsageError(
-            f"{name} spans {weeks:,} weeks, from {earliest:%Y-%m-%d} (row {first}) to {max(times):%Y-%m-%d} (row "
-            f"{last}); a run has at most {LONGEST}: is one of these times wrong?"
+            f"{name} spans {weeks:,} weeks, from {times[first]:%Y-%m-%d} (row {rows[first].place}) to "
+            f"{times[last]:%Y-%m-%d} (row {rows[last].place}); a run has at most {LONGEST}: is one of these times "
+            "wrong?"
         )
-    order = np.lexsort((time, user))  # stable: equal times stay as they stand in the file
+    order = np.lexsort((instant, user))  # stable: equal times stay as they stand in the file
     texts, text = _coded([str(row.message) for row in rows])
     intents, intent = _coded([_said(row.intent) for row in rows])
     answers, answer = _coded([_said(row.answer) for row in rows])
@@ -94,14 +103,34 @@ def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out:
         texts, intents, _names(intents, intent_of, answer_of),
         tuple(answers[i] if i >= 0 else None for i in answer_of.tolist()), np.append(intent_of, -1).astype(np.int32),
         np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
-        time[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
-        np.array([row.delay for row in rows], np.int64)[order], f"{monday:%Y-%m-%d}",
-        tuple(what for what, there in columns.items() if there.any()),
+        time[order], local[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
+        np.array([row.delay for row in rows], np.int64)[order], monday.date().isoformat(),
+        tuple(what for what, there in columns.items() if there.any()), offsets,
     )  # fmt: skip
 
 
+def _clocked(times: Sequence[datetime], zone: tzinfo) -> tuple[I64, I64, datetime, Offsets]:
+    """Of local times: microseconds that have passed since 00:00 of the first Monday, seconds since then on the clock,
+    that Monday, and the offsets; without offsets, what has passed is what the clock says.
+    """
+    aware = times[0].tzinfo is not None
+    offset = np.array([when.utcoffset() or timedelta(0) for when in times], "timedelta64[us]")
+    local = np.array([when.replace(tzinfo=None) for when in times], "datetime64[us]")
+    first: datetime = local[(local - offset).argmin()].item()
+    monday = first.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=first.weekday())
+    base = (monday.replace(tzinfo=zone).utcoffset() if aware else None) or timedelta(0)
+    shown = (local - np.datetime64(monday, "us")).astype(np.int64)
+    ahead = (offset - np.timedelta64(base, "us")).astype(np.int64)
+    instant = shown - ahead
+    order = instant.argsort(kind="stable")
+    turned = order[np.diff(ahead[order], prepend=0) != 0]
+    seconds = base // timedelta(seconds=1)
+    offsets = ((0, seconds), *((int(instant[i]) // MICRO, seconds + int(ahead[i]) // MICRO) for i in turned))
+    return instant, shown // MICRO, monday, offsets if aware else ()
+
+
 def _whole(rows: Sequence[Row], zone: tzinfo, out: LeftOut) -> tuple[list[Row], list[datetime]]:
-    """The rows that are turns, and their local times."""
+    """The rows that are turns, and their local times, with their offsets where the log says some."""
     kept, times, ids = list[Row](), list[datetime](), set[str]()
     offsets: dict[bool, int] = {}
     for row in rows:
@@ -111,13 +140,13 @@ def _whole(rows: Sequence[Row], zone: tzinfo, out: LeftOut) -> tuple[list[Row], 
         if missing := [name for name in ("user", "time", "message") if _said(getattr(row, name)) is None]:
             out.add(f"no {missing[0]}", row.place)
             continue
-        when = _moment(row.time)
+        when = _moment(row.time, zone)
         if when is None:
             out.add("a time that is neither ISO 8601 nor a Unix time", row.place)
             continue
         offsets.setdefault(when.tzinfo is not None, row.place)
         kept.append(row)
-        times.append(when if when.tzinfo is None else when.astimezone(zone).replace(tzinfo=None))
+        times.append(when)
         if row.id is not None:
             ids.add(str(row.id))
     if len(offsets) == 2:
@@ -128,19 +157,22 @@ def _whole(rows: Sequence[Row], zone: tzinfo, out: LeftOut) -> tuple[list[Row], 
     return kept, times
 
 
-def _moment(said: Any) -> datetime | None:
-    """A time as the log says it; Unix times have the offset of UTC."""
+def _moment(said: Any, zone: tzinfo) -> datetime | None:
+    """A time as the log says it; with an offset, as Unix times have that of UTC, it becomes that of the zone."""
     try:
-        if isinstance(said, datetime):
-            return said
-        if isinstance(said, str) and not _numeric(said):
-            return datetime.fromisoformat(said.strip())
-        seconds = float(said)
-        return datetime.fromisoformat("1970-01-01T00:00:00+00:00") + timedelta(
-            seconds=seconds / 1000 if abs(seconds) >= _MILLISECONDS else seconds
-        )
+        when = _read(said)
+        return when if when.tzinfo is None else when.astimezone(UTC).astimezone(zone)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _read(said: Any) -> datetime:
+    if isinstance(said, datetime):
+        return said
+    if isinstance(said, str) and not _numeric(said):
+        return datetime.fromisoformat(said.strip())
+    seconds = float(said)
+    return _UNIX + timedelta(seconds=seconds / 1000 if abs(seconds) >= _MILLISECONDS else seconds)
 
 
 def _numeric(text: str) -> bool:

@@ -302,3 +302,8 @@ def test_a_disk_that_fills_up_ends_with_2_and_a_reason_and_nothing_is_lost(tmp_p
 def test_a_place_that_cannot_be_written_to_is_named(tiny: tuple[str, ...]) -> None:
     err = refused("run", *tiny, "out=/proc/nowhere/run")
     assert "/proc/nowhere" in err
+
+
+def test_every_group_of_commands_is_there_once() -> None:
+    names = [str(group.name) for group in app.registered_groups]
+    assert sorted(names) == ["counterexample", "data", "skillbook"]

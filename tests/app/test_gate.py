@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import skg_bench
+from skg_bench.analysis.gate.flips import explain
 from skg_bench.app import cases, gate, identity
 from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
@@ -63,6 +65,44 @@ def test_the_same_bits_pass_at_once(baseline: Path, play: Callable[..., Path]) -
     assert code == 0
     assert "the same bits, turn by turn" in out
     assert "Gate passed" in out
+
+
+def test_with_exact_the_exit_code_tells_the_same_bits_from_others_that_pass(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
+) -> None:
+    code, out, _ = call("gate", "--baseline", str(baseline), str(play()), "--exact")
+    assert (code, "Gate passed" in out) == (0, True)
+    quicker = ("gate", "--baseline", str(baseline), str(play("llm.latency_ms=1000")))
+    assert call(*quicker)[0] == 0
+    code, out, _ = call(*quicker, "--exact")
+    assert code == 3
+    assert "other bits than the baseline's" in out
+    assert call("gate", "--baseline", str(baseline), str(play("policy.threshold=0.2")), "--exact")[0] == 1
+    assert "leave out" in refused("gate", "--baseline", str(tmp_path / "x.json"), "--update", str(play()), "--exact")
+
+
+def test_no_message_that_is_printed_is_a_command_of_a_runner(
+    baseline: Path, play: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "##[error]out ::add-mask::x \x1b[2J"
+
+    def worded(*what: Any) -> Any:
+        found = explain(*what)
+        assert found is not None
+        users = tuple(replace(u, turns=tuple(replace(t, message=said) for t in u.turns)) for u in found.users)
+        return replace(found, users=users)
+
+    monkeypatch.setattr(gate, "explain", worded)
+    words = ("gate", "--baseline", str(baseline), str(play("policy.threshold=0.2")), "--annotations")
+    code, out, _ = call(*words)
+    assert code == 1
+    assert "out" in out
+    assert "##[" not in out
+    assert "\x1b" not in out
+    commands = [line for line in out.splitlines() if "::" in line]
+    assert commands
+    assert all(line.startswith(("::error title=", "::notice title=", "::warning title=")) for line in commands)
+    assert all(line.count("::") == 2 for line in commands)
 
 
 def test_the_baseline_of_a_run_is_the_same_file_whatever_cohort_it_ran_in(

@@ -32,13 +32,39 @@ def checkout(source: Path, folder: Path) -> Path:
     return folder
 
 
-def step(name: str, folder: Path) -> tuple[int, str]:
+def step(name: str, folder: Path, **more: str) -> tuple[int, str]:
     """Exit code and output of a step in the checkout of the change."""
     environment = {**os.environ, "PANEL": PANEL, "BASELINE": BASELINE, "GITHUB_SHA": "0fedcba9" * 5}
-    environment["GITHUB_OUTPUT"] = str(folder / "output")
+    environment |= {"GITHUB_OUTPUT": str(folder / "output"), **more}
     script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", SCRIPTS[name]]
     done = subprocess.run(script, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "same", "ends"), [(0, True, 0), (1, False, 0), (2, False, 2), (3, False, 0), (139, False, 139)]
+)
+def test_the_fixed_panel_decides_by_the_exit_code_and_not_by_what_was_said(
+    code: int, same: bool, ends: int, tmp_path: Path
+) -> None:
+    command = tmp_path / ".venv" / "bin" / "skg-bench"
+    command.parent.mkdir(parents=True)
+    words = "the same bits" if code else "changed"
+    command.write_text(f'#!/bin/sh\necho "{words}" | tee fixed.md\n[ "$1" = run ] || exit {code}\n')
+    command.chmod(0o755)
+    ended, said = step("Fixed panel", tmp_path)
+    output = tmp_path / "output"
+    assert (ended, output.exists() and output.read_text()) == (ends, "same=true\n" if same else False), said
+    assert ("the fresh panel decides" in said) == (code in (1, 3))
+
+
+def test_a_verdict_that_was_not_reached_is_no_error_of_its_own(tmp_path: Path) -> None:
+    summary = tmp_path / "summary"
+    ended, said = step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary), OWN="false")
+    assert (ended, summary.exists()) == (0, False), said
+    (tmp_path / "fixed.md").write_text("verdict\n")
+    assert step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary), OWN="false")[0] == 0
+    assert summary.read_text() == "verdict\n"
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import skg_bench
+from skg_bench.analysis.report.people import CAP, timelines
+from skg_bench.app.agentropy import convert
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.app.skillbooks import replay
+from skg_bench.app.skillbooks import book, replay, show
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.simulator import corpus
@@ -193,6 +197,62 @@ def test_a_replay_is_the_same_bits_in_cohorts_of_any_size(replayed: Run, tmp_pat
             (again.feedback(arm), replayed.feedback(arm)),
         ):
             assert str(one.to_pylist()) == str(other.to_pylist())  # dictionaries may be in another order; NaN is a word
+
+
+# ------------------------------------------------------------------------------------------ clocks that are turned
+
+TURNED = ("2026-10-25T00:30:00Z", "2026-10-25T00:50:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:55:00Z",
+          "2026-10-25T22:30:00Z", "2026-10-25T23:30:00Z")  # fmt: skip
+SHOWN = ["Sun 02:30", "Sun 02:50", "Sun 02:00", "Sun 02:55", "Sun 23:30", "Mon 00:30"]  # in Berlin
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A user who says the same again and again in the night in which clocks are turned back, and on the day after."""
+    folder, words = tmp_path_factory.mktemp("turned"), corpus.load().messages[0]
+    rows = [turn("u", at, words, intent="i", answer="a", said="ok") for at in TURNED]
+    path = write_csv(folder / "log.csv", [{"who" if k == "user" else k: v for k, v in row.items()} for row in rows])
+    return skg_bench.run(overrides(path, folder / "run", "simulator.zone=Europe/Berlin"))
+
+
+def test_a_replay_follows_instants_where_clocks_are_turned_back(turned: Run) -> None:
+    minutes = [20, 10, 55, 20 * 60 + 35, 60]
+    for arm in turned.arms:
+        times = [row["time"] for row in turned.turns(arm).to_pylist()]
+        assert [(b - a) / timedelta(minutes=1) for a, b in pairwise(times)] == minutes
+        known = [row["known_at"] for row in turned.feedback(arm).to_pylist()]
+        assert known == sorted(known)
+    updates = turned.updates("skg")
+    assert all(row["born"] is None or row["born"] <= row["time"] for row in updates.to_pylist())
+    assert turned.turns("skg")["fallback_to_llm"].to_pylist() == [True] + [False] * 5
+
+
+def test_books_remember_hours_and_weekends_of_the_users_clock(turned: Run) -> None:
+    found = book(turned, "skg", 0)  # every state hash agrees
+    (skill,) = found.skills
+    assert skill.hours == (5, 0, 0, 0, 0, 0, 0, 1)
+    assert skill.weekend == 5
+    since = timedelta(seconds=skill.last_used - skill.born)
+    assert since == timedelta(hours=23)
+
+
+def test_people_are_shown_their_own_clock(turned: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = timelines(turned, "skg", [0], CAP)[0]
+    start = datetime.fromisoformat(shown["start"])
+    assert [f"{start + timedelta(seconds=at):%a %H:%M}" for at in shown["time"]] == SHOWN
+    show(turned.path, "skg", 0, 4)
+    assert "2026-01-11" in capsys.readouterr().out  # Sunday of the first week, not yet the Monday after
+
+
+def test_a_history_that_was_written_is_replayed_at_the_same_instants(turned: Run, tmp_path: Path) -> None:
+    convert(turned.path, "skg", [], tmp_path / "index")
+    lines = (tmp_path / "index" / "user-0" / "signals.jsonl").read_text("utf-8").splitlines()
+    written = [datetime.fromisoformat(json.loads(line)["time"]) for line in lines]
+    assert written == [datetime.fromisoformat(at) for at in TURNED]
+    words = ["simulator=agentropy", f"simulator.path={tmp_path / 'index'}", "simulator.zone=Europe/Berlin"]
+    again = skg_bench.run([*words, "embedder=corpus_minilm", f"out={tmp_path / 'run'}"])
+    assert again.turns("never")["time"].to_pylist() == turned.turns("never")["time"].to_pylist()
+    assert again.manifest["log"]["offsets"] == turned.manifest["log"]["offsets"]
 
 
 # -------------------------------------------------------------------------------------------------- redaction

@@ -28,6 +28,12 @@ def test_a_captured_skill_has_the_fields_of_the_paper() -> None:
     assert skill.hours == (0, 0, 0, 0, 1, 0, 0, 0)
 
 
+def test_hours_and_weekends_are_those_of_the_users_clock_and_times_are_not() -> None:
+    (skill,) = book_of([replace(ADD, time=7 * 86_400 + 1800, local=7 * 86_400 - 1800)]).skills
+    assert (skill.weekend, skill.hours) == (1, (0, 0, 0, 0, 0, 0, 0, 1))
+    assert skill.born == skill.last_used == skill.last_ok == 7 * 86_400 + 1800
+
+
 @pytest.mark.req("K13")
 def test_the_success_rate_is_the_share_of_uses_marked_ok() -> None:
     use = Operation("TAG", 0, SATURDAY + 60, rating="ok", uses=1, after=0)

@@ -99,7 +99,8 @@ class Twins(RuleBasedStateMachine):
             rows.append({"row": u, "op": REMOVE, "skill": added})  # at once
         types = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
         right, born = types % 2 == 0, types.astype(np.int64) * 1000 + 5
-        operated = self.arena.apply(batch_of(rows), self.time, before, born, types, right)
+        local = self.time - 3600 * (np.arange(USERS) % 3) if self.turn % 2 else None  # clocks that were turned back
+        operated = self.arena.apply(batch_of(rows), self.time, before, born, types, right, local)
         for u in range(USERS):
             mine = [
                 Operation(
@@ -113,6 +114,7 @@ class Twins(RuleBasedStateMachine):
                     r.get("uses", 0),
                     last[u],
                     int(b),
+                    local=None if local is None else int(local[u]),
                 )
                 for r, s, b in zip(rows, operated, born, strict=True)
                 if r["row"] == u

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, snap
-from skg_bench.core.types import Book, Shortlist
+from skg_bench.core.types import Book, Query, Shortlist
 from skg_bench.engine.signals import DAY, GROUPS, Places, Signals
 from tests.core import books
 
@@ -186,6 +186,21 @@ def test_each_feature_means_what_its_name_says() -> None:
             assert row[name] == pytest.approx(float(value), abs=UNIT), name
         checked += 1
     assert checked > 50
+
+
+def test_hour_and_weekday_are_those_of_the_users_clock_and_ages_are_not() -> None:
+    before, asked, book, at, shortlist = shown(4)
+    preference, evening = SKG.prefer(book, at, asked.time), asked.time - 11 * 3600  # of Friday, not Saturday morning
+
+    def described(query: Query) -> dict[str, np.ndarray]:
+        made = SKG.describe(query, book, at, shortlist.similarity, preference)
+        return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True))
+
+    found, meant = described(replace(asked, local=evening)), described(replace(asked, time=evening))
+    for name in SKG.names:
+        same = meant if name in ("hour_fit", "weekday_fit") else before
+        assert np.array_equal(found[name], same[name]), name
+    assert all((found[name] != before[name]).any() for name in ("hour_fit", "weekday_fit"))
 
 
 def test_groups_of_features_can_be_left_out() -> None:

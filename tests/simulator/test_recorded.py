@@ -1,5 +1,6 @@
 """A log is replayed as it was, what it cannot say stays unknown, and no row is lost in silence."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.record import local_time
 from skg_bench.core.types import LOGGED, UNKNOWN, WRONG
 from skg_bench.simulator.recorded import Recorded
 from tests.core import books
@@ -194,6 +196,85 @@ def test_times_with_offsets_become_local_times_of_the_users_zone(tmp_path: Path)
     assert [t for t, _ in spoken(recorded(path))[frozenset("abcd")]] == [25_200, 27_000, 28_800, 28_800]
     berlin = spoken(recorded(path, zone="Europe/Berlin"))[frozenset("abcd")]
     assert berlin == [(32_400, "a"), (34_200, "b"), (36_000, "c"), (36_000, "d")]
+
+
+AUTUMN = ("2026-10-25T00:30:00Z", "2026-10-25T00:50:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:55:00Z")
+SPRING = ("2026-03-29T00:30:00Z", "2026-03-29T00:59:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z")
+HOUR = 3600
+
+
+def elapsed(simulator: Recorded) -> list[int]:
+    """Seconds between the turns of the only user, in the order in which they are replayed."""
+    since: list[int] = np.diff(everybody(simulator).time[0]).tolist()
+    return since
+
+
+def local(simulator: Recorded) -> list[str]:
+    """Weekday and local time of the turns of the only user."""
+    n = simulator.record.turns
+    clock = simulator.logged(np.zeros(n, np.int32), np.arange(n, dtype=np.int32)).local
+    return [f"{datetime(2026, 1, 5) + timedelta(seconds=at):%a %H:%M}" for at in clock.tolist()]
+
+
+def days(path: Path, times: Sequence[str], zone: str = "Europe/Berlin") -> Recorded:
+    return recorded(write_csv(path / "log.csv", [turn("u", at, f"m{i}") for i, at in enumerate(times)]), zone=zone)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)])
+def test_turns_keep_their_order_where_clocks_are_turned_back(tmp_path: Path, order: Sequence[int]) -> None:
+    rows = [turn("u", AUTUMN[i], f"m{i}") for i in order]
+    simulator = recorded(write_csv(tmp_path / "log.csv", rows), zone="Europe/Berlin")
+    (said,) = spoken(simulator).values()
+    assert [message for _, message in said] == ["m0", "m1", "m2", "m3"]
+    assert elapsed(simulator) == [20 * 60, 10 * 60, 55 * 60]
+    assert local(simulator) == ["Sun 02:30", "Sun 02:50", "Sun 02:00", "Sun 02:55"]
+
+
+def test_no_time_passes_where_clocks_are_put_forward(tmp_path: Path) -> None:
+    simulator = days(tmp_path, SPRING)
+    assert elapsed(simulator) == [29 * 60, 60, 30 * 60]
+    assert local(simulator) == ["Sun 01:30", "Sun 01:59", "Sun 03:00", "Sun 03:30"]
+
+
+def test_hours_and_weekdays_stay_local_after_the_clocks_were_turned(tmp_path: Path) -> None:
+    """Nine o'clock in the morning is nine o'clock in winter, too; the days between have 24 hours, and one has 25."""
+    simulator = days(tmp_path, [f"2026-10-{at}:00:00Z" for at in ("23T07", "24T07", "25T08", "26T08")])
+    assert local(simulator) == ["Fri 09:00", "Sat 09:00", "Sun 09:00", "Mon 09:00"]
+    assert elapsed(simulator) == [24 * HOUR, 25 * HOUR, 24 * HOUR]
+    assert simulator.record.first_day == "2026-10-19"
+    assert [offset for _, offset in simulator.record.offsets] == [2 * HOUR, HOUR]
+
+
+def test_the_offsets_of_the_record_give_the_local_time_of_any_turn(tmp_path: Path) -> None:
+    for times in (AUTUMN, SPRING, ("2026-07-01T12:00:00Z", "2027-01-01T12:00:00Z", "2027-07-01T12:00:00Z")):
+        simulator = days(tmp_path, times)
+        n = len(times)
+        at = simulator.logged(np.zeros(n, np.int32), np.arange(n, dtype=np.int32)).local
+        assert local_time(simulator.record.offsets, everybody(simulator).time[0]).tolist() == at.tolist()
+
+
+def test_times_without_an_offset_are_local_as_they_stand(tmp_path: Path) -> None:
+    simulator = days(tmp_path, ["2026-10-25T02:50:00", "2026-10-25T02:10:00", "2026-10-25T04:00:00"])
+    assert elapsed(simulator) == [40 * 60, 70 * 60]
+    assert local(simulator) == ["Sun 02:10", "Sun 02:50", "Sun 04:00"]
+    assert simulator.record.offsets == ()
+
+
+def test_turns_within_a_second_are_in_order_and_equal_times_stay_as_they_stand(tmp_path: Path) -> None:
+    times = ["1719820800900", "1719820800100", "1719820800500", "1719820800500"]
+    (said,) = spoken(days(tmp_path, times)).values()
+    assert [message for _, message in said] == ["m1", "m2", "m3", "m0"]
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00"])
+def test_a_time_outside_the_calendar_is_counted_as_none(tmp_path: Path, at: str) -> None:
+    record = days(tmp_path, [at, AUTUMN[0]]).record
+    assert record.left_out == {"a time that is neither ISO 8601 nor a Unix time": {"rows": 1, "first": [2]}}
+
+
+def test_a_log_may_begin_on_the_first_day_of_the_calendar(tmp_path: Path) -> None:
+    simulator = days(tmp_path, ["0001-01-01T00:00:00Z"])
+    assert simulator.record.first_day == "0001-01-01"
 
 
 def test_times_of_parquet_files_keep_their_offset(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A verdict in words: for a terminal, a pull request, a test report, and beside the code."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
@@ -14,6 +15,7 @@ HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict
 SAYS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
 LEVELS: Mapping[State, str] = {"pass": "notice", "inconclusive": "warning", "fail": "error"}
 _DIGESTS = 6  # named
+_COMMANDS = re.compile(r":(?=:)|##(?=[\w.]*\[)")  # of GitHub's runner, which looks for them in whatever a step prints
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Outcome:
     def state(self) -> State:
         """The worse of the verdicts."""
         return worst(self.held).state
+
+    @property
+    def same(self) -> bool:
+        """Is every turn the same bits as in all that it is held against?"""
+        return all(one.same for one in self.held)
 
     @property
     def false_alarms(self) -> float:
@@ -125,6 +132,11 @@ def one_line(message: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in message).split())
 
 
+def inert(line: str) -> str:
+    """A line for the log of a runner, in which nothing that a message says is a command: `::name::`, `##[name]`."""
+    return _COMMANDS.sub(lambda found: f"{found[0][0]}\\{found[0][1:]}", line)
+
+
 def markdown(outcome: Outcome) -> str:
     """For a pull request."""
     parts = [f"### {headline(outcome)}", ""]
@@ -172,7 +184,7 @@ def _command(level: str, title: str, text: str) -> str:
             value = value.replace(sign, f"%{ord(sign):02X}")
         return value
 
-    return f"::{level} title={escaped(title, ':,')}::{escaped(text, '')}"
+    return f"::{level} title={escaped(title, ':,')}::{escaped(inert(text), '')}"
 
 
 def junit(outcome: Outcome) -> str:

@@ -7,6 +7,7 @@ A turn is a handful of small integers, columns instead of records, texts once: a
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -15,12 +16,14 @@ import pyarrow as pa
 
 from skg_bench.core import draws
 from skg_bench.core.grid import F64, I64
+from skg_bench.core.record import Offsets, local_time, offsets_of
 from skg_bench.core.run import Run
 from skg_bench.core.types import OFFERS, RATINGS
 
 CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
 PLACES = 5  # of the shortlist, by combined score
 THOUSANDTHS = 1000
+_MONDAY = datetime(2026, 1, 5)  # second 0 of a run
 DECISION = [
     "time", "message", "max_sim", "skill_score", "user_satisfaction", "skill_learned", "skill", "source_turn",
     "propensity", "explored", "serving", "offer", "book_size", "shortlist", "similarity", "preference", "score",
@@ -91,6 +94,8 @@ def kept(n: int, cap: int) -> list[int]:
 def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
     """What the page needs to show these users' turns in `arm`, by user id; plain lists, ready for json."""
     turns = _by_user(run.turns(arm, DECISION, users))
+    for of in turns.values():
+        of["clock"] = _local(of["time"], offsets_of(run.manifest))
     updates = _by_user(run.updates(arm, None, users))
     feedback = _by_user(run.feedback(arm, None, users))
     outcome = {
@@ -110,6 +115,13 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
         for user in users
         if user in turns
     }
+
+
+def _local(times: Sequence[datetime], offsets: Offsets) -> list[datetime]:
+    """What the user's clock showed at these times of a run."""
+    since = np.array([(time - _MONDAY) // timedelta(seconds=1) for time in times], np.int64)
+    ahead: list[int] = (local_time(offsets, since) - since).tolist()
+    return [time + timedelta(seconds=by) for time, by in zip(times, ahead, strict=True)]
 
 
 def _by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
@@ -145,12 +157,12 @@ def _timeline(
         where = position.get(turns["source_turn"][i])
         return -1 if where is None else words(turns["message"][where])
 
-    start = turns["time"][0]
+    start = turns["clock"][0]
     return {
         "n": n,
         "start": start.isoformat(),
         "turn": [turns["turn"][i] for i in keep],
-        "time": [int((turns["time"][i] - start).total_seconds()) for i in keep],
+        "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
         "message": [words(turns["message"][i]) for i in keep],
         "hit": [int(turns["skill"][i] >= 0) for i in keep],
         "skill": [title(turns["skill"][i]) if turns["skill"][i] >= 0 else -1 for i in keep],

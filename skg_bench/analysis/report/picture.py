@@ -15,6 +15,7 @@ from skg_bench.analysis.report import chart, figures
 from skg_bench.analysis.report.arms import looks, stylesheet
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
+from skg_bench.core.text import printable
 
 PANELS = ("hit_rate", "err_per_request")
 GAP, HEAD, PAD = 16, 46, 14  # pixels between panels, above them, around everything
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given.out.write_text(svg(Run(given.run), given.arm), "utf-8")
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201  a command's answer
+        print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201  a command's answer
         return 2
     return 0
 

@@ -98,6 +98,26 @@ def test_annotations_are_workflow_commands_of_one_line_each() -> None:
     assert outputs.annotations(outcome(SAME)) == ["::notice title=gate::Gate passed: arm skg of runs/x"]
 
 
+@pytest.mark.parametrize(
+    "said", ["##[error]x", "a ##[group]", "##vso[task.complete]", "::add-mask::x", ":::::", "x::y"]
+)
+def test_no_line_of_a_log_is_a_command_of_its_runner(said: str) -> None:
+    line = outputs.inert(said)
+    assert not re.search(r"##\w*[\[.]|::", line)
+    assert line.replace("\\", "") == said
+    turn = replace(TURN, message=said)
+    one = replace(outcome(FAILED), flips=replace(FLIPS, users=(replace(FLIPS.users[0], turns=(turn,)),)))
+    command, _, text = outputs.annotations(one)[-1].removeprefix("::").partition("::")
+    assert command == "notice title=what became worse"
+    assert line in text
+    assert said not in text
+
+
+def test_a_line_without_a_command_stays_as_it_is() -> None:
+    for said in ("12:30: tea?", "# heading", "## [x]", "a: b", "#[x]", "C##"):
+        assert outputs.inert(said) == said
+
+
 def test_what_passed_but_is_proven_worse_is_flagged_everywhere() -> None:
     one = outcome(WORSE)
     assert one.state == "pass"
