@@ -161,7 +161,7 @@ def start(job: Job, progress: Progress | None = None, say: Say | None = None, em
 
 def _to_the_end(job: Job, progress: Progress, say: Say, embedding: Progress | None) -> Run:
     manifest = {**_manifest(job), **provenance()}
-    job.out.mkdir(parents=True, exist_ok=True)
+    job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.places, job.out) as deliveries:

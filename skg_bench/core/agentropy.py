@@ -47,7 +47,7 @@ class Index:
 
 def write(folder: Path, index: Index, monday: datetime) -> None:
     """Write the folder. `monday`: when second 0 of the book is."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds messages
     lines = [_line(skill, said, monday) for skill, said in zip(index.book.skills, index.answers, strict=True)]
     active = [line for line, skill in zip(lines, index.book.skills, strict=True) if skill.active]
     archived = [line for line, skill in zip(lines, index.book.skills, strict=True) if not skill.active]

@@ -60,7 +60,8 @@ class World:
     @cached_property
     def _words(self) -> list[pa.Array]:
         s = self.simulator
-        return [pa.array(list(x), pa.string()) for x in (self._shown, s.names, s.intents, s.types)]
+        words = (self._shown, s.names, s.intents, s.types)
+        return [pa.array(list(x), pa.string()).dictionary_encode() for x in words]  # once, not for each shard
 
     def labels(self, arm: Arm) -> Labels:
         """Dictionaries for the logs of an arm."""

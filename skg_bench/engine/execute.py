@@ -76,8 +76,9 @@ def _sweep(out: Path) -> None:
     Those are written last. What is run again may be cut into other cohorts, whose logs would stand beside these.
     """
     (out / _TABLE).unlink(missing_ok=True)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for log in ("turns", "updates", "feedback"):
-        (out / log).mkdir(parents=True, exist_ok=True)
+        (out / log).mkdir(exist_ok=True)
         for shard in (out / log).iterdir():
             if shard.suffix == ".tmp" or not (out / "turns" / shard.name).exists():
                 shard.unlink(missing_ok=True)

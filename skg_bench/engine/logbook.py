@@ -21,7 +21,7 @@ _SERVINGS = ("llm", "stored", "prompted")
 
 @dataclass(frozen=True)
 class Labels:
-    """Dictionaries behind the ids in the logs."""
+    """The words behind the ids in the logs. Two ids may have the same word, as two skills may have the same name."""
 
     messages: pa.Array
     names: pa.Array
@@ -257,8 +257,14 @@ def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.
 
 
 def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
-    """Codes to words of a dictionary; negative codes are null."""
-    codes, none = codes.astype(np.int32), codes < 0
+    """Codes to words; negative codes are null.
+
+    The dictionary has each word once. Where a word stands twice, Arrow's Parquet writer reserves room for both, writes
+    one, and fills the page with whatever the process had in memory there.
+    """
+    none, distinct = codes < 0, words.dictionary_encode()  # costs nothing for words that are encoded already
+    codes, words = codes.astype(np.int32), distinct.dictionary
+    codes[~none] = distinct.indices.to_numpy()[codes[~none]]
     if len(codes) < len(words):  # a small shard holds only the words that it uses, or they would be most of its bytes
         used, place = np.unique(codes[~none], return_inverse=True)
         codes[~none], words = place, words.take(pa.array(used))

@@ -153,8 +153,11 @@ def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
+    if not uri.startswith("sqlite:"):
+        return str(client.create_experiment(name))
     beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
-    return str(client.create_experiment(name, beside.as_uri() if uri.startswith("sqlite:") else None))
+    beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
+    return str(client.create_experiment(name, beside.as_uri()))
 
 
 def _known(client: "MlflowClient", experiment: str, run: Run) -> dict[str, Any]:

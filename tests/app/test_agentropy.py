@@ -38,6 +38,10 @@ def test_a_converted_skillbook_is_read_back_equal_with_its_vectors(tiny_run: Run
         assert np.array_equal(np.rint(found.vectors * 4000), Precomputed(None).embed(messages))
 
 
+def test_a_written_skillbook_is_open_to_its_owner_only(written: Path) -> None:
+    assert {folder.stat().st_mode & 0o777 for folder in written.iterdir()} == {0o700}
+
+
 def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[0]).to_pylist()
     found = read(written / "user-0", MONDAY)

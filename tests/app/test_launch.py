@@ -24,6 +24,11 @@ def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
 
+def interrupt_at_once(_done: int, _total: int) -> None:
+    """Progress that stops before the first turn."""
+    raise KeyboardInterrupt
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
 
@@ -92,6 +97,16 @@ def test_a_folder_that_holds_something_else_is_refused(elsewhere: Path, tiny: tu
         with pytest.raises((UsageError, NotADirectoryError), match=reason if out != "file/x" else "file"):
             skg_bench.run([*tiny, f"out={out}"])
     assert Path("notes/diary.txt").read_text("utf-8") == "mine"
+
+
+def test_a_new_folder_of_a_run_or_a_cell_is_open_to_its_owner_only(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    Path("there").mkdir()
+    Path("there").chmod(0o755)
+    jobs = [job(*tiny, "out=runs/named"), launch.prepare(compose(tiny), Path("cells")), job(*tiny, "out=there")]
+    for one in jobs:
+        with pytest.raises(KeyboardInterrupt):
+            launch.start(one, interrupt_at_once)
+    assert [one.out.stat().st_mode & 0o777 for one in jobs] == [0o700, 0o700, 0o755]  # one that is there keeps its mode
 
 
 def test_a_run_begun_with_other_versions_is_not_gone_on_with(elsewhere: Path, tiny: tuple[str, ...]) -> None:

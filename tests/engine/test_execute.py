@@ -64,6 +64,11 @@ def test_a_run_that_was_cut_off_goes_on_in_cohorts_of_any_size(
     assert {f: (cut / "turns" / f).stat().st_mtime_ns for f in kept} == kept  # nothing is done twice
 
 
+def test_a_folder_that_is_made_for_a_run_is_open_to_its_owner_only(tmp_path: Path) -> None:
+    engine.execute(world.plan(2, ARMS), tmp_path / "new", cohort=24, workers=1, progress=lambda *_: None)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_finished_run_is_left_alone(whole: Run, tmp_path: Path) -> None:
     before = {f: f.stat().st_mtime_ns for f in whole.path.rglob("*.parquet")}
     said: list[tuple[int, int]] = []

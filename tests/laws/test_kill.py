@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
@@ -23,9 +23,11 @@ from tests.laws.conftest import USERS
 ARMS = ("skg", "frozen_all", "epsilon", "frequency")
 
 
-def start(out: Path, root: Path, users: int, workers: int) -> "subprocess.Popen[bytes]":
+def start(
+    out: Path, root: Path, users: int, workers: int, cohort: int = 16, arms: Sequence[str] = ARMS
+) -> "subprocess.Popen[bytes]":
     """The run as a process of its own, in small cohorts, so that there are many shards."""
-    command = [sys.executable, "-m", "tests.laws.world", str(out), str(users), "16", str(workers), *ARMS]
+    command = [sys.executable, "-m", "tests.laws.world", str(out), str(users), str(cohort), str(workers), *arms]
     return subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -89,6 +91,19 @@ def test_a_run_that_is_killed_three_times_gives_the_same_rows(base: Run, tmp_pat
     assert killed >= 2
     finish(out, root, 30, 2)
     compare(base, out, tmp_path, 30)
+
+
+def test_a_run_that_is_killed_and_resumed_has_the_same_shards_to_the_byte(tmp_path: Path, root: Path) -> None:
+    out, large = tmp_path / "killed", (250, world.LARGE)
+    process = start(out, root, world.MANY, 1, *large)
+    while shards(out) == 0:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert start(out, root, world.MANY, 2, *large).wait(300) == 0
+    undisturbed = world.run(tmp_path / "undisturbed", world.MANY, large[0], 1, world.LARGE)
+    assert world.shards(Run(out)) == world.shards(undisturbed)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")

@@ -63,6 +63,15 @@ def test_a_thousand_users_in_step_are_the_users_that_they_are_in_small_cohorts(b
     assert world.differences(base, many, EVERYONE, ["skg"]) == []
 
 
+@pytest.mark.parametrize("cohort", [250, 375, 500])
+def test_workers_change_no_byte_of_a_shard(tmp_path: Path, cohort: int) -> None:
+    """Not of its rows only: the unused end of a page is part of a file, too."""
+    alone = world.run(tmp_path / "alone", world.MANY, cohort, 1, world.LARGE)
+    spread = world.run(tmp_path / "spread", world.MANY, cohort, 2, world.LARGE)
+    assert len(alone.shards("turns", *world.LARGE)) == -(-world.MANY // cohort)
+    assert world.shards(alone) == world.shards(spread)
+
+
 @pytest.mark.parametrize(("users", "cohort"), [(4, 1), (20, 7)])
 def test_a_users_rows_do_not_depend_on_who_else_runs(base: Run, tmp_path: Path, users: int, cohort: int) -> None:
     """Small runs compute similarities where the large one looks them up."""

@@ -8,9 +8,11 @@ import json
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from skg_bench.analysis import summary
 from skg_bench.app.compose import Composed, compose
@@ -66,6 +68,7 @@ ARMS = {
     "oracle": ["router=oracle", "policy=always", "curator=oracle"],
 }  # fmt: skip
 ALL = tuple(ARMS)
+MANY, LARGE = 750, ("everything",)  # users and an arm whose shards of 250 users have 3,000 turns and updates each
 FORK = 15  # the turn at which arms fork from skg
 FORKS = {
     "as_before": [f"fork=skg@{FORK}"],
@@ -137,6 +140,17 @@ def differences(one: Run, other: Run, users: Sequence[int], arms: Sequence[str] 
             else:
                 found += [f"{arm} {log} {c}" for c in a.column_names if bits(a[c]) != bits(b[c])]
     return found
+
+
+def shards(one: Run) -> dict[str, str]:
+    """SHA-256 of every whole shard of a run of production size: 3,000 turns and updates in each, so that its
+    dictionaries are whole, with a name that two skills share.
+    """
+    names = plan(MANY, LARGE).simulator.names
+    assert len(set(names)) < len(names) < 3000
+    files = {str(file.relative_to(one.path)): file for file in sorted(one.path.glob("*/*.parquet"))}
+    assert all(pq.read_metadata(f).num_rows >= 3000 for name, f in files.items() if not name.startswith("feedback"))
+    return {name: sha256(file.read_bytes()).hexdigest() for name, file in files.items()}
 
 
 def bits(column: pa.ChunkedArray) -> bytes:

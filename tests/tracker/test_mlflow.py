@@ -138,6 +138,10 @@ def test_data_are_inputs_and_page_figure_and_tables_are_files(logged: Run) -> No
         assert (folder / name).read_bytes() == (logged.path / name).read_bytes()
 
 
+def test_files_beside_the_database_are_open_to_their_owner_only(logged: Run) -> None:
+    assert (logged.path.parent / "mlartifacts").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_run_is_logged_once(logged: Run) -> None:
     before = Read(logged)
     assert tracking.deliver(LOCAL, logged)[1]
