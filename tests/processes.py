@@ -1,6 +1,7 @@
 """Processes as /proc shows them."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,11 @@ def workers(pid: int) -> list[int]:
     """Worker processes of a process, the oldest first; the resource tracker of multiprocessing is none."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            pids = task.read_text().split()
-        except OSError:  # the thread has just ended
-            continue
-        for child in pids:
-            line = Path(f"/proc/{child}/cmdline")
-            if line.exists() and b"spawn_main" in line.read_bytes():
-                found.append(int(child))
+        with suppress(OSError):  # a thread or a process has just ended
+            for child in task.read_text().split():
+                with suppress(OSError):
+                    if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                        found.append(int(child))
     return sorted(found)
 
 
