@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from skg_bench.app import interrupts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import printable
 
@@ -292,4 +293,5 @@ def replay_cases(
 
 def main() -> None:
     """Entry point of `skg-bench`."""
+    interrupts.install()
     app()

@@ -2,11 +2,10 @@
 
 import errno
 from collections.abc import Callable
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -48,6 +47,7 @@ def cut(tmp_path: Path, whole: Run) -> Path:
         (tmp_path / "cut" / "updates" / shard.name).unlink()
         (tmp_path / "cut" / "feedback" / f"{shard.stem}.4711.tmp").write_bytes(b"PAR1")
     (tmp_path / "cut" / "similarity.tmp.npy").write_bytes(b"half a table")
+    (tmp_path / "cut" / "work.1a2b3c.tmp").write_bytes(b"half a file of tasks")
     return tmp_path / "cut"
 
 
@@ -144,30 +144,6 @@ def test_a_table_of_similarities_is_gone_when_the_run_is_done(
     assert sorted(f.name for f in run.path.iterdir()) == ["feedback", "manifest.json", "turns", "updates"]
 
 
-def test_a_worker_killed_while_users_are_made_costs_time_and_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = world.plan(USERS, ARMS)
-    monkeypatch.setattr(engine, "_CHUNK", 5)
-    monkeypatch.setattr(engine, "ProcessPoolExecutor", Dying)
-    events = engine._population(plan, 2)
-    alone = engine._population(plan, 1)
-    assert np.array_equal(events.user, np.arange(USERS))
-    assert np.array_equal(events.text, alone.text)
-
-
-class Dying:
-    """A pool whose workers are dead."""
-
-    def __init__(self, *_: Any) -> None: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def map(self, *_: Any) -> Any:
-        raise BrokenProcessPool
-
-
 def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path) -> None:
     plan = world.plan(USERS, ARMS)
 
@@ -180,19 +156,6 @@ def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path
     with pytest.raises(UsageError, match="vectors are off the grid"):
         engine.execute(replace(plan, embedder=Doubled()), tmp_path, cohort=9, workers=1, progress=lambda *_: None)
     assert not list(tmp_path.rglob("*.parquet"))
-
-
-def test_workers_that_keep_dying_are_given_up_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def dead(*_: Any) -> None:
-        calls.append(1)
-        raise BrokenProcessPool
-
-    monkeypatch.setattr(engine, "_one_pool", dead)
-    with pytest.raises(UsageError, match=r"workers died 3 times .* run the same command again .* fewer workers"):
-        carry_out(tmp_path, workers=2)
-    assert len(calls) == 3
 
 
 def test_arms_whose_names_begin_alike_do_not_take_each_others_shards(tmp_path: Path) -> None:

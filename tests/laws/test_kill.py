@@ -1,13 +1,12 @@
 """Law 1: wherever a run is killed, it goes on to the same rows."""
 
-import faulthandler
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from skg_bench.core.run import Run
 from skg_bench.engine import execute
 from tests.laws import world
 from tests.laws.conftest import USERS
+from tests.processes import await_end, needs_proc
+from tests.processes import workers as workers_of
 
 ARMS = ("skg", "frozen_all", "epsilon", "frequency")
 
@@ -36,17 +37,6 @@ def shards(out: Path) -> int:
     return len(list((out / "turns").glob("*.parquet")))
 
 
-def children(pid: int) -> list[int]:
-    """Worker processes of a process; the resource tracker of multiprocessing is none."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            line = Path(f"/proc/{child}/cmdline")
-            if line.exists() and b"spawn_main" in line.read_bytes():
-                found.append(int(child))
-    return found
-
-
 def kill_once(out: Path, root: Path, users: int, workers: int, rng: np.random.Generator) -> bool:
     """Go on until a moment by chance after the next shard, and kill; False: it had finished before."""
     process, before = start(out, root, users, workers), shards(out)
@@ -54,13 +44,10 @@ def kill_once(out: Path, root: Path, users: int, workers: int, rng: np.random.Ge
         time.sleep(0.005)
     time.sleep(float(rng.uniform(0, 0.5)))
     finished = process.poll() is not None
-    orphans = children(process.pid) if not finished else []
+    orphans = workers_of(process.pid) if not finished else []
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in orphans):  # workers end when their parent is gone
-        assert time.monotonic() < deadline, "workers outlive the run"
-        time.sleep(0.05)
+    await_end(orphans)  # workers end when their parent is gone
     return not finished
 
 
@@ -83,7 +70,7 @@ def compare(base: Run, out: Path, tmp_path: Path, users: int) -> None:
     assert (run.path / "summary.json").read_bytes() == (undisturbed.path / "summary.json").read_bytes()
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+@needs_proc
 def test_a_run_that_is_killed_three_times_gives_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
     rng, out, killed = np.random.default_rng(2), tmp_path / "killed", 0
     for workers in (1, 2, 1):
@@ -106,55 +93,63 @@ def test_a_run_that_is_killed_and_resumed_has_the_same_shards_to_the_byte(tmp_pa
     assert world.shards(Run(out)) == world.shards(undisturbed)
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+@needs_proc
 def test_a_worker_that_is_killed_is_replaced(base: Run, tmp_path: Path, root: Path) -> None:
     out = tmp_path / "killed"
     process = start(out, root, 30, 2)
     while shards(out) == 0:
         assert process.poll() is None
         time.sleep(0.005)
-    victims = children(process.pid)
+    victims = workers_of(process.pid)
     assert len(victims) == 2
     os.kill(victims[0], signal.SIGKILL)
     assert process.wait(300) == 0
     compare(base, out, tmp_path, 30)
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SpawnProcess]]:
-    """All workers; the first one is killed while the second one starts, of which the pool then knows nothing yet."""
-    begin, found = SpawnProcess.start, list[SpawnProcess]()
+@needs_proc
+def test_workers_that_are_killed_while_they_start_are_replaced(tmp_path: Path, root: Path) -> None:
+    out, arms = tmp_path / "killed", ("skg", "frequency")
+    process, seen, deadline = start(out, root, 30, 2, arms), set[int](), time.monotonic() + 60
+    try:
+        for delay in (0.0, 0.1, 0.3):
+            while not (fresh := set(workers_of(process.pid)) - seen):
+                assert process.poll() is None
+                assert time.monotonic() < deadline, "no worker was started in place of one that was killed"
+                time.sleep(0.002)
+            seen |= fresh
+            time.sleep(delay)
+            os.kill(min(fresh), signal.SIGKILL)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+    whole = world.run(tmp_path / "whole", 30, 256, 1, arms)
+    assert world.differences(whole, Run(out), range(30), arms) == []
+    assert sorted(file.name for file in out.iterdir()) == ["feedback", "manifest.json", "turns", "updates"]
+
+
+@needs_proc
+def test_events_are_the_same_if_a_worker_is_killed_while_it_makes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, started = SpawnProcess.start, list[SpawnProcess]()
 
     def start(process: SpawnProcess) -> None:
         begin(process)
-        found.append(process)
-        if len(found) == 2:
-            found[0].kill()
-            time.sleep(1.0)  # by now the pool has ended those that it knows of
+        started.append(process)
+        if len(started) == 2:
+            started[0].kill()
 
     monkeypatch.setattr(SpawnProcess, "start", start)
-    faulthandler.dump_traceback_later(240, exit=True)
-    yield found
-    faulthandler.cancel_dump_traceback_later()
-
-
-def test_a_worker_that_is_killed_while_another_one_starts_is_replaced(
-    base: Run, tmp_path: Path, started: list[SpawnProcess]
-) -> None:
-    run = world.run(tmp_path / "killed", 30, 16, 2, ("skg",))
-    assert len(started) == 4
-    assert world.differences(base, run, range(30), ("skg",)) == []
-
-
-def test_events_are_made_without_workers_if_one_is_killed_while_another_one_starts(started: list[SpawnProcess]) -> None:
     plan = world.plan(100, ("skg",))
-    events = execute._population(plan, 2)
-    assert len(started) == 2
-    assert events.time.tobytes() == execute._population(plan, 1).time.tobytes()
+    events = execute._population(plan, tmp_path, 2)
+    assert len(started) == 3
+    assert not list(tmp_path.iterdir())
+    assert events.time.tobytes() == execute._population(plan, tmp_path, 1).time.tobytes()
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are watched through /proc")
+@needs_proc
 def test_a_run_that_is_killed_fifty_times_gives_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
     rng, out, killed, runs = np.random.default_rng(3), tmp_path / "killed", 0, 0
     while killed < 50:

@@ -1,0 +1,36 @@
+"""Ctrl-C and SIGTERM: the first one ends the command cleanly, a second one at once."""
+
+import os
+import select
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+_CODE = 130  # as shells have it for Ctrl-C
+
+
+def install() -> None:
+    """Both signals raise KeyboardInterrupt; from then on they end the process. An ignored signal stays ignored."""
+    for one, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(one) == default:
+            signal.signal(one, _first)
+
+
+def _first(_number: int, _frame: FrameType | None) -> NoReturn:
+    for one in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(one) is _first:
+            signal.signal(one, _again)
+    raise KeyboardInterrupt
+
+
+def _again(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Kill all child processes and leave, without waiting for anything. The next run removes what is half done."""
+    try:
+        if processes := sys.modules.get("multiprocessing.process"):
+            for child in processes.active_children():
+                child.kill()
+        if sys.stdout.isatty() and select.select([], [1], [], 0)[1]:
+            os.write(1, b"\x1b[?25h\n")  # a progress bar hides the cursor
+    finally:
+        os._exit(_CODE)

@@ -1,0 +1,136 @@
+"""Ctrl-C once and twice, and SIGTERM: the command ends soon, says how to go on, and leaves no process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.app.test_cli import ENVIRONMENT, process
+from tests.processes import await_end, needs_proc, workers
+
+WORDS = ["run", "profile=smoke", "arms={skg: [], never: [policy=never]}", "cohort=1", "workers=2", "out=here"]
+Running = subprocess.Popen[str]
+
+
+def starting(running: Running, _folder: Path) -> bool:
+    """The first worker has just been started."""
+    return len(workers(running.pid)) > 0
+
+
+def at_work(_running: Running, folder: Path) -> bool:
+    """The first shard is there."""
+    return any(folder.glob("here/turns/*.parquet"))
+
+
+def ended(folder: Path, when: Callable[[Running, Path], bool], send: Callable[[int], None]) -> tuple[int, str]:
+    """Exit code and standard error of a run to whose process `send` sends signals at this moment."""
+    with process(WORDS, folder) as running:
+        try:
+            deadline = time.monotonic() + 60
+            while not when(running, folder):
+                assert running.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.002)
+            children = workers(running.pid)
+            send(running.pid)
+            _, err = running.communicate(timeout=20)
+        finally:
+            running.kill()
+        await_end(children)
+        return running.returncode, err
+
+
+def twice(pid: int) -> None:
+    """Ctrl-C as a terminal sends it, to the whole group; and once more."""
+    os.killpg(pid, signal.SIGINT)
+    time.sleep(0.15)
+    try:
+        os.killpg(pid, signal.SIGINT)
+    except ProcessLookupError:  # the first one was enough
+        return
+
+
+@needs_proc
+@pytest.mark.parametrize("when", [starting, at_work])
+def test_ctrl_c_twice_ends_at_once_without_a_traceback(tmp_path: Path, when: Callable[[Running, Path], bool]) -> None:
+    code, err = ended(tmp_path, when, twice)
+    assert code in (130, -signal.SIGINT)  # Python gives handlers up while it ends; a shell shows 130 for both
+    assert "Traceback" not in err
+
+
+@needs_proc
+@pytest.mark.parametrize("when", [starting, at_work])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_with_130_and_how_to_go_on_and_leaves_no_half_file(
+    tmp_path: Path, when: Callable[[Running, Path], bool], sent: signal.Signals
+) -> None:
+    code, err = ended(tmp_path, when, lambda pid: os.killpg(pid, sent))
+    assert code == 130
+    assert "the same command goes on from there" in err
+    assert "Traceback" not in err
+    assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name.split(".")]
+
+
+STUCK = """
+import time
+from multiprocessing import get_context
+from skg_bench.app.interrupts import install
+
+if __name__ == "__main__":
+    install()
+    child = get_context("spawn").Process(target=time.sleep, args=(600,))
+    child.start()
+    try:
+        print("ready", flush=True)
+        child.join()
+    finally:
+        print("cleaning", flush=True)
+        child.join()
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_kills_all_children_however_long_the_first_one_takes(
+    tmp_path: Path, sent: signal.Signals
+) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    with subprocess.Popen(
+        [sys.executable, "stuck.py"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as running:
+        try:
+            assert running.stdout is not None
+            for line in ("ready", "cleaning"):
+                assert running.stdout.readline().strip() == line
+                children = workers(running.pid)
+                running.send_signal(sent)
+            _, err = running.communicate(timeout=20)
+        finally:
+            running.kill()
+    assert len(children) == 1
+    await_end(children)
+    assert (running.returncode, err) == (130, "")
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    script = "import signal as s; from skg_bench.app.interrupts import install; install(); print(s.getsignal(s.SIGINT))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert done.stdout.strip() == str(signal.SIG_IGN)

@@ -1,0 +1,224 @@
+"""Worker processes: tasks are done once each and in order of results, whatever becomes of the processes."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import active_children, reduction
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skg_bench.core.errors import UsageError
+from skg_bench.engine import workers
+from skg_bench.engine.workers import Tick, carry_out
+from tests.processes import await_end, needs_proc
+from tests.processes import workers as workers_of
+
+LARGE = bytes(1 << 20)  # 16 times what a pipe holds
+
+
+class OwnError(Exception):
+    """Cannot be unpickled."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(one + other)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Each task is what to do, and a number, which is given back negative; files say which tasks were begun."""
+
+    folder: Path
+    ballast: bytes = LARGE
+
+    def begin(self) -> Callable[[tuple[str, int, bytes], Tick], int]:
+        """Sleeps for ever if there is a file of this name."""
+        if (self.folder / "hang").exists():
+            time.sleep(600)
+        return self.run
+
+    def run(self, task: tuple[str, int, bytes], tick: Tick) -> int:
+        what, number, _ = task
+        again = (self.folder / f"begun {number}").exists()
+        (self.folder / f"begun {number}").touch()
+        tick(1)
+        if what == "die" or (what == "die once" and not again):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what == "fail":
+            raise UsageError(f"task {number} is wrong; give another one")
+        if what == "fail oddly":
+            raise OwnError("one", "other")
+        if what == "wait":
+            time.sleep(600)
+        tick(3)
+        return -number
+
+
+def tasks(*what: str) -> list[tuple[str, int, bytes]]:
+    """Numbered from 1, each larger than a pipe."""
+    return [(one, number, LARGE) for number, one in enumerate(what, 1)]
+
+
+def empty(folder: Path) -> bool:
+    """Whether no file of tasks is left, and no process."""
+    return not list(folder.glob(workers.FILES)) and not active_children()
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_results_are_in_order_of_tasks_and_progress_counts_all_steps(tmp_path: Path, n: int) -> None:
+    said: list[int] = []
+    assert carry_out(Lab(tmp_path), tasks(*["do"] * 5), n, tmp_path, said.append) == [-1, -2, -3, -4, -5]
+    assert said[-1] == 15
+    assert said == sorted(said)
+    assert empty(tmp_path)
+    assert carry_out(Lab(tmp_path), [], n, tmp_path) == []
+
+
+def test_a_task_whose_worker_dies_is_begun_again_and_the_other_worker_goes_on(tmp_path: Path) -> None:
+    what = ["die once", "do", "die once", "do", "die once", "do", "die once"]
+    assert carry_out(Lab(tmp_path), tasks(*what), 2, tmp_path) == [-1, -2, -3, -4, -5, -6, -7]
+    assert empty(tmp_path)
+
+
+def test_a_task_that_kills_every_worker_is_given_up_after_all_others_are_done(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"6 workers in a row died .* run the same command again .* \(now 2\)"):
+        carry_out(Lab(tmp_path), tasks("die", "do", "do", "do"), 2, tmp_path)
+    assert len(list(tmp_path.glob("begun *"))) == 4
+    assert empty(tmp_path)
+
+
+def test_workers_that_do_not_start_are_replaced_and_given_up_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hang").touch()
+    monkeypatch.setattr(workers, "_START", 0.5)
+    monkeypatch.setattr(workers, "_DEATHS", 1)
+    before = time.monotonic()
+    with pytest.raises(UsageError, match="did not start within"):
+        carry_out(Lab(tmp_path), tasks("do", "do"), 2, tmp_path)
+    assert time.monotonic() - before < 15
+    assert empty(tmp_path)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.2])
+def test_a_worker_that_dies_before_it_reads_what_it_was_given_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delay: float
+) -> None:
+    begin, killed = SpawnProcess.start, list[SpawnProcess]()
+
+    def start(process: SpawnProcess) -> None:
+        begin(process)
+        if len(killed) < 3:
+            killed.append(process)
+            threading.Timer(delay, process.kill).start()
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    assert carry_out(Lab(tmp_path), tasks("do", "do", "do"), 2, tmp_path) == [-1, -2, -3]
+    assert len(killed) == 3
+    assert empty(tmp_path)
+
+
+def test_what_a_worker_is_given_at_its_start_is_small_even_if_the_command_line_is_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", words := ["skg-bench", "x" * (1 << 20)])
+    dump, given = reduction.dump, dict[str, io.BytesIO]()
+
+    def watched(what: Any, file: io.BytesIO) -> None:
+        dump(what, file)
+        given["last"] = file
+
+    monkeypatch.setattr(reduction, "dump", watched)
+    assert carry_out(Lab(tmp_path), tasks("do", "do"), 2, tmp_path) == [-1, -2]
+    assert given["last"].getbuffer().nbytes < 4096  # the least that a pipe holds
+    assert sys.argv is words
+
+
+def test_an_error_of_a_task_is_raised_as_it_is_with_the_workers_traceback(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="task 2 is wrong; give another one") as error:
+        carry_out(Lab(tmp_path), tasks("wait", "fail"), 2, tmp_path)
+    assert "in run" in error.value.__notes__[0]
+    assert empty(tmp_path)
+
+
+def test_an_error_that_cannot_be_sent_comes_as_text(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="OwnError: oneother"):
+        carry_out(Lab(tmp_path), tasks("wait", "fail oddly"), 2, tmp_path)
+    assert empty(tmp_path)
+
+
+def test_a_file_of_tasks_is_private_and_nothing_else_is_unpickled(tmp_path: Path) -> None:
+    with workers._file(["one", "other"], tmp_path) as parts:
+        (file,) = tmp_path.iterdir()
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert [part.load() for part in parts] == ["one", "other"]
+        file.write_bytes(file.read_bytes().replace(b"other", b"OTHER"))
+        assert parts[0].load() == "one"
+        with pytest.raises(UsageError, match=r"work\..*\.tmp was changed by something else"):
+            parts[1].load()
+    assert empty(tmp_path)
+
+
+def test_an_interrupted_job_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    def interrupt(steps: int) -> None:
+        if steps:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(Lab(tmp_path), tasks("wait", "wait"), 2, tmp_path, interrupt)
+    assert empty(tmp_path)
+
+
+def test_ctrl_c_while_a_worker_starts_interrupts_when_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, whole = SpawnProcess.start, []
+
+    def start(process: SpawnProcess) -> None:
+        signal.raise_signal(signal.SIGINT)
+        begin(process)
+        whole.append(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            carry_out(Lab(tmp_path), tasks("do", "do"), 2, tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before[0])
+    assert len(whole) == 1
+    assert signal.getsignal(signal.SIGTERM) == before[1]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+    assert empty(tmp_path)
+
+
+@needs_proc
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    script = (
+        "from pathlib import Path\nfrom tests.engine.test_workers import Lab, carry_out, tasks\n"
+        "if __name__ == '__main__': carry_out(Lab(Path.cwd()), tasks('wait', 'wait'), 2, Path.cwd())\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    parent = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment)
+    try:
+        deadline = time.monotonic() + 30
+        while len(list(tmp_path.glob("begun *"))) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        children = workers_of(parent.pid)
+        assert len(children) == 2
+    finally:
+        parent.kill()
+        parent.wait()
+    await_end(children)
