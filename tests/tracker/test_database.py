@@ -1,18 +1,25 @@
 """MLflow's database: made whole or not at all, whoever is killed or starts at the same time, and never migrated."""
 
 import multiprocessing
+import shlex
 import shutil
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
+from typer.testing import CliRunner
 
-from skg_bench.app import tracking
+from skg_bench.app import launch, tracking
+from skg_bench.app.cli import app
+from skg_bench.app.compose import compose
 from skg_bench.app.identity import write_json
 from skg_bench.core.run import Run
+from skg_bench.core.tracking import Stage
 from skg_bench.tracker.mlflow import MLflow
+from tests.tracker.conftest import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
 LOCAL = MLflow(None, None)
@@ -47,6 +54,33 @@ def arms(folder: Path, run: Run) -> Counter[str]:
         f"tags.`skg_bench.identity` = '{run.manifest['identity']}'",
     )
     return Counter(one.data.tags["skg_bench.arm"] for one in found if one.info.status == "FINISHED")
+
+
+def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_how_to_deliver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = launch.describe
+
+    def ends_early(out: Path, reached: Callable[[Stage], None]) -> Run:
+        run = describe(out, reached)
+        wait_until_migrating(tmp_path)
+        return run
+
+    monkeypatch.setattr(launch, "describe", ends_early)
+    monkeypatch.setattr(tracking, "WAIT", 0.0)
+    said = list[str]()
+    run = launch.start(
+        launch.prepare(compose([*SMALL, f"out={tmp_path / 'run'}", "tracker=mlflow"])), None, said.append
+    )
+    assert "delivered (the run did not wait for it any longer)" in said[-1]
+    words = shlex.split(said[-1].partition("once: skg-bench ")[2])
+    assert words == ["export", "mlflow", str(run.path)]
+    for _ in range(2):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+    assert arms(tmp_path, run) == {"*": 1, "skg": 1, "never": 1}
+    assert databases(tmp_path) == [tmp_path / "mlflow.db"]
+    assert said[0].startswith(f"mlflow: waiting until sqlite:///{tmp_path / 'mlflow.db'} is open")
 
 
 def test_a_process_that_is_killed_while_it_makes_the_database_leaves_no_database_and_its_file_is_swept(
