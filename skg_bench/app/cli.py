@@ -249,12 +249,13 @@ def export(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="tracker.url=... tracker.users=5 ...", metavar="[KEY=VALUE]...")
     ] = None,
+    deadline: Annotated[int, typer.Option(help="Seconds after which it gives up.", min=1, max=604_800)] = 600,
 ) -> None:
-    """Deliver a finished run to MLflow or Opik: what is not there yet, once."""
+    """Deliver a finished run to MLflow or Opik: what is not there yet, once. Exit code 0: all is there, 1: not all."""
     with plain_errors():
         from skg_bench.app.commands import export as command
 
-        if not command(tracker, run, overrides or []):
+        if not command(tracker, run, overrides or [], deadline):
             raise typer.Exit(1)
 
 

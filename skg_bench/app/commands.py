@@ -185,20 +185,19 @@ def report(runs: Sequence[Path], users: Sequence[int], beside: Sequence[Path]) -
         console().print(f"page: {page.write(run, users or None, others)}", soft_wrap=True)
 
 
-def export(name: str, path: Path, texts: Sequence[str]) -> bool:
-    """Deliver a finished run to where people follow runs; returns whether all of it is there.
+def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
+    """Deliver a finished run to where people follow runs; returns whether all of it is there after `deadline` seconds.
 
     Raises UsageError.
     """
     from skg_bench.app import tracking
     from skg_bench.core.run import Run
 
-    run, screen, complete = Run(path), console(), True
-    for place in tracking.chosen(name, run, texts):
-        line, all_there = tracking.deliver(place, run)
+    run, screen = Run(path), console()
+    places = tracking.chosen(name, run, texts)
+    for line in tracking.not_taken(places, run):
         screen.print(line, soft_wrap=True)
-        complete = complete and all_there
-    return complete
+    return tracking.export(places, run, deadline, lambda line: screen.print(line, soft_wrap=True))
 
 
 def plural(n: int, word: str) -> str:

@@ -1,18 +1,20 @@
 """Trackers: beside a run, each place in a process of its own, which may refuse, hang or die; and later, by `export`.
 
-A run waits for them no longer than `WAIT` after its own end. What they have not delivered then is counted and said, and
-is still in the run directory.
+A run waits for a place no longer than `WAIT` after its own end, or after the place is open where that is a file of this
+machine. What is not delivered then is counted and said, and is still in the run directory.
 """
 
+import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import inf
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -34,8 +36,11 @@ class _Delivery:
     place: Place
     process: "SpawnProcess"
     pipe: Connection
+    local: bool
+    opened: float | None = None  # when that was heard, on the monotonic clock
     told: tuple[int, int | None] = (0, None)
     line: str = ""  # what to say of it, once it is done
+    complete: bool = False
 
     def hear(self, out: Path) -> bool:
         """Take its next message; returns whether it was the last."""
@@ -43,16 +48,19 @@ class _Delivery:
             kind, said = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
-            kind, said = "failed", f"its process ended with code {self.process.exitcode}"
-        if kind == "told":
+            why = f"its process ended with code {self.process.exitcode}"
+            kind, said = "done", (failed(self.place, out, why, *self.told), False)
+        if kind == "opened":
+            self.opened = monotonic()
+        elif kind == "told":
             self.told = said
         else:
-            self.line = failed(self.place, out, said, *self.told) if kind == "failed" else f"{self.place.name}: {said}"
+            self.line, self.complete = said
         return bool(self.line)
 
 
 class Deliveries:
-    """What is under way beside a run in folder `out`."""
+    """What is under way of the run in folder `out`."""
 
     def __init__(self, places: Sequence[Place], out: Path) -> None:
         self._out, self._running = out, list[_Delivery]()
@@ -61,7 +69,7 @@ class Deliveries:
             process = get_context("spawn").Process(target=_work, args=(place, out, there), daemon=True)
             process.start()
             there.close()
-            self._running.append(_Delivery(place, process, here))
+            self._running.append(_Delivery(place, process, here, place.local(out)))
 
     def reached(self, stage: Stage) -> None:
         """Say what is in the run directory now."""
@@ -69,15 +77,45 @@ class Deliveries:
             with suppress(OSError):  # it has died; `lines` says so
                 one.pipe.send(stage)
 
-    def lines(self) -> list[str]:
-        """Wait for all of them, `WAIT` seconds at most; returns what to say of each."""
-        deadline = monotonic() + WAIT
-        waiting = {one.pipe: one for one in self._running}
-        while waiting and (ready := wait(list(waiting), max(0.0, deadline - monotonic()))):
-            for pipe in ready:
-                if waiting[pipe].hear(self._out):  # type: ignore[index]
-                    del waiting[pipe]  # type: ignore[arg-type]
-        return [one.line or failed(one.place, self._out, _SLOW, *one.told) for one in self._running]
+    def lines(self, deadline: int | None = None) -> Iterator[str]:
+        """Wait for all of them, `deadline` seconds at most; yields what to say of each.
+
+        None is how a run waits: `WAIT` seconds, which begin when a place that is a file of this machine is open. That
+        needs no server, so it ends by itself.
+        """
+        begun = monotonic()
+
+        def limit(one: _Delivery) -> float:
+            if deadline is not None:
+                return begun + deadline
+            if one.local:
+                return inf if one.opened is None else one.opened + WAIT
+            return begun + WAIT
+
+        self._listen(lambda _: begun)
+        for one in self._running:
+            if one.local and one.opened is None and not one.line:
+                address = without_secrets(str(one.place.address(self._out)))
+                yield f"{one.place.name}: waiting until {address} is open; a new database takes some seconds"
+        self._listen(limit)
+        why = _SLOW if deadline is None else f"the deadline of {deadline} s passed; --deadline SECONDS sets another"
+        for one in self._running:
+            yield one.line or failed(one.place, self._out, why, *one.told)
+
+    def _listen(self, limit: Callable[[_Delivery], float]) -> None:
+        """Hear from each place until it is done or its limit, a time of the monotonic clock, has passed."""
+        waiting = {one.pipe: one for one in self._running if not one.line}
+        while waiting:
+            seconds = min(map(limit, waiting.values())) - monotonic()
+            ready = wait(list(waiting), max(0.0, min(seconds, 60.0)))
+            for pipe, one in list(waiting.items()):
+                if (pipe in ready and one.hear(self._out)) or monotonic() >= limit(one):
+                    del waiting[pipe]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of them have said that all is there."""
+        return all(one.complete for one in self._running)
 
     def end(self) -> None:
         """Nothing is left running."""
@@ -102,15 +140,18 @@ def _work(place: Place, out: Path, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run is interrupted, and ends this
     try:
         place.open(out)
-        said = ""
+        pipe.send(("opened", None))
+        line, complete = "", False
         for stage in place.reads:
             while pipe.recv() != stage:
                 pass
-            said = _deliver(place, Run(out), lambda *told: pipe.send(("told", told)))
-        pipe.send(("done", said))
+            line, complete = deliver(place, Run(out), lambda *known: pipe.send(("told", known)))
+            if not complete:
+                break
     except Exception as error:  # noqa: BLE001  whatever a tracker does, the run goes on, and says it
-        with suppress(OSError):  # the run is gone
-            pipe.send(("failed", reason(error)))
+        line, complete = failed(place, out, reason(error), 0, None), False
+    with suppress(OSError):  # the run is gone
+        pipe.send(("done", (line, complete)))
 
 
 def reason(error: Exception) -> str:
@@ -124,16 +165,33 @@ def reason(error: Exception) -> str:
 def failed(place: Place, out: Path, why: str, known: int, total: int | None) -> str:
     """What to say of a place that does not have everything."""
     count = "nothing" if total is None else f"{known:,} of {total:,}"
-    return f"{place.name}: {count} delivered ({why}); the rest, once: skg-bench export {place.name} {out}"
+    command = _command(place, out, getattr(place, place.parameter))
+    return f"{place.name}: {count} delivered ({why}); the rest, once: {command}"
 
 
-def deliver(place: Place, run: Run) -> tuple[str, bool]:
+def _command(place: Place, out: Path, address: str | None) -> str:
+    """The command that delivers to this address; None: to that of the environment, or beside the run."""
+    there = [f"tracker.{place.parameter}={address}"] if address else []
+    return shlex.join(["skg-bench", "export", place.name, str(out), *there])
+
+
+def _unheard(_known: int, _total: int) -> None:
+    """Nothing follows a delivery."""
+
+
+def deliver(place: Place, run: Run, told: Callable[[int, int], None] = _unheard) -> tuple[str, bool]:
     """Deliver here and now, however long it takes; returns what to say, and whether all is there."""
-    told = [(0, None)]
+    count: tuple[int, int | None] = (0, None)
+
+    def tell(known: int, total: int) -> None:
+        nonlocal count
+        count = known, total
+        told(known, total)
+
     try:
-        return f"{place.name}: {_deliver(place, run, lambda *said: told.append(said))}", True
+        return f"{place.name}: {_deliver(place, run, tell)}", True
     except Exception as error:  # noqa: BLE001  whatever a tracker does, it is said
-        return failed(place, run.path, reason(error), *told[-1]), False
+        return failed(place, run.path, reason(error), *count), False
 
 
 def _deliver(place: Place, run: Run, told: Callable[[int, int], None]) -> str:
@@ -147,9 +205,20 @@ def _deliver(place: Place, run: Run, told: Callable[[int, int], None]) -> str:
     return without_secrets(place.deliver(run, told))
 
 
+def export(places: Sequence[Place], run: Run, deadline: int, say: Callable[[str], None]) -> bool:
+    """Deliver a finished run within `deadline` seconds; returns whether all of it is there."""
+    with beside(places, run.path) as deliveries:
+        for stage in get_args(Stage):
+            deliveries.reached(stage)
+        for line in deliveries.lines(deadline):
+            say(line)
+        return deliveries.complete
+
+
 def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Place]:
     """The places of `tracker=name`: as given in overrides of `tracker.`, else as in the run's own configuration.
 
+    Addresses are never taken from there: who wrote a manifest must not choose where the reader's keys are sent.
     Raises UsageError for an unknown tracker, other overrides, and a run that is not finished.
     """
     from skg_bench.app.components import build
@@ -163,16 +232,47 @@ def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Place]:
         if one.head != "tracker" or one.choice:
             raise UsageError(f"{one.text}: an export takes tracker.KEY=VALUE and nothing else")
     node: Mapping[str, Any] = Composer().root(overrides)["tracker"]
-    own = _own(run.config.get("tracker") or {}, node["_target_"])
-    given = {one.path.split(".")[1] for one in overrides[1:]}
-    made = build("tracker", {**node, **{key: own[key] for key in node.keys() & own.keys() if key not in given}})
-    places: Sequence[Place] = made.places
+    addresses = {_target(place): place.parameter for place in build("tracker", node).places}
+    given = [one.path.removeprefix("tracker.") for one in overrides[1:]]
+    places: Sequence[Place] = build("tracker", _with_settings(node, run, addresses, given)).places
     if not places:
         raise UsageError(f"tracker={name} delivers nowhere; export to mlflow or opik")
     return places
 
 
-def _own(tracker: Mapping[str, Any], target: str) -> Mapping[str, Any]:
+def _with_settings(
+    node: Mapping[str, Any], run: Run, addresses: Mapping[str, str], given: Sequence[str], above: str = ""
+) -> dict[str, Any]:
+    """A tracker's node with what the run's own says, except for addresses and for what was given."""
+    target = node["_target_"]
+    own, kept = _own(run, target), {"_target_", addresses.get(target)}
+    filled = dict(node)
+    for key, value in node.items():
+        if isinstance(value, Mapping):
+            filled[key] = _with_settings(value, run, addresses, given, f"{above}{key}.")
+        elif target in addresses and key in own and key not in kept and f"{above}{key}" not in given:
+            filled[key] = own[key]
+    return filled
+
+
+def _target(place: Place) -> str:
+    return f"{type(place).__module__}.{type(place).__qualname__}"
+
+
+def _own(run: Run, target: str) -> Mapping[str, Any]:
     """The node of this target in the tracker of a run's configuration."""
-    nodes = [tracker, *(node for node in tracker.values() if isinstance(node, Mapping))]
-    return next((node for node in nodes if node.get("_target_") == target), {})
+    tracker = run.config.get("tracker")
+    inner = tracker.values() if isinstance(tracker, Mapping) else ()
+    return next((one for one in (tracker, *inner) if isinstance(one, Mapping) and one.get("_target_") == target), {})
+
+
+def not_taken(places: Sequence[Place], run: Run) -> Iterator[str]:
+    """What to say of addresses that the run's manifest names and that an export does not use."""
+    for place in places:
+        named = _own(run, _target(place)).get(place.parameter)
+        if isinstance(named, str) and named and named != place.address(run.path):
+            shown = without_secrets("".join(sign if sign.isprintable() else "?" for sign in named))
+            yield (
+                f"{place.name}: the run's manifest names {shown}, and an export takes no address from a manifest; to "
+                f"deliver there: {_command(place, run.path, shown)}"
+            )

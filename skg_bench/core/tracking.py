@@ -25,8 +25,21 @@ class Place(Protocol):
         """When to deliver what is there then; all is there at the last of them."""
         ...
 
+    @property
+    def parameter(self) -> str:
+        """Name of its parameter that holds an address, such as `url`. An export never takes that from a manifest."""
+        ...
+
+    def address(self, run: Path) -> str | None:
+        """Where run directory `run` goes: as configured, else as the environment says, else beside the run."""
+        ...
+
+    def local(self, run: Path) -> bool:
+        """Whether that is a file of this machine, which opens without a server: a run waits until it is open."""
+        ...
+
     def open(self, run: Path) -> None:
-        """What takes long and needs no run yet: import a library, make a database."""
+        """What takes long and needs no run yet: import a library, make a database. No server is asked."""
         ...
 
     def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:

@@ -23,6 +23,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Place, Stage
 from skg_bench.tracker.address import check
+from skg_bench.tracker.database import prepare
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -58,6 +59,7 @@ class MLflow:
     page: bool | None
 
     name: ClassVar[str] = "mlflow"
+    parameter: ClassVar[str] = "uri"
     reads: ClassVar[Sequence[Stage]] = ("tables", "page")
 
     def __post_init__(self) -> None:
@@ -70,9 +72,18 @@ class MLflow:
         """Itself."""
         return (self,)
 
+    def address(self, run: Path) -> str:
+        beside = f"sqlite:///{run.parent / 'mlflow.db'}"
+        return self.uri or os.environ.get("MLFLOW_TRACKING_URI") or beside
+
+    def local(self, run: Path) -> bool:
+        return self.address(run).startswith(_LOCAL)
+
     def open(self, run: Path) -> None:
-        """Import MLflow (1.4 s) and make its database, if there is none (2 s)."""
-        self._client(run).search_experiments(max_results=1)
+        """Import MLflow (1.4 s) and open a database of this machine, which is made if there is none (2 s)."""
+        _import()
+        if self.local(run):
+            self._client(run).search_experiments(max_results=1)
 
     def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
         """Log what is not logged yet. Runs of MLflow are counted; the parent comes last, when there is a page.
@@ -83,7 +94,7 @@ class MLflow:
             return self._deliver(run, told)
 
     def _deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
-        uri, client = self._uri(run.path), self._client(run.path)
+        uri, client = self.address(run.path), self._client(run.path)
         experiment = _experiment(client, run.config["experiment"], uri)
         known, total = _known(client, experiment, run), len(run.arms) + 1
         order = list(reversed(run.arms))  # MLflow shows the last ten of what was made
@@ -122,17 +133,19 @@ class MLflow:
             if (run.path / name).is_file() and (page or name != _PAGE):
                 client.log_artifact(run_id, str(run.path / name))
 
-    def _uri(self, run: Path) -> str:
-        beside = f"sqlite:///{run.parent / 'mlflow.db'}"
-        return self.uri or os.environ.get("MLFLOW_TRACKING_URI") or beside
-
     def _client(self, run: Path) -> "MlflowClient":
-        for name, value in _ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
-        from mlflow import MlflowClient
+        client = _import()
+        prepare(self.address(run))
+        return client(self.address(run))
 
-        logging.getLogger("mlflow").setLevel(logging.ERROR)  # it tells of every table that it makes
-        return MlflowClient(self._uri(run))
+
+def _import() -> "type[MlflowClient]":
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from mlflow import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.ERROR)  # it tells of every table that it makes
+    return MlflowClient
 
 
 @contextmanager
@@ -150,14 +163,22 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
     """Id of the experiment; files of one in sqlite lie beside its database."""
+    from mlflow.exceptions import MlflowException
+
     found = client.get_experiment_by_name(name)
-    if found is not None:
-        return str(found.experiment_id)
-    if not uri.startswith("sqlite:"):
-        return str(client.create_experiment(name))
-    beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
-    beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
-    return str(client.create_experiment(name, beside.as_uri()))
+    if found is None:
+        place = None
+        if uri.startswith("sqlite:"):
+            beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
+            beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
+            place = beside.as_uri()
+        try:
+            return str(client.create_experiment(name, place))
+        except MlflowException:
+            found = client.get_experiment_by_name(name)  # another process may have made it since
+            if found is None:
+                raise
+    return str(found.experiment_id)
 
 
 def _known(client: "MlflowClient", experiment: str, run: Run) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Opik:
     texts: events.Texts | None
 
     name: ClassVar[str] = "opik"
+    parameter: ClassVar[str] = "url"
     reads: ClassVar[Sequence[Stage]] = ("turns",)
 
     def __post_init__(self) -> None:
@@ -69,6 +70,12 @@ class Opik:
         """Itself."""
         return (self,)
 
+    def address(self, run: Path) -> str | None:
+        return self.url or os.environ.get("OPIK_URL_OVERRIDE")
+
+    def local(self, run: Path) -> bool:
+        return False
+
     def open(self, run: Path) -> None:
         """Import what takes a while."""
         import httpx  # noqa: F401
@@ -77,7 +84,7 @@ class Opik:
         """Write the event file and send what the server does not have."""
         path, total = events.write(run, self.users, self.texts)
         told(0, total)
-        url = self.url or os.environ.get("OPIK_URL_OVERRIDE")
+        url = self.address(run.path)
         if not url:
             raise UndeliveredError(f"no server is named, by tracker.url or OPIK_URL_OVERRIDE; all is in {path}")
         project = f"{run.config['experiment']}-{str(run.manifest['identity'])[:8]}"

@@ -15,18 +15,29 @@ from skg_bench.core.tracking import Place, Stage
 class Mood:
     """Opens, tells of three of ten, and then does what it is in the mood for."""
 
-    mood: Literal["well", "refuses", "hangs", "hangs early", "dies", "floods"]
+    mood: Literal["well", "refuses", "hangs", "hangs early", "opens slowly", "dies", "floods"]
     reads: Sequence[Stage] = ("tables", "page")
+    place: str | None = None
 
     name: ClassVar[str] = "mood"
+    parameter: ClassVar[str] = "place"
 
     @property
     def places(self) -> Sequence[Place]:
         return (self,)
 
+    def address(self, run: Path) -> str | None:
+        return self.place
+
+    def local(self, run: Path) -> bool:
+        return self.mood == "opens slowly"
+
     def open(self, run: Path) -> None:
         if self.mood == "hangs early":
             sleep(600)
+        if self.mood == "opens slowly":
+            sleep(3)
+            (run / "opened").touch()
 
     def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
         told(3, 10)

@@ -5,9 +5,12 @@ import logging
 import multiprocessing
 import re
 import shutil
+import socket
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -43,7 +46,7 @@ def lines(places: list[Mood], run: Run) -> tuple[list[str], float]:
         for stage in ("turns", "tables", "page"):
             deliveries.reached(stage)
         begun = monotonic()
-        said = deliveries.lines()
+        said = list(deliveries.lines())
         deliveries.end()
         return said, monotonic() - begun
 
@@ -73,11 +76,20 @@ def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None
     assert not multiprocessing.active_children()
 
 
+def test_a_place_of_this_machine_is_not_ended_while_it_opens(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "WAIT", 2.0)
+    said, _ = lines([Mood("opens slowly", reads=("page",), place="here"), Mood("hangs early")], run)
+    assert (run.path / "opened").is_file()
+    assert said[0] == "mood: waiting until here is open; a new database takes some seconds"
+    assert said[1].startswith("mood: 10 of 10")
+    assert "did not wait" in said[2]
+
+
 def test_what_reads_turns_does_not_wait_for_the_page(run: Run) -> None:
     (run.path / "report.html").unlink()
     with beside([Mood("well", reads=("turns",))], run.path) as deliveries:
         deliveries.reached("turns")
-        assert deliveries.lines() == ["mood: 10 of 10, False, []"]
+        assert list(deliveries.lines()) == ["mood: 10 of 10, False, []"]
 
 
 def test_a_run_that_is_interrupted_leaves_no_process_and_delivers_nothing(
@@ -132,16 +144,75 @@ def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsew
     assert "mlflow: 3 runs in sqlite:///runs/mlflow.db; look" in out
 
 
-def test_an_export_takes_what_the_run_was_told_unless_it_is_told_otherwise(run: Run) -> None:
-    tracker = {"_target_": "skg_bench.tracker.both.Both", "mlflow": {}, "opik": {
-        "_target_": "skg_bench.tracker.opik.Opik", "url": "http://127.0.0.1:9", "users": 3, "texts": "hash",
-    }}  # fmt: skip
+def with_tracker(run: Run, tracker: dict[str, Any]) -> Run:
+    """The run with this tracker in its manifest."""
     write_json(run.path / "manifest.json", {**run.manifest, "config": {**run.config, "tracker": tracker}})
-    (place,) = tracking.chosen("opik", Run(run.path), ["tracker.users=2"])
-    assert repr(place) == "Opik(url='http://127.0.0.1:9', users=2, texts='hash')"
-    code, out, _ = call("export", "opik", str(run.path))
+    return Run(run.path)
+
+
+def both(url: str) -> dict[str, Any]:
+    """A tracker of a manifest that names this address for everything."""
+    return {
+        "_target_": "skg_bench.tracker.both.Both",
+        "mlflow": {"_target_": "skg_bench.tracker.mlflow.MLflow", "uri": url, "page": False},
+        "opik": {"_target_": "skg_bench.tracker.opik.Opik", "url": url, "users": 3, "texts": "hash"},
+    }
+
+
+def test_an_export_takes_settings_from_the_run_but_no_address(run: Run) -> None:
+    there = with_tracker(run, both("http://127.0.0.1:9"))
+    (place,) = tracking.chosen("opik", there, ["tracker.users=2"])
+    assert repr(place) == "Opik(url=None, users=2, texts='hash')"
+    (place,) = tracking.chosen("opik", there, ["tracker.url=http://127.0.0.1:8"])
+    assert repr(place) == "Opik(url='http://127.0.0.1:8', users=3, texts='hash')"
+    assert list(map(repr, tracking.chosen("both", there, ["tracker.opik.url=http://127.0.0.1:8"]))) == [
+        "MLflow(uri=None, page=False)", "Opik(url='http://127.0.0.1:8', users=3, texts='hash')",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("tracker", ["text", {"_target_": 3, "url": 4}, {"opik": None}])
+def test_an_export_of_a_run_with_a_strange_tracker_takes_nothing_from_it(run: Run, tracker: Any) -> None:
+    (place,) = tracking.chosen("opik", with_tracker(run, tracker), [])
+    assert repr(place) == "Opik(url=None, users=1, texts=None)"
+
+
+@pytest.fixture
+def silent() -> Iterator[tuple[str, socket.socket]]:
+    """Address of a server that takes connections and never answers; the socket has those that were made."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", server
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+@pytest.mark.parametrize(("name", "parameter"), [("opik", "url"), ("mlflow", "uri")])
+def test_an_export_connects_to_no_address_of_a_manifest_and_says_how_to(
+    run: Run, name: str, parameter: str, silent: tuple[str, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, server = silent
+    monkeypatch.setenv("OPIK_API_KEY", "sesame")
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "sesame")
+    with_tracker(run, both(address))
+    code, out, _ = call("export", name, str(run.path))
+    with pytest.raises(TimeoutError):
+        server.accept()
+    assert f"{name}: the run's manifest names {address}, and an export takes no address from a manifest" in out
+    assert f"skg-bench export {name} {run.path} tracker.{parameter}={address}\n" in out
+    assert code == (1 if name == "opik" else 0)  # Opik has no address then, MLflow its database beside the run
+
+
+def test_an_export_to_a_server_that_never_answers_ends_at_its_deadline(
+    run: Run, silent: tuple[str, socket.socket]
+) -> None:
+    address, server = silent
+    begun = monotonic()
+    code, out, _ = call("export", "opik", str(run.path), f"tracker.url={address}", "--deadline", "6")
+    assert 6 <= monotonic() - begun < 20  # without a deadline httpx waits for 30
     assert code == 1
-    assert "ConnectError" in out
+    assert "delivered (the deadline of 6 s passed; --deadline SECONDS sets another); the rest, once: " in out
+    assert out.endswith(f"skg-bench export opik {run.path} tracker.url={address}\n")
+    server.accept()[0].close()  # it was asked
+    assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_a_worker_that_is_killed_is_replaced(base: Run, tmp_path: Path, root: Pa
 @needs_proc
 def test_workers_that_are_killed_while_they_start_are_replaced(tmp_path: Path, root: Path) -> None:
     out, arms = tmp_path / "killed", ("skg", "frequency")
-    process, seen, deadline = start(out, root, 30, 2, arms), set[int](), time.monotonic() + 60
+    process, seen, deadline = start(out, root, 30, 2, arms=arms), set[int](), time.monotonic() + 60
     try:
         for delay in (0.0, 0.1, 0.3):
             while not (fresh := set(workers_of(process.pid)) - seen):

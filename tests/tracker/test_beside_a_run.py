@@ -1,6 +1,7 @@
 """A run whose Opik fails ends as it would have without it, seconds later at most, and an export delivers all, once."""
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -46,8 +47,10 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
     (line,) = said
     assert ("; the rest, once: skg-bench export opik" in line) == (failure is not None)
     server.fail(None)
+    command = ["export", "opik", str(run.path), f"tracker.url={server.url}"]
+    assert failure is None or shlex.split(line.partition("once: skg-bench ")[2]) == command
     for _ in range(2):
-        result = CliRunner().invoke(app, ["export", "opik", str(run.path)])
+        result = CliRunner().invoke(app, command)
         assert result.exit_code == 0, result.output
     assert "(0 of them new)" in result.stdout
     assert server.complaints == []

@@ -93,7 +93,7 @@ def test_what_a_failing_server_did_not_take_is_counted_and_delivered_later_once(
     assert why in line
     taken = {"500": 400 * after, "deaf": 400, "forgetful": 400, "shy": 0, "denied": 0}[failure]
     assert line.startswith(f"opik: {taken:,} of {total:,} delivered (")
-    assert line.endswith(f"; the rest, once: skg-bench export opik {run.path}")
+    assert line.endswith(f"; the rest, once: skg-bench export opik {run.path} tracker.url={server.url}")
     server.fail(None)
     line, complete = delivered(server, run)
     assert complete

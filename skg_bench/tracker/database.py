@@ -1,0 +1,110 @@
+"""The database of MLflow: a new one is made whole or not at all, and none that exists is migrated.
+
+MLflow makes a database by some forty migrations, which are not transactions: a process that is killed among them leaves
+a file that no MLflow opens again. So a new file is made under a name of its process and then linked to its real name.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from secrets import token_hex
+from socket import gethostname
+from time import time
+from typing import TYPE_CHECKING
+
+from skg_bench.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+_A_DAY = 24 * 3600  # seconds after which a file that another machine began has been left behind
+
+
+def prepare(address: str) -> None:
+    """Make the database, if it is a file that does not exist; else look whether MLflow can use it as it is.
+
+    Raises UsageError if it cannot. An address of an MLflow server is left alone.
+    """
+    from mlflow.store.db.db_types import DATABASE_ENGINES, SQLITE
+    from sqlalchemy import make_url
+
+    scheme = address.partition(":")[0].partition("+")[0]
+    if scheme not in DATABASE_ENGINES:
+        return
+    url = make_url(address)
+    if scheme == SQLITE and url.database and not Path(url.database).exists():
+        _make(url, Path(url.database))
+    _verify(address)
+
+
+def _make(url: "URL", file: Path) -> None:
+    """Make all tables in a file of another name, and give it the real one, unless another process was first."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    for left in _left_behind(file):
+        left.unlink(missing_ok=True)
+    new = file.with_name(f"{_prefix(file)}{os.getpid()}.{token_hex(4)}")
+    try:
+        artifacts = (file.resolve().parent / "mlartifacts").as_uri()
+        address = url.set(database=str(new)).render_as_string(hide_password=False)
+        store = SqlAlchemyStore(address, artifacts)  # type: ignore[no-untyped-call]
+        store.engine.dispose()
+        _put(new, file)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _put(new: Path, file: Path) -> None:
+    """Name the new file as `file`, and never replace one that is there."""
+    try:
+        os.link(new, file)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        if not file.exists():
+            new.rename(file)
+
+
+def _prefix(file: Path) -> str:
+    return f".{file.name}.{gethostname()}."
+
+
+def _left_behind(file: Path) -> Iterator[Path]:
+    """Files that processes began and will not finish: they have ended, or began it a day ago on another machine."""
+    for found in file.parent.glob(f".{file.name}.*"):
+        prefix, _, rest = found.name.rpartition(".")[0].rpartition(".")
+        if not rest.isdecimal():
+            continue
+        if f"{prefix}." == _prefix(file):
+            if not _runs(int(rest)):
+                yield found
+        elif found.stat().st_mtime < time() - _A_DAY:
+            yield found
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
+def _verify(address: str) -> None:
+    """Look at the number of the schema only; MLflow would migrate a database in place when it opens it."""
+    from mlflow import __version__
+    from mlflow.exceptions import MlflowException
+    from mlflow.store.db.utils import _verify_schema, create_sqlalchemy_engine
+
+    engine = create_sqlalchemy_engine(address)  # type: ignore[no-untyped-call]
+    try:
+        _verify_schema(engine)  # type: ignore[no-untyped-call]
+    except MlflowException as error:
+        raise UsageError(
+            f"{address} is no complete database of MLflow {__version__}: if it is of another version, back it up and "
+            "run mlflow db upgrade; if it was damaged, move it away, and an export makes a new one"
+        ) from error
+    finally:
+        engine.dispose()

@@ -1,0 +1,135 @@
+"""MLflow's database: made whole or not at all, whoever is killed or starts at the same time, and never migrated."""
+
+import multiprocessing
+import shlex
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from typer.testing import CliRunner
+
+from skg_bench.app import launch, tracking
+from skg_bench.app.cli import app
+from skg_bench.app.compose import compose
+from skg_bench.app.identity import write_json
+from skg_bench.core.run import Run
+from skg_bench.core.tracking import Stage
+from skg_bench.tracker.mlflow import MLflow
+from tests.tracker.conftest import SMALL
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
+LOCAL = MLflow(None, None)
+SPAWN = multiprocessing.get_context("spawn")
+BEGUN = 200_000  # bytes of a database whose migrations have begun; at their end it has 950,000
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+def wait_until_migrating(folder: Path) -> None:
+    deadline = monotonic() + 60
+    while not any(file.stat().st_size > BEGUN for file in databases(folder)):
+        assert monotonic() < deadline
+        sleep(0.01)
+
+
+def databases(folder: Path) -> list[Path]:
+    """The database and those that are being made."""
+    return [file for file in folder.iterdir() if "mlflow.db" in file.name and "journal" not in file.name]
+
+
+def arms(folder: Path, run: Run) -> Counter[str]:
+    """How many runs MLflow has of each arm of this run."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    found = client.search_runs(
+        [one.experiment_id for one in client.search_experiments()],
+        f"tags.`skg_bench.identity` = '{run.manifest['identity']}'",
+    )
+    return Counter(one.data.tags["skg_bench.arm"] for one in found if one.info.status == "FINISHED")
+
+
+def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_how_to_deliver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = launch.describe
+
+    def ends_early(out: Path, reached: Callable[[Stage], None]) -> Run:
+        run = describe(out, reached)
+        wait_until_migrating(tmp_path)
+        return run
+
+    monkeypatch.setattr(launch, "describe", ends_early)
+    monkeypatch.setattr(tracking, "WAIT", 0.0)
+    said = list[str]()
+    run = launch.start(
+        launch.prepare(compose([*SMALL, f"out={tmp_path / 'run'}", "tracker=mlflow"])), None, said.append
+    )
+    assert "delivered (the run did not wait for it any longer)" in said[-1]
+    words = shlex.split(said[-1].partition("once: skg-bench ")[2])
+    assert words == ["export", "mlflow", str(run.path)]
+    for _ in range(2):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+    assert arms(tmp_path, run) == {"*": 1, "skg": 1, "never": 1}
+    assert databases(tmp_path) == [tmp_path / "mlflow.db"]
+    assert said[0].startswith(f"mlflow: waiting until sqlite:///{tmp_path / 'mlflow.db'} is open")
+
+
+def test_a_process_that_is_killed_while_it_makes_the_database_leaves_no_database_and_its_file_is_swept(
+    run: Run,
+) -> None:
+    folder = run.path.parent
+    process = SPAWN.Process(target=LOCAL.open, args=(run.path,))
+    process.start()
+    wait_until_migrating(folder)
+    process.kill()
+    process.join()
+    assert not (folder / "mlflow.db").exists()
+    line, complete = tracking.deliver(LOCAL, run)
+    assert complete, line
+    assert databases(folder) == [folder / "mlflow.db"]
+    assert arms(folder, run) == {"*": 1, "skg": 1, "never": 1}
+
+
+def test_runs_that_end_at_the_same_time_make_one_database_and_are_all_in_it(run: Run) -> None:
+    folder, runs = run.path.parent, [run]
+    write_json(shutil.copytree(run.path, folder / "other") / "manifest.json", {**run.manifest, "identity": "another"})
+    runs.append(Run(folder / "other"))
+    processes = [SPAWN.Process(target=delivered, args=(one.path,)) for one in runs]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert databases(folder) == [folder / "mlflow.db"]
+    for one in runs:
+        assert arms(folder, one) == {"*": 1, "skg": 1, "never": 1}
+
+
+def delivered(path: Path) -> None:
+    """What a process of its own does."""
+    line, complete = tracking.deliver(LOCAL, Run(path))
+    assert complete, line
+
+
+def test_a_database_that_is_not_complete_is_left_as_it_is_and_what_to_do_is_said(run: Run) -> None:
+    file = run.path.parent / "mlflow.db"
+    with sqlite3.connect(file) as database:
+        database.execute("create table experiments (experiment_id integer)")
+    database.close()
+    before = file.read_bytes()
+    line, complete = tracking.deliver(LOCAL, run)
+    assert not complete
+    assert f"{file} is no complete database of MLflow" in line
+    assert "move it away" in line
+    assert "mlflow db upgrade" in line
+    assert line.endswith(f"; the rest, once: skg-bench export mlflow {run.path}")
+    assert file.read_bytes() == before
