@@ -15,8 +15,18 @@ from skg_bench.core import types
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
 from skg_bench.core.compared import Compared
 from skg_bench.core.trials import Trials
-from skg_bench.core.types import Candidates, Curator, Decision, Late, Observation, Policy, Router, Shortlist, TurnTruth
-from tests.core import books
+from skg_bench.core.types import (
+    Candidates,
+    Curator,
+    Decision,
+    KnownFeedback,
+    Observation,
+    Policy,
+    Router,
+    Shortlist,
+    TurnTruth,
+)
+from tests.core import samples
 
 ROOT = Path(__file__).resolve().parents[1]
 SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm")
@@ -36,13 +46,13 @@ def each(seam: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("path", yamls(seam))
 
 
-def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Query, types.Book]:
+def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Query, types.Skillbooks]:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, users, examples, skills=10)
-    quality = rng.integers(0, 3, book.active.shape).astype(np.int32)
+    books = samples.ragged(rng, users, examples, skills=10)
+    quality = rng.integers(0, 3, books.active.shape).astype(np.int32)
     kind = rng.integers(-1, 9, users).astype(np.int32)
-    asked = books.query(rng.integers(0, 100, users).astype(np.int32), books.table(rng, 100, 32))
-    return replace(asked, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), book
+    asked = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32))
+    return replace(asked, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), books
 
 
 # ----------------------------------------------------------------------------------------- one word per seam
@@ -91,22 +101,22 @@ def test_a_component_is_a_frozen_value_that_travels_between_processes(path: Path
 @pytest.mark.req("K08")
 def test_a_router_gives_active_skills_and_then_nothing_for_any_user_by_itself(path: Path) -> None:
     router: Router = made(path)
-    asked, book = world()
-    found = router.route(asked, book)
+    asked, books = world()
+    found = router.route(asked, books)
     assert found.skill.dtype == np.int32
     assert found.similarity.dtype == np.float64
     assert found.skill.shape == found.similarity.shape
     assert ((found.skill[:, 1:] < 0) | (found.skill[:, :-1] >= 0)).all()
     row, place = np.nonzero(found.skill >= 0)
     assert len(row)
-    assert book.active[row, found.skill[row, place]].all()
+    assert books.active[row, found.skill[row, place]].all()
     assert (found.similarity[found.skill < 0] == 0).all()
     assert router.sees_truth == (path.stem == "oracle")
     order = np.random.default_rng(1).permutation(B)
-    mixed = router.route(books.some_queries(asked, order), books.some(book, order))
+    mixed = router.route(samples.some_queries(asked, order), samples.some(books, order))
     assert same(mixed, found, order, Shortlist)
     if not router.sees_truth:
-        assert same(router.route(replace(asked, truth=None), book), found, np.arange(B), Shortlist)
+        assert same(router.route(replace(asked, truth=None), books), found, np.arange(B), Shortlist)
     nothing = router.route(*world(examples=0))
     assert (nothing.skill == -1).all()
 
@@ -127,24 +137,24 @@ def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -
     named[n == 0] = -1
     trials = Trials(named.astype(np.int32), 3 * other.random((B, 8)), 4 * other.random((B, 8)))
     c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32), compared, trials)
-    luck = books.luck(rng, B)
-    decided = policy.choose(c, luck)
+    draws = samples.draws(rng, B)
+    decided = policy.choose(c, draws)
     assert decided.place.dtype == np.int32
     assert ((decided.place >= -1) & (decided.place < n)).all()
     assert ((decided.propensity > 0) & (decided.propensity <= 1)).all()
     order = rng.permutation(B)
     mixed = c.rows(order)
-    assert same(policy.choose(mixed, books.some_luck(luck, order)), decided, order, Decision)
+    assert same(policy.choose(mixed, samples.some_draws(draws, order)), decided, order, Decision)
 
 
 @each("curator")
 def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     curator: Curator = made(path)
-    asked, book = world()
-    hit = book.active[:, 0] & (np.arange(B) % 2 == 0)
+    asked, books = world()
+    hit = books.active[:, 0] & (np.arange(B) % 2 == 0)
     seen = Observation(
         asked.time, 9, asked.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
-        (np.arange(B) % 4 - 1).astype(np.int32), *books.history(np.random.default_rng(0), B, 9),
+        (np.arange(B) % 4 - 1).astype(np.int32), *samples.history(np.random.default_rng(0), B, 9),
         asked.truth if curator.sees_truth else None,
     )  # fmt: skip
     asks = curator.offers(seen)
@@ -152,14 +162,14 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert not asks[hit].any()
     offer = np.where(asks, np.arange(B) % 3, -1).astype(np.int32)
     name = np.where((offer == 0) | (offer == 1), np.arange(B), -1).astype(np.int32)
-    batch = curator.curate(seen, offer, name, Late(*np.zeros((4, 0), np.int32)), book)
+    batch = curator.curate(seen, offer, name, KnownFeedback(*np.zeros((4, 0), np.int32)), books)
     for f in fields(Batch):
         assert getattr(batch, f.name).dtype == np.int32, f.name
         assert getattr(batch, f.name).shape == batch.op.shape, f.name
     assert set(batch.op.tolist()) <= set(range(len(OPERATIONS)))
     assert ((batch.reason >= 0) & (batch.reason < max(len(curator.reasons), 1))).all()
     assert np.array_equal(batch.skill < 0, batch.op == ADD)
-    assert (batch.skill < book.n_skills[batch.row]).all()
+    assert (batch.skill < books.n_skills[batch.row]).all()
     assert np.array_equal(batch.text >= 0, np.isin(batch.op, [ADD, UPDATE]))
     assert (batch is NOTHING) == (path.stem == "none")
     assert np.asarray(curator.learns(0)).dtype == np.bool_
@@ -169,8 +179,8 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
 @pytest.mark.req("K20")
 def test_an_llm_meters_its_answers_and_stored_ones_cost_no_tokens(path: Path) -> None:
     llm: types.LLM = made(path)
-    words, luck = np.arange(B, dtype=np.int32), books.luck(np.random.default_rng(0), B)
-    answer, stored = llm.answer(words, words % 2 == 0, luck), llm.serve(words, luck)
+    words, draws = np.arange(B, dtype=np.int32), samples.draws(np.random.default_rng(0), B)
+    answer, stored = llm.answer(words, words % 2 == 0, draws), llm.serve(words, draws)
     for one in (answer, stored):
         assert one.right.dtype == np.bool_
         assert one.tokens_in.dtype == one.tokens_out.dtype == np.int32

@@ -17,7 +17,7 @@ from skg_bench.analysis.intervals import Estimate, estimates, sums
 from skg_bench.analysis.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.measure import Difference, contrast, differences, measure
 from skg_bench.analysis.metrics import Utility, metrics
-from skg_bench.analysis.tally import Events, Tally, events, tallies
+from skg_bench.analysis.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.wording import interval, number
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
@@ -104,7 +104,9 @@ def pairs(run: Run, champion: str) -> tuple[list[Pair], list[str]]:
     return [one for one in found if isinstance(one, Pair)], [one for one in found if isinstance(one, str)]
 
 
-def _pair(arm: str, rival: str, since: int, served: Mapping[str, Hits], asked: Fallbacks, on: Events) -> Pair | str:
+def _pair(
+    arm: str, rival: str, since: int, served: Mapping[str, Hits], asked: Fallbacks, on: LoggedEvents
+) -> Pair | str:
     """Both at the lower of their error rates; or why that cannot be."""
     later, kept = _since(on, since)
     known = Fallbacks(asked.known[kept], asked.right[kept], asked.worth[kept])
@@ -122,7 +124,7 @@ def _pair(arm: str, rival: str, since: int, served: Mapping[str, Hits], asked: F
     return Pair(arm, rival, since, found, estimates(on.cells, [turns], [[gained - gained_by_rival]])[0])
 
 
-def _since(on: Events, turn: int) -> tuple[Events, I64]:
+def _since(on: LoggedEvents, turn: int) -> tuple[LoggedEvents, I64]:
     """The events from the users' turn `turn` on, and where they stood; users without any are left out."""
     kept = np.flatnonzero(on.turn >= turn)
     users, row = np.unique(on.row[kept], return_inverse=True)
@@ -131,11 +133,11 @@ def _since(on: Events, turn: int) -> tuple[Events, I64]:
     return replace(on, users=on.users[users], row=row, turn=on.turn[kept], cell=on.cell[kept]), kept
 
 
-def _later(found: Hits, kept: I64, later: Events, known: Fallbacks) -> Hits:
+def _later(found: Hits, kept: I64, later: LoggedEvents, known: Fallbacks) -> Hits:
     """The hits among the events `kept`, and what users got there altogether."""
-    place = np.searchsorted(kept, found.at)
-    there = (place < len(kept)) & (kept[np.minimum(place, len(kept) - 1)] == found.at)
-    at, right, worth = place[there], found.right[there], found.worth[there]
+    index = np.searchsorted(kept, found.at)
+    there = (index < len(kept)) & (kept[np.minimum(index, len(kept) - 1)] == found.at)
+    at, right, worth = index[there], found.right[there], found.worth[there]
     all_right, all_worth = known.right.astype(np.float64), known.worth.copy()
     all_right[at], all_worth[at] = right, worth
     n = len(later.users)

@@ -5,12 +5,12 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.contrasts import MARGINS, Finding, findings
+from skg_bench.analysis.contrasts import MARGINS, ContrastResult, findings
 from skg_bench.analysis.wording import interval, number
 from skg_bench.core.run import Run
 
 
-def cells(found: Finding) -> tuple[str, ...]:
+def cells(found: ContrastResult) -> tuple[str, ...]:
     """A row of the table."""
     e, one, unit = found.estimate, found.contrast, found.metric.unit
     return (

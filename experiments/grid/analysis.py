@@ -62,7 +62,7 @@ def findings(found: Sequence[Grid], effects: Sequence[Effect]) -> list[Finding]:
     """Of K10: what rerankers that learn are worth, in utility."""
     said = []
     for grid in found:
-        evidence = Evidence.of(grid.pool.runs, COMMAND)
+        evidence = Evidence.of(grid.combined.runs, COMMAND)
         for one in effects:
             if (one.corpus, one.factor, one.metric.name) == (grid.corpus, "reranker", "utility"):
                 e = one.estimate

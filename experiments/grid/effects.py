@@ -12,8 +12,8 @@ from skg_bench.analysis.compare import Comparison, compare
 from skg_bench.analysis.intervals import ALPHA, Estimate, holm
 from skg_bench.analysis.measure import contrast
 from skg_bench.analysis.metrics import Metric, Utility, metrics
-from skg_bench.analysis.pool import Pool, pools
 from skg_bench.analysis.saturation import Saturation, corpus, saturation
+from skg_bench.analysis.seeds import SeedRuns, by_configuration
 from skg_bench.analysis.tally import Tally, events, tallies
 from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.core.errors import UsageError
@@ -53,7 +53,7 @@ class Grid:
     """All that was measured on one corpus."""
 
     corpus: str
-    pool: Pool
+    combined: SeedRuns
     table: Comparison  # of all arms with REFERENCE
     used_up: Saturation
 
@@ -63,13 +63,13 @@ def grids(runs: Sequence[Run]) -> tuple[list[Grid], list[Effect]]:
 
     Raises UsageError for runs of another experiment, grids with holes, and runs of one corpus that differ otherwise.
     """
-    of = pools(runs)
-    names = [corpus(pool.config) for pool in of]
+    of = by_configuration(runs)
+    names = [corpus(combined.config) for combined in of]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"the runs on {twice[0]} differ in more than their seed; give those of one grid")
     found, effects = [], list[Effect]()
-    for name, pool in zip(names, of, strict=True):
-        grid, own = _measured(name, pool)
+    for name, combined in zip(names, of, strict=True):
+        grid, own = _measured(name, combined)
         found.append(grid)
         effects += own
     return found, corrected(effects)
@@ -98,11 +98,11 @@ def options(arms: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _measured(name: str, pool: Pool) -> tuple[Grid, list[Effect]]:
-    factors, on, shown = options(pool.arms), events(pool), metrics(Utility.of(pool.config))
+def _measured(name: str, combined: SeedRuns) -> tuple[Grid, list[Effect]]:
+    factors, on, shown = options(combined.arms), events(combined), metrics(Utility.of(combined.config))
     wanted = [shown[one] for one in MEASURED]
     tally = {
-        (router, reranker): tallies(pool, f"{router}_{reranker}", on)[0]
+        (router, reranker): tallies(combined, f"{router}_{reranker}", on)[0]
         for router in factors["router"]
         for reranker in factors["reranker"]
     }
@@ -113,8 +113,8 @@ def _measured(name: str, pool: Pool) -> tuple[Grid, list[Effect]]:
             if one != plain:
                 against = contrast(wanted, level[one], level[plain], on)
                 effects += [Effect(name, factor, one, m, e := against[m.name], e.p(new=True)) for m in wanted]
-    table = compare(pool.runs, REFERENCE, correction="bh")
-    return Grid(name, pool, table, saturation(on)), effects
+    table = compare(combined.runs, REFERENCE, correction="bh")
+    return Grid(name, combined, table, saturation(on)), effects
 
 
 def mean(of: Sequence[Tally]) -> Tally:

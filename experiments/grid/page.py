@@ -42,8 +42,9 @@ def markdown(found: Sequence[Grid], effects: Sequence[Effect], words: Sequence[s
 def _sizes(grid: Grid) -> str:
     seeds, used = ", ".join(map(str, grid.table.seeds)), "; ".join(grid.used_up.reasons) or "no: curves can be read"
     return (
-        f"{grid.table.users} users (seeds {seeds}), {grid.pool.manifest['weeks']} weeks, {grid.table.turns:,} requests,"
-        f" the same for each of {len(grid.pool.arms)} arms. Was the corpus used up? {used[0].upper()}{used[1:]}."
+        f"{grid.table.users} users (seeds {seeds}), {grid.combined.manifest['weeks']} weeks, "
+        f"{grid.table.turns:,} requests, the same for each of {len(grid.combined.arms)} arms. "
+        f"Was the corpus used up? {used[0].upper()}{used[1:]}."
     )
 
 
@@ -59,7 +60,7 @@ def _arms(grid: Grid) -> list[str]:
     rows = {(row.arm, row.metric.name): row for row in grid.table.rows}
     equal = {one.arm: one.figures["hit_rate"] for one in grid.table.matched}
     lines: list[Sequence[str]] = [COLUMNS]
-    for arm in grid.pool.arms:
+    for arm in grid.combined.arms:
         at = [rows[grid.table.rows[0].arm if arm == REFERENCE else arm, name] for name in SHOWN]
         if arm == REFERENCE:
             lines.append((arm, *(number(row.reference_mean, row.metric.unit) for row in at), "", "reference", ""))

@@ -8,15 +8,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.effects import Effects, effects
 from skg_bench.analysis.inference import PairedT
-from skg_bench.analysis.matrix import Matrix, matrix
+from skg_bench.analysis.learning_effect import LearningEffect, learning_effect
 from skg_bench.analysis.measure import contrast
 from skg_bench.analysis.metrics import Utility, metrics
-from skg_bench.analysis.order import Order, order_control
-from skg_bench.analysis.stretches import Table as Means
-from skg_bench.analysis.stretches import stretches
+from skg_bench.analysis.order_control import OrderControl, order_control
 from skg_bench.analysis.tally import events, tallies
+from skg_bench.analysis.transfer_matrix import TransferMatrix, transfer_matrix
+from skg_bench.analysis.turn_bins import BinTable as Means
+from skg_bench.analysis.turn_bins import bin_names
 from skg_bench.analysis.wording import interval, number
 from skg_bench.core.run import Run
 
@@ -34,8 +34,8 @@ def cell(of: Means, row: int, column: int) -> str:
 
 
 def means(title: str, names: Sequence[str], of: Sequence[tuple[Means, int]], edges: Sequence[int]) -> Table:
-    """One row each of some tables of means, by stretch."""
-    table = Table(title, *(f"turns {name}" for name in stretches(edges)))
+    """One row each of some tables of means, by bin."""
+    table = Table(title, *(f"turns {name}" for name in bin_names(edges)))
     for name, (one, row) in zip(names, of, strict=True):
         table.add_row(name, *(cell(one, row, k) for k in range(len(edges))))
     users = of[0][0].n.max(axis=0)
@@ -43,20 +43,20 @@ def means(title: str, names: Sequence[str], of: Sequence[tuple[Means, int]], edg
     return table
 
 
-def effect_table(found: Effects) -> Table:
+def effect_table(found: LearningEffect) -> Table:
     """Live minus frozen."""
     names = [f"{found.live} - {arm}" for arm in found.frozen]
     return means("live - frozen", names, [(found.effect, i) for i in range(len(names))], found.edges)
 
 
-def worth_table(found: Matrix) -> Table:
-    """What each book is worth in each stretch."""
+def worth_table(found: TransferMatrix) -> Table:
+    """What each book is worth in each bin."""
     names = [f"book of turn {s}" for s in found.books[1:]]
     rows = [(found.worth, i) for i in range(1, len(found.books))]
     return means("utility beyond no book", names, rows, found.books)
 
 
-def parts_table(found: Matrix) -> Table:
+def parts_table(found: TransferMatrix) -> Table:
     """Learning, drift and backward transfer."""
     names = ["learning: the book grew", "drift: requests moved on", "backward: of later learning"]
     return means("change of worth", names, [(found.learning, 0), (found.drift, 0), (found.backward, 0)], found.books)
@@ -84,7 +84,7 @@ def swap_table(run: Run) -> Table:
     return table
 
 
-def order_table(found: Sequence[Order]) -> Table:
+def order_table(found: Sequence[OrderControl]) -> Table:
     """Rises in time and with requests permuted."""
     table = Table("rise, last quarter - first", "in time", "permuted", "of it order")
     for one in found:
@@ -100,8 +100,8 @@ def order_table(found: Sequence[Order]) -> Table:
 def main(path: str, permuted: str | None = None) -> None:
     """Print the tables of a run, and with a second one, whose requests are permuted, the order control."""
     run, screen = Run(Path(path)), Console(width=160)
-    screen.print(effect_table(effects(run)))
-    books = matrix(run)
+    screen.print(effect_table(learning_effect(run)))
+    books = transfer_matrix(run)
     screen.print(worth_table(books))
     screen.print(parts_table(books))
     screen.print(f"forward transfer {said(books.forward_transfer)}, backward {said(books.backward_transfer)}")

@@ -1,4 +1,4 @@
-"""How many users a contrast needs when each of them meets one arm, and when each meets both on the same luck."""
+"""How many users a contrast needs when each of them meets one arm, and when each meets both, with the same draws."""
 
 import sys
 from collections.abc import Sequence

@@ -12,8 +12,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32
 from skg_bench.core.paths import DATA
 from skg_bench.core.shared import shared_book
-from skg_bench.core.terms import Terms, terms
 from skg_bench.core.types import Query, Router, Shortlist
+from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.engine.vectors import Pinned
 
@@ -30,7 +30,7 @@ class Suite:
     same: I32  # [P] the same in other words
     other: I32  # [P] another that shares nearly all words with it
     vectors: I16  # [3 P, D]
-    terms: Terms
+    vocabulary: Vocabulary
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def suite() -> Suite:
     kind = np.repeat(np.arange(len(KINDS), dtype=np.int32), [len(pairs) for pairs in said.values()])
     first = 3 * np.arange(len(kind), dtype=np.int32)
     vectors = Precomputed(str(DATA / "hard_negatives")).embed(texts)
-    return Suite(kind, first, first + 1, first + 2, vectors, terms(texts))
+    return Suite(kind, first, first + 1, first + 2, vectors, vocabulary_of(texts))
 
 
 def confusion(router: Router, threshold: float) -> Confusion:
@@ -108,7 +108,7 @@ def _route(router: Router, example: I32, asked: I32) -> Shortlist:
     skill = np.arange(len(example), dtype=np.int32)
     zero, when = np.zeros(n, np.int32), np.zeros(n, np.int64)
     query = Query(
-        user=zero, turn=0, time=when, text=asked, words=s.terms.words[asked], gap=when, last_skill=zero - 1,
-        similarity=Pinned(s.vectors, example), terms=s.terms, truth=None,
+        user=zero, turn=0, time=when, text=asked, words=s.vocabulary.words[asked], gap=when, last_skill=zero - 1,
+        similarity=Pinned(s.vectors, example), vocabulary=s.vocabulary, truth=None,
     )  # fmt: skip
     return router.route(query, shared_book(s.vectors, example, skill, n))

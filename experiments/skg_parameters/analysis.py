@@ -36,8 +36,8 @@ class Line:
 
     id: str
     asks: str
-    utility: contrasts.Finding
-    hit_rate: contrasts.Finding
+    utility: contrasts.ContrastResult
+    hit_rate: contrasts.ContrastResult
     matched: Pair | None  # hit rate of both at the lower of their error rates, over the whole run
     p: float  # two-sided, of utility, new requests, corrected over all contrasts
     verdict: Verdict
@@ -71,7 +71,7 @@ def lines(run: Run) -> list[Line]:
     ]
 
 
-def _matched(found: contrasts.Finding, equal: Mapping[str, Pair]) -> Pair | None:
+def _matched(found: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pair | None:
     """Of arms against skg, and of skg against them; None: neither is skg."""
     arm, reference = found.contrast.arm, found.contrast.reference
     if reference == REFERENCE:
@@ -80,7 +80,7 @@ def _matched(found: contrasts.Finding, equal: Mapping[str, Pair]) -> Pair | None
     return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
-def judged(found: contrasts.Finding, p: float, *, number: bool) -> tuple[Verdict, str]:
+def judged(found: contrasts.ContrastResult, p: float, *, number: bool) -> tuple[Verdict, str]:
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
     e = found.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided

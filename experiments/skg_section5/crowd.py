@@ -1,7 +1,7 @@
 """The users of many draws side by side in one cohort of the closed loop, each with the parameters of their draw.
 
 Rows of a cohort do not know one another, so a draw comes out the same bits whichever others lie beside it, and the same
-as an ordinary run with its parameters. There is no second loop: `engine.cohort.Lives` makes the turns.
+as an ordinary run with its parameters. There is no second loop: `engine.cohort.Rollout` makes the turns.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.types import LLM, RATINGS, Answer, Events, Luck, Reaction
+from skg_bench.core.types import LLM, RATINGS, Answer, Draws, Events, Reaction
 from skg_bench.simulator.assistant import Assistant
 from skg_bench.simulator.habits import Habits
 from skg_bench.simulator.reactions import Reactions
@@ -57,14 +57,14 @@ class Crowd:
     def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
         return self.one.judge(event_type, source_type, source_right, age)
 
-    def react(self, quality: I32, luck: Luck) -> Reaction:
-        return self.reactions.rate(quality, luck)
+    def react(self, quality: I32, draws: Draws) -> Reaction:
+        return self.reactions.rate(quality, draws)
 
-    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
-        return self.one.same_answer(stored, fresh, luck)
+    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
+        return self.one.same_answer(stored, fresh, draws)
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
-        return self.one.offered(self.reactions, type_, text, fatigue, idle, luck)
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
+        return self.one.offered(self.reactions, type_, text, fatigue, idle, draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +74,11 @@ class Answering:
     llm: LLM
     right: F64  # [B]
 
-    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer:
-        return replace(self.llm.answer(words, with_skill, luck), right=luck.llm_right < self.right[: len(words)])
+    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer:
+        return replace(self.llm.answer(words, with_skill, draws), right=draws.llm_right < self.right[: len(words)])
 
-    def serve(self, words: I32, luck: Luck) -> Answer:
-        return self.llm.serve(words, luck)
+    def serve(self, words: I32, draws: Draws) -> Answer:
+        return self.llm.serve(words, draws)
 
 
 def side_by_side(ways: Sequence[Either], of: I64) -> Either:

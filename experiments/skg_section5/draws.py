@@ -23,11 +23,11 @@ from experiments.skg_section5.crowd import Answering, Crowd, Weekly, side_by_sid
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
-from skg_bench.app.identity import identity, provenance, write_json
+from skg_bench.app.run_identity import identity, provenance, write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.types import Events, Similarity
-from skg_bench.engine.cohort import Lives, World
+from skg_bench.engine.cohort import Rollout, Setting
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import check, open_table, write_table
 from skg_bench.simulator.assistant import Assistant
@@ -86,8 +86,8 @@ def batch(one: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.Ta
     # `Any`: a frozen value, where the Protocol's `stream` might be set
     arm = replace(one.arm, llm=Answering(one.arm.llm, values["llm_right"][of]))
     log = Weekly(events, one.weeks)
-    lives = Lives(World(one.seed, crowd, similarity, one.weeks), [arm], events)
-    lives.live(events.time.shape[1], log, lambda _: None)
+    rollout = Rollout(Setting(one.seed, crowd, similarity, one.weeks), [arm], events)
+    rollout.run(events.time.shape[1], log, lambda _: None)
     return pa.table({"draw": draws, **values, **figures(log, events, of, len(draws))})
 
 

@@ -18,8 +18,8 @@ from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.shared import shared_book
-from skg_bench.core.terms import terms
-from skg_bench.core.types import Luck, Query
+from skg_bench.core.types import Draws, Query
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import Pinned
 
@@ -76,10 +76,10 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
     vectors = model.embed(texts)
     skill = np.repeat(np.arange(SKILLS, dtype=np.int32), EACH)
     example = np.arange(len(known), dtype=np.int32)
-    book, pinned, words = shared_book(vectors, example, skill, 1), Pinned(vectors, example), terms(texts)
+    books, pinned, words = shared_book(vectors, example, skill, 1), Pinned(vectors, example), vocabulary_of(texts)
     arm = arms(composed.arms)[0]
     scorer = arm.reranker.start(1, arm.signals.names)
-    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    draws = Draws(**dict.fromkeys(Draws.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
     none, now, nobody = np.zeros(1, np.int32), np.ones(1, np.int64), np.full(1, -1, np.int32)
     taken = []
     for i in range(len(known), len(texts)):
@@ -88,7 +88,7 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
         embedded = time.process_time()
         text = np.array([i], np.int32)
         query = Query(none, 1, now, text, words.words[text], now, nobody, pinned, words, None)
-        decide(arm, query, book, scorer, none, luck)
+        decide(arm, query, books, scorer, none, draws)
         taken.append((embedded - begun, time.process_time() - embedded))
     both = 1000.0 * np.array(taken[WARM:])
     return Hits(both[:, 0], both[:, 1])

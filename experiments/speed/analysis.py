@@ -23,10 +23,10 @@ from skg_bench.app.launch import prepare, run
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
 from skg_bench.core.run import Run
-from skg_bench.core.terms import terms
-from skg_bench.core.types import Book, Luck, Query
+from skg_bench.core.types import Draws, Query, Skillbooks
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine import execute as engine
-from skg_bench.engine.cohort import World, run_cohort, write_cohort
+from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import Pinned, Rows
@@ -105,14 +105,14 @@ def loop_cost(users: int, weeks: int) -> float:
     one = plan(users, weeks)
     events = one.simulator.population(one.seed, np.arange(users, dtype=np.int32), weeks)
     vectors = one.embedder.embed(one.simulator.messages)
-    world = World(one.seed, one.simulator, lambda: Rows(vectors), one.weeks)
-    world.labels(one.arms[0])
+    setting = Setting(one.seed, one.simulator, lambda: Rows(vectors), one.weeks)
+    setting.labels(one.arms[0])
     order = np.argsort(-events.n, kind="stable")
     with TemporaryDirectory() as folder:
         begun = time.perf_counter()
         for i in range(0, users, 512):
             rows = events.rows(np.sort(order[i : i + 512]))
-            write_cohort(run_cohort(world, one.arms, rows, 5, lambda _: None), rows, Path(folder))
+            write_cohort(run_cohort(setting, one.arms, rows, 5, lambda _: None), rows, Path(folder))
         return (time.perf_counter() - begun) / int(events.n.sum()) * 1e6
 
 
@@ -126,7 +126,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     blank = np.zeros((1, skills), np.int32)
     then = np.zeros((1, skills), np.int64)
     square = (vectors[:n].reshape(skills, each, -1).sum(axis=1, dtype=np.int64) ** 2).sum(axis=1)[None]
-    book = Book(
+    books = Skillbooks(
         n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
         name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
         last_ok=then, examples_of=blank + each, square=square, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
@@ -137,16 +137,16 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     arm = plan(1, 1).arms[0]
     scorer = arm.reranker.start(1, arm.signals.names)
     pinned = Pinned(vectors, example[0])
-    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    draws = Draws(**dict.fromkeys(Draws.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
     matrix: F32 = vectors[:n].astype(np.float32)
     asked: F32 = vectors.astype(np.float32)
-    one, zero, silent = np.ones(1, np.int32), np.zeros(1, np.int32), terms([""] * len(vectors))
+    one, zero, silent = np.ones(1, np.int32), np.zeros(1, np.int32), vocabulary_of([""] * len(vectors))
     now = np.ones(1, np.int64)
 
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
         query = Query(zero, 1, now, text, one, now, zero, pinned, silent, None)
-        decide(arm, query, book, scorer, zero, luck)
+        decide(arm, query, books, scorer, zero, draws)
 
     def numpys(i: int) -> None:
         best = np.maximum.reduceat(matrix @ asked[i], starts) / SCALE**2
@@ -202,7 +202,7 @@ def rows(quick: bool) -> Iterator[Row]:
     users = 250 if quick else 1000
     for finite, mark in ((True, 50_000), (False, 20_000)):
         rate, memory = closed_loop(users, 26, 2, finite)
-        what = "finite pool" if finite else "arbitrary vectors"
+        what = "finite set" if finite else "arbitrary vectors"
         name = f"closed loop, {what}, {users} users x 26 weeks, 2 processes"
         yield name, f"{rate:,.0f} turns/s", f"{mark:,}", f"{rate / mark:.2f}x"
         yield "  largest memory, all processes", f"{memory:.2f} GiB", "4.00", f"{memory / 4:.2f}x"

@@ -15,7 +15,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, F64, I32, snap
 from skg_bench.core.shortlist import ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 MISSING = "the peers are not installed here; run `make peers`, which makes an environment for them"
 Vectors = F32 | F64
@@ -112,14 +112,14 @@ class SemanticRouter:
     def _encoder(self) -> Encoder:
         return Encoder(self.vectors)
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """As their router ranks; one is made anew when a book's examples have changed."""
-        b, width = book.active.shape
+        b, width = books.active.shape
         score = np.zeros((b, width))
         for row, (user, text) in enumerate(zip(query.user.tolist(), query.text.tolist(), strict=True)):
-            n = int(book.n_examples[row])
-            example, skill = book.example[row, :n], book.example_skill[row, :n]
-            there = book.active[row, skill]
+            n = int(books.n_examples[row])
+            example, skill = books.example[row, :n], books.example_skill[row, :n]
+            there = books.active[row, skill]
             example, skill = example[there], skill[there]
             if not len(example):
                 continue
@@ -151,19 +151,19 @@ class GPTCache:
     def _encoder(self) -> Encoder:
         return Encoder(self.vectors)
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """What their cache answers at its own threshold, if anything."""
         from gptcache.adapter.api import put
 
-        score = np.zeros(book.active.shape)
+        score = np.zeros(books.active.shape)
         for row, (user, text) in enumerate(zip(query.user.tolist(), query.text.tolist(), strict=True)):
             if user not in self._made:
                 self._made[user] = gptcache(self._encoder, self.folder / str(user)), []
             cache, known = self._made[user]
-            n = int(book.n_examples[row])
+            n = int(books.n_examples[row])
             for example, skill in zip(
-                book.example[row, len(known) : n].tolist(),
-                book.example_skill[row, len(known) : n].tolist(),
+                books.example[row, len(known) : n].tolist(),
+                books.example_skill[row, len(known) : n].tolist(),
                 strict=True,
             ):
                 put(str(example), str(skill), cache_obj=cache)

@@ -1,7 +1,7 @@
 """semantic-router and GPTCache beside ours, on the same vectors: `make peers`.
 
 Speed: one message in one process, all routers in turn. Quality: labelled corpora. Closed loop: each of them with
-captures of its own, on the same users and luck.
+captures of its own, on the same users and random draws.
 """
 
 import argparse
@@ -37,8 +37,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
 from skg_bench.core.run import Run
 from skg_bench.core.shared import shared_book
-from skg_bench.core.terms import terms
-from skg_bench.core.types import Luck, Query, Router
+from skg_bench.core.types import Draws, Query, Router
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.index import build
@@ -61,7 +61,8 @@ QUALITY = (
     "percent, 95 % intervals by bootstrap over messages."
 )
 CLOSED = (
-    "The same requests and luck for all; each arm captures for itself. `skg` asks before it captures; all others but "
+    "The same requests and random draws for all; each arm captures for itself. `skg` asks before it captures; "
+    "all others but "
     "`semantic_router_asks` keep every answer of the LLM. Peers decide with their defaults (semantic-router at 0.5); "
     "`maxsim_60` is GPTCache's rule in our words."
 )
@@ -138,10 +139,10 @@ def in_turn(calls: dict[str, Callable[[int], object]], items: Sequence[int]) -> 
 
 def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[int], object]]:
     """Ours at B = 1: the router, a whole decision (features, score and policy too), and the router of shared books."""
-    book, arm = shared_book(vectors, example, skill, 1), plan(1, 1).arms[0]
+    books, arm = shared_book(vectors, example, skill, 1), plan(1, 1).arms[0]
     scorer = arm.reranker.start(1, arm.signals.names)
-    pinned, silent = Pinned(vectors, example), terms([""] * len(vectors))
-    luck = Luck(**dict.fromkeys(Luck.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    pinned, silent = Pinned(vectors, example), vocabulary_of([""] * len(vectors))
+    draws = Draws(**dict.fromkeys(Draws.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
     one, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
     indexed = SharedMaxSim(build(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
 
@@ -149,11 +150,11 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
         return Query(zero, 1, now, np.array([i], np.int32), one, now, zero, pinned, silent, None)
 
     return {
-        OWN: lambda i: arm.router.route(query(i), book),
+        OWN: lambda i: arm.router.route(query(i), books),
         "skg_bench, message to decision: router, features, score, policy": lambda i: decide(
-            arm, query(i), book, scorer, zero, luck
+            arm, query(i), books, scorer, zero, draws
         ),
-        "skg_bench, the router of shared skillbooks (FAISS HNSW)": lambda i: indexed.route(query(i), book),
+        "skg_bench, the router of shared skillbooks (FAISS HNSW)": lambda i: indexed.route(query(i), books),
     }
 
 

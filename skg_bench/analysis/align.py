@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.pool import STRIDE, Pool
-from skg_bench.analysis.tally import Events, events
+from skg_bench.analysis.seeds import STRIDE, SeedRuns
+from skg_bench.analysis.tally import LoggedEvents, events
 from skg_bench.core.errors import UsageError
 
 Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
@@ -16,50 +16,53 @@ Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 class Aligned:
     """What all runs share."""
 
-    on: Events  # of the first
-    each: list[Events]  # of every run
+    on: LoggedEvents  # of the first
+    each: list[LoggedEvents]  # of every run
     keep: Coverage | None  # the part that is shared, None: all
     moved: list[bool]  # of every run: the same requests in another order than the first has them
     gaps: list[str]
 
 
-def align(of: Sequence[Pool]) -> Aligned:
+def align(of: Sequence[SeedRuns]) -> Aligned:
     """The events that all runs have.
 
     Raises UsageError when they share no user, or users of other requests.
     """
-    each = [events(pool) for pool in of]
+    each = [events(combined) for combined in of]
     turns = [dict(zip(own.users.tolist(), np.bincount(own.row).tolist(), strict=True)) for own in each]
     users = sorted(set.intersection(*(set(of) for of in turns)))
     if not users:
         raise UsageError(
-            f"{' and '.join(str(pool.path) for pool in of)} share no user; compare runs of the same seeds and users"
+            f"{' and '.join(str(combined.path) for combined in of)} share no user; "
+            "compare runs of the same seeds and users"
         )
     shared = [(user, min(of[user] for of in turns)) for user in users]
-    gaps = [_gap(pool, of, shared) for pool, of in zip(of, turns, strict=True) if of != dict(shared)]
-    kept = [events(pool, shared) for pool in of] if gaps else each
-    moved = [False] + [_moved(of[0], kept[0], pool, own) for pool, own in zip(of[1:], kept[1:], strict=True)]
-    for pool, other in zip(of, moved, strict=True):
+    gaps = [_gap(combined, of, shared) for combined, of in zip(of, turns, strict=True) if of != dict(shared)]
+    kept = [events(combined, shared) for combined in of] if gaps else each
+    moved = [False] + [_moved(of[0], kept[0], combined, own) for combined, own in zip(of[1:], kept[1:], strict=True)]
+    for combined, other in zip(of, moved, strict=True):
         if other:
-            gaps.append(f"{pool.path}: the same requests in another order; paired by user, not turn by turn")
+            gaps.append(f"{combined.path}: the same requests in another order; paired by user, not turn by turn")
     return Aligned(kept[0], kept, shared if kept is not each else None, moved, gaps)
 
 
-def _gap(pool: Pool, of: dict[int, int], shared: Coverage) -> str:
+def _gap(combined: SeedRuns, of: dict[int, int], shared: Coverage) -> str:
     users = len(of) - len(shared)
     turns = sum(of.values()) - sum(n for _, n in shared)
-    return f"{pool.path}: {turns:,} of {sum(of.values()):,} turns ({users} users wholly) are not in all runs; left out"
+    return (
+        f"{combined.path}: {turns:,} of {sum(of.values()):,} turns ({users} users wholly) are not in all runs; left out"
+    )
 
 
-def _moved(first: Pool, a: Events, second: Pool, b: Events) -> bool:
+def _moved(first: SeedRuns, a: LoggedEvents, second: SeedRuns, b: LoggedEvents) -> bool:
     """Whether users have the same requests in another order.
 
     Raises UsageError when they have others.
     """
     differs, what = a.time != b.time, "time"
     if not differs.any():
-        place = np.minimum(np.searchsorted(a.message, b.message), len(a.message) - 1)
-        same_text = np.where(a.message[place] == b.message, place, -1)  # b's vocabulary as a's codes
+        code = np.minimum(np.searchsorted(a.message, b.message), len(a.message) - 1)
+        same_text = np.where(a.message[code] == b.message, code, -1)  # b's vocabulary as a's codes
         differs, what = a.text != same_text[b.text], "message"
     if not differs.any():
         return False

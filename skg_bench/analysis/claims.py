@@ -152,10 +152,10 @@ def markers(folder: Path) -> dict[str, list[str]]:
     for file in sorted(folder.rglob("test_*.py")):
         text = file.read_text("utf-8")
         if "mark.req(" in text:
-            place = file.relative_to(folder.parent).as_posix()
+            relative = file.relative_to(folder.parent).as_posix()
             for ids, name in _marked(ast.parse(text).body):
                 for one in ids:
-                    found.setdefault(one, []).append(f"{place}::{name}")
+                    found.setdefault(one, []).append(f"{relative}::{name}")
     return found
 
 

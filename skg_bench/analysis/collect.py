@@ -11,7 +11,7 @@ from skg_bench.analysis.intervals import Estimate, estimates, sums
 from skg_bench.analysis.measure import contrast, denominator, measure, weekly
 from skg_bench.analysis.metrics import Metric, Utility
 from skg_bench.analysis.roles import Roles
-from skg_bench.analysis.tally import CEILINGS, Events, Tally, tallies
+from skg_bench.analysis.tally import CEILINGS, LoggedEvents, Tally, tallies
 from skg_bench.analysis.waterfall import losses, waterfall
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
@@ -38,7 +38,7 @@ class Found:
 
 def collect(
     run: Run,
-    on: Events,
+    on: LoggedEvents,
     role: Roles,
     shown: Mapping[str, Metric],
     beyond: Mapping[str, Metric],
@@ -75,7 +75,7 @@ def collect(
     return found
 
 
-def _in_turn(run: Run, on: Events, role: Roles) -> Iterator[tuple[str, Tally, dict[str, dict[int, Tally]]]]:
+def _in_turn(run: Run, on: LoggedEvents, role: Roles) -> Iterator[tuple[str, Tally, dict[str, dict[int, Tally]]]]:
     """Each arm with what it is compared with; frozen arms come right after their live arm."""
     compared = [arm for arm in (role.reference, role.never) if arm is not None]
     held = {arm: tallies(run, arm, on, role.since(arm)) for arm in dict.fromkeys(compared)}
@@ -88,7 +88,9 @@ def _in_turn(run: Run, on: Events, role: Roles) -> Iterator[tuple[str, Tally, di
             held = {name: of for name, of in held.items() if name in (*compared, live)}
 
 
-def _effect(live: Tally, frozen: Tally, shown: Mapping[str, Metric], on: Events) -> dict[str, tuple[Estimate, int]]:
+def _effect(
+    live: Tally, frozen: Tally, shown: Mapping[str, Metric], on: LoggedEvents
+) -> dict[str, tuple[Estimate, int]]:
     ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
     difference = contrast(ratios.values(), live, frozen, on)
     return {name: (difference[name], denominator(m, frozen)) for name, m in ratios.items()}
@@ -112,7 +114,7 @@ def _curves(
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(found: Found, on: Events, multipliers: F64) -> None:
+def _ceilings(found: Found, on: LoggedEvents, multipliers: F64) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
     turn = sums(on.cell, len(on.cells.user))
     there = sums(on.slot, len(on.users) * on.weeks).reshape(-1, on.weeks)

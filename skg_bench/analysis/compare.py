@@ -1,7 +1,7 @@
 """Arms of one or several runs against a reference arm, paired on the same users and events.
 
-Runs that differ only in their seed are pooled: events are aligned on (seed, user, event), and users of different seeds
-are different users.
+Runs that differ only in their seed are combined: events are aligned on (seed, user, event), and users of different
+seeds are different users.
 """
 
 import json
@@ -17,8 +17,8 @@ from skg_bench.analysis.intervals import ALPHA, Estimate
 from skg_bench.analysis.matched import Fallbacks, Hits, Matched, hits, ladder, matched
 from skg_bench.analysis.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
 from skg_bench.analysis.metrics import Metric, Utility, known, logged, metrics
-from skg_bench.analysis.pool import Pool, labels, pools
-from skg_bench.analysis.tally import Events, Tally, tallies
+from skg_bench.analysis.seeds import SeedRuns, by_configuration, labels
+from skg_bench.analysis.tally import LoggedEvents, Tally, tallies
 from skg_bench.analysis.wording import bare, interval, number
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -33,7 +33,7 @@ SEED = 0  # of the bootstrap
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One arm and one metric against the reference."""
 
     arm: str  # after what tells its run from the others, when there are several
@@ -68,7 +68,7 @@ class Comparison:
     users: int
     turns: int
     correction: str
-    rows: tuple[Row, ...]  # by arm, then by metric
+    rows: tuple[ComparisonRow, ...]  # by arm, then by metric
     gaps: tuple[str, ...]  # what a run lacks of the others' events, one sentence each; never read as a regression
     matched: tuple[Matched, ...]  # arms at the error rate of the reference or the reference at theirs
     unmatched: tuple[str, ...]  # why there are not more of them
@@ -97,14 +97,18 @@ def compare(
         raise UsageError("nothing to compare; name at least one run directory")
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
-    of = pools(runs)
+    of = by_configuration(runs)
     wanted = reference if reference is not None else runs[0].config.get("reference")
     told = labels(of)
-    arms = {(at, arm): arm if len(of) == 1 else f"{told[at]}:{arm}" for at, pool in enumerate(of) for arm in pool.arms}
-    place = [(at, arm) for at, arm in arms if wanted in (arm, arms[at, arm], f"{of[at].runs[0].path.name}:{arm}")]
-    if not place:
+    arms = {
+        (at, arm): arm if len(of) == 1 else f"{told[at]}:{arm}"
+        for at, combined in enumerate(of)
+        for arm in combined.arms
+    }
+    references = [(at, arm) for at, arm in arms if wanted in (arm, arms[at, arm], f"{of[at].runs[0].path.name}:{arm}")]
+    if not references:
         raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
-    price = Utility.of(of[place[0][0]].config)
+    price = Utility.of(of[references[0][0]].config)
     log = any(run.manifest.get("log") for run in runs)
     shown = metrics(price) if not log else known(metrics(price)) | logged()
     if unknown := [name for name in margins or {} if name not in shown]:
@@ -112,11 +116,11 @@ def compare(
     shared = align(of)
     if log and "intent" not in runs[0].manifest["log"]["knows"]:
         del shown["other_intent"]
-    tested, matches, unmatched, flipped = _contrasts(of, arms, place[0], shared, shown, price, flips)
+    tested, matches, unmatched, flipped = _contrasts(of, arms, references[0], shared, shown, price, flips)
     rows = _rows(tested, shown, correction, margins or {})
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
-        arms[place[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows, tuple(shared.gaps),
+        arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows, tuple(shared.gaps),
         matches, unmatched, flipped,
     )  # fmt: skip
 
@@ -133,7 +137,7 @@ class _Contrast:
 
 
 def _contrasts(
-    of: Sequence[Pool],
+    of: Sequence[SeedRuns],
     arms: Mapping[tuple[int, str], str],
     reference: tuple[int, str],
     shared: Aligned,
@@ -144,7 +148,7 @@ def _contrasts(
     """Every arm is read once; what is kept of it are sums, and its hits."""
     on = shared.on
     asked: dict[str, Fallbacks] = {}
-    served: dict[tuple[int, str], tuple[Hits, Fallbacks, Events]] = {}
+    served: dict[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]] = {}
 
     def read(at: int, arm: str) -> Tally:
         own = shared.each[at]
@@ -182,17 +186,17 @@ def _flipped(label: str, own: Done, base: Done, told: int) -> Flipped:
     return Flipped(label, worse.counts(), flips(base, own).counts(), tuple(examples(worse, told)))
 
 
-def _llm(pool: Pool, arm: str, shared: Aligned, at: int) -> str:
+def _llm(combined: SeedRuns, arm: str, shared: Aligned, at: int) -> str:
     """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
     order = at if shared.moved[at] else 0
-    said = (pool.manifest.get("compositions") or {}).get(arm, {}).get("llm")
+    said = (combined.manifest.get("compositions") or {}).get(arm, {}).get("llm")
     return json.dumps([order, said], sort_keys=True)
 
 
 def _matches(
     arms: Mapping[tuple[int, str], str],
     reference: tuple[int, str],
-    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, Events]],
+    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
 ) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
     idle = [arms[key] for key, (found, _, _) in served.items() if not found.at.size]
     if arms[reference] in idle:
@@ -215,13 +219,13 @@ def _matches(
 
 def _rows(
     tested: Sequence[_Contrast], shown: Mapping[str, Metric], correction: str, margins: Mapping[str, float]
-) -> tuple[Row, ...]:
+) -> tuple[ComparisonRow, ...]:
     """By arm, then by metric; the same resamples for all of them."""
     if not tested:
         return ()
     boot = cluster_bootstrap(np.stack([one.each[name] for one in tested for name in shown], axis=1), SEED)
     low, high = (end.reshape(len(tested), len(shown)) for end in boot)
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, str], ComparisonRow] = {}
     for column, metric in enumerate(shown.values()):
         estimates = [one.against[metric.name] for one in tested]
         margin = margins.get(metric.name)
@@ -229,7 +233,7 @@ def _rows(
         for i, (one, test) in enumerate(zip(tested, differences(metric, estimates, correction), strict=True)):
             name = metric.name
             wins, ties, losses = _counted(one.each[name], metric)
-            rows[one.label, name] = Row(
+            rows[one.label, name] = ComparisonRow(
                 one.label, metric, one.means[name].mean, one.base[name].mean, test,
                 (float(low[i, column]), float(high[i, column])), wins, ties, losses, margin, equal[i],
             )  # fmt: skip
@@ -278,7 +282,7 @@ def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[st
     return table
 
 
-def said(row: Row) -> str:
+def said(row: ComparisonRow) -> str:
     """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is.
 
     Small: significant, but below what so few users can show reliably.

@@ -31,7 +31,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ContrastResult:
     """A contrast in one metric."""
 
     contrast: Contrast
@@ -47,7 +47,7 @@ def contrasts(run: Run) -> list[Contrast]:
     return [Contrast(**one) for one in run.config.get("contrasts") or ()]
 
 
-def findings(run: Run) -> list[Finding]:
+def findings(run: Run) -> list[ContrastResult]:
     """All contrasts in the metrics that have a margin, in order, per metric."""
     asked, on, shown = contrasts(run), events(run), metrics(Utility.of(run.config))
     since = {one: parting(run, one) for one in asked}
@@ -59,7 +59,7 @@ def findings(run: Run) -> list[Finding]:
         for one in asked:
             arm, reference = (of[a][since[one]] for a in (one.arm, one.reference))
             estimate = contrast([shown[name]], arm, reference, on)[name]
-            found.append(Finding(one, shown[name], margin, estimate, *verdict(estimate, margin)))
+            found.append(ContrastResult(one, shown[name], margin, estimate, *verdict(estimate, margin)))
     return found
 
 

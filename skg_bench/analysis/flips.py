@@ -14,7 +14,7 @@ import numpy as np
 from skg_bench.analysis.tally import coded, kept
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.run import Logs
+from skg_bench.core.run import RunTables
 from skg_bench.core.types import CAUSES
 
 REASONS = {
@@ -34,7 +34,7 @@ REASONS = {
 class Done:
     """What an arm did with N events, in the order (user, turn)."""
 
-    run: Logs
+    run: RunTables
     arm: str
     user: I32  # [N]
     turn: I32  # [N]
@@ -72,7 +72,7 @@ class Flip:
     right: str  # what the right arm answered from
 
 
-def done(run: Logs, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
+def done(run: RunTables, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
     """Read an arm. `keep`: (user id, number of first turns), ascending; None: all."""
     table = kept(run.turns(arm, ["fallback_to_llm", "answer_correct", "cause"]), keep)
     code, vocabulary = coded(table["cause"])
@@ -112,15 +112,15 @@ def examples(found: Flips, n: int) -> list[Flip]:
 
 
 def _pick(found: Flips, n: int) -> I64:
-    """Places in `found.at`."""
+    """Indices into `found.at`."""
     user = found.wrong.user[found.at]
     queues = []
     for cause in np.argsort(-np.bincount(found.cause, minlength=len(CAUSES)), kind="stable"):
         own = np.flatnonzero(found.cause == cause)
         nth = np.arange(len(own)) - np.searchsorted(user[own], user[own])  # of the user's flips for this reason
         queues.append(own[np.argsort(nth, kind="stable")][:n].tolist())
-    turns = (place for place in chain(*zip_longest(*queues)) if place is not None)
-    return np.array([place for place, _ in zip(turns, range(n), strict=False)], np.int64)
+    turns = (index for index in chain(*zip_longest(*queues)) if index is not None)
+    return np.array([index for index, _ in zip(turns, range(n), strict=False)], np.int64)
 
 
 Told = dict[tuple[int, int], dict[str, Any]]

@@ -7,7 +7,7 @@ that vCache bounds: Schroeder et al. 2025, arXiv:2502.03771); then hits are comp
 * A threshold can only be raised. Of a turn that fell back, the log does not know whether the skill would have been
   right; of a hit, it knows the score, and a hit below the raised threshold becomes a fallback.
 * What the LLM would have answered there is known where another arm with the same LLM fell back on the same event, as
-  luck is keyed by the event and not by the arm: an arm `never` knows it all. Where some of it is not known, only hits
+  draws are keyed by the event and not by the arm: an arm `never` knows it all. Where some of it is not known, only hits
   are compared.
 * Skillbooks and scores stay as they were logged. A run at that threshold would also have learned otherwise; whether it
   would can be seen by running it (`policy.threshold=...`).
@@ -27,9 +27,9 @@ import pyarrow as pa
 from skg_bench.analysis.inference import percentile, resampled_means
 from skg_bench.analysis.intervals import LEVEL, sums
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.tally import Events, kept
+from skg_bench.analysis.tally import LoggedEvents, kept
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import Logs
+from skg_bench.core.run import RunTables
 
 LEVELS = 128
 RESAMPLES = 2000
@@ -58,7 +58,7 @@ class Fallbacks:
     worth: F64  # [N] utility
 
     @classmethod
-    def of(cls, on: Events) -> "Fallbacks":
+    def of(cls, on: LoggedEvents) -> "Fallbacks":
         """Nothing is known yet."""
         n = len(on)
         return cls(np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n))
@@ -98,9 +98,9 @@ class Matched:
 
 
 def hits(
-    run: Logs,
+    run: RunTables,
     arm: str,
-    on: Events,
+    on: LoggedEvents,
     price: Utility,
     asked: Fallbacks,
     keep: Sequence[tuple[int, int]] | None = None,
@@ -116,7 +116,7 @@ def hits(
     return Hits(at, score[at].astype(np.float64), right[at], worth[at], sums(on.row, n, right), sums(on.row, n, worth))
 
 
-def ladder(found: Hits, asked: Fallbacks, on: Events) -> Ladder:
+def ladder(found: Hits, asked: Fallbacks, on: LoggedEvents) -> Ladder:
     """An arm, with hits, at the thresholds between which they are equally many."""
     n, turns = len(on.users), sums(on.row, len(on.users))
     threshold = np.append(np.unique(np.quantile(found.score, np.arange(LEVELS) / LEVELS, method="lower")), np.inf)

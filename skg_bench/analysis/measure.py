@@ -10,7 +10,7 @@ import numpy as np
 from skg_bench.analysis.inference import bh, by, holm
 from skg_bench.analysis.intervals import ALPHA, Estimate, estimates, sums
 from skg_bench.analysis.metrics import Metric
-from skg_bench.analysis.tally import Events, Tally
+from skg_bench.analysis.tally import LoggedEvents, Tally
 from skg_bench.core.grid import F64
 
 Verdict = Literal["better", "worse", "higher", "lower", "inconclusive", "not measured"]
@@ -32,7 +32,7 @@ class Difference:
     verdict: Verdict  # by new requests
 
 
-def measure(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, Estimate]:
+def measure(metrics: Iterable[Metric], tally: Tally, on: LoggedEvents) -> dict[str, Estimate]:
     """The metrics' means over users."""
     found: dict[str, Estimate] = {}
     for over, group in _by_denominator(metrics).items():
@@ -41,7 +41,7 @@ def measure(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, Es
     return found
 
 
-def by_user(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, F64]:
+def by_user(metrics: Iterable[Metric], tally: Tally, on: LoggedEvents) -> dict[str, F64]:
     """The metrics of every user, `[n]`; NaN for users without a denominator."""
     found: dict[str, F64] = {}
     for over, group in _by_denominator(metrics).items():
@@ -52,7 +52,7 @@ def by_user(metrics: Iterable[Metric], tally: Tally, on: Events) -> dict[str, F6
     return found
 
 
-def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, on: Events) -> dict[str, Estimate]:
+def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, on: LoggedEvents) -> dict[str, Estimate]:
     """Means over users of the paired differences arm - reference."""
     found: dict[str, Estimate] = {}
     for over, group in _by_denominator(metrics).items():
@@ -111,7 +111,7 @@ def _by_denominator(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
     return groups
 
 
-def _count(metric: Metric, tally: Tally, on: Events) -> F64:
+def _count(metric: Metric, tally: Tally, on: LoggedEvents) -> F64:
     """Numerator in every cell.
 
     A count per week is a count per event times the user's events per week, which no intent changes. The book at the end

@@ -87,11 +87,11 @@ def ece(
     if not p.size:
         return np.nan
     if equal == "width":
-        place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p)
+        bin_of = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], p)
     else:  # by the number of smaller ones, in whole numbers: a quantile would part rows by its last bit
-        place = np.searchsorted(np.sort(p), p) * bins // p.size
+        bin_of = np.searchsorted(np.sort(p), p) * bins // p.size
     w = np.ones_like(p) if weight is None else weight
-    return float(np.abs(np.bincount(place, w * p) - np.bincount(place, w * y)).sum() / w.sum())
+    return float(np.abs(np.bincount(bin_of, w * p) - np.bincount(bin_of, w * y)).sum() / w.sum())
 
 
 def brier(probability: F64, outcome: Flags) -> float:

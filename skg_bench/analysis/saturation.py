@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.analysis.intervals import sums
-from skg_bench.analysis.tally import Events
+from skg_bench.analysis.tally import LoggedEvents
 from skg_bench.core.grid import F64, Bool
 
 LIMIT = 0.05  # above it, claims about curves read "not testable here"
@@ -48,7 +48,7 @@ def corpus(config: Mapping[str, Any]) -> str:
     return f"{chosen['_target_'].rpartition('.')[2]} ({said})"
 
 
-def saturation(on: Events) -> Saturation:
+def saturation(on: LoggedEvents) -> Saturation:
     """Of the events of a run; the same for all of its arms."""
     everything = np.ones(len(on), np.bool_)
     repeat = _repeats(on)
@@ -66,7 +66,7 @@ def saturation(on: Events) -> Saturation:
     )
 
 
-def _repeats(on: Events) -> Bool:
+def _repeats(on: LoggedEvents) -> Bool:
     """Whether the same user said the same text before, `[N]`."""
     _, first = np.unique(on.row * (np.int64(on.text.max()) + 1) + on.text, return_index=True)
     repeat = np.ones(len(on), np.bool_)
@@ -74,7 +74,7 @@ def _repeats(on: Events) -> Bool:
     return repeat
 
 
-def _mean_share(on: Events, these: Bool, of: Bool) -> float:
+def _mean_share(on: LoggedEvents, these: Bool, of: Bool) -> float:
     return _mean(sums(on.row[these], len(on.users)), sums(on.row[of], len(on.users)))
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from skg_bench.analysis.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import Logs
+from skg_bench.core.run import RunTables
 
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
@@ -35,11 +35,12 @@ COUNTS = {
     "ok": "of these, ok",
 }
 LOGGED = {"other": "answered from the skillbook, for another intent than was asked"}
-"""Of runs that replay a log: there `wrong` and `wrong_hit` are NaN, as nobody knows, and this is known to be wrong."""
+"""Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN; `other` counts the
+hits that are certainly wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class LoggedEvents:
     """The events of a run, the same for all of its arms; N rows in the order (user, turn)."""
 
     users: I64  # [n] user ids, ascending
@@ -75,13 +76,13 @@ class Tally:
     pending: int  # ratings given but not known by the end of the run
 
 
-def needs_truth(run: Logs, what: str) -> None:
+def needs_truth(run: RunTables, what: str) -> None:
     """Raises UsageError where `what` would need to know whether answers were right, and the run replays a log."""
     if run.manifest.get("log"):
         raise UsageError(f"{run.path} replays a log, which does not say whether answers were right: {what} needs that")
 
 
-def events(run: Logs, keep: Sequence[tuple[int, int]] | None = None) -> Events:
+def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> LoggedEvents:
     """The run's events, from its first arm. `keep`: (user id, number of first turns), ascending; None: all.
 
     Raises UsageError when a user's turns have a gap (rows were lost).
@@ -110,7 +111,7 @@ def events(run: Logs, keep: Sequence[tuple[int, int]] | None = None) -> Events:
     width = len(intents) + len(messages)
     pairs, cell = np.unique(row * width + about, return_inverse=True)
     found, intent_of = np.unique(pairs % width, return_inverse=True)
-    return Events(
+    return LoggedEvents(
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
         used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
@@ -120,7 +121,11 @@ def events(run: Logs, keep: Sequence[tuple[int, int]] | None = None) -> Events:
 
 
 def tallies(
-    run: Logs, arm: str, on: Events, since: Sequence[int] = (0,), keep: Sequence[tuple[int, int]] | None = None
+    run: RunTables,
+    arm: str,
+    on: LoggedEvents,
+    since: Sequence[int] = (0,),
+    keep: Sequence[tuple[int, int]] | None = None,
 ) -> dict[int, Tally]:
     """Counts of one arm over the turns from each of `since` on.
 
@@ -155,7 +160,7 @@ def tallies(
 
 
 def _tally(
-    arm: str, on: Events, counts: dict[str, npt.NDArray[Any] | None], book: F64, pending: int, some: Bool | None
+    arm: str, on: LoggedEvents, counts: dict[str, npt.NDArray[Any] | None], book: F64, pending: int, some: Bool | None
 ) -> Tally:
     n, slots = len(on.users), len(on.users) * on.weeks
 
@@ -179,7 +184,7 @@ def _tally(
     )
 
 
-def _ratings(run: Logs, arm: str, on: Events) -> tuple[F64, F64, int]:
+def _ratings(run: RunTables, arm: str, on: LoggedEvents) -> tuple[F64, F64, int]:
     """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
     table = run.feedback(arm, ["known_at", "rating"])
     at = _rows_of(table, on)
@@ -188,14 +193,14 @@ def _ratings(run: Logs, arm: str, on: Events) -> tuple[F64, F64, int]:
     return sums(at[known], len(on)), sums(at[ok], len(on)), int(((at >= 0) & ~known).sum())
 
 
-def _added(run: Logs, arm: str, on: Events) -> F64:
+def _added(run: RunTables, arm: str, on: LoggedEvents) -> F64:
     """Skills added at each turn, `[N]`."""
     table = run.updates(arm, ["op"])
     at = _rows_of(table, on)
     return sums(at[(at >= 0) & _says(table["op"], "ADD")], len(on))
 
 
-def _rows_of(table: pa.Table, on: Events) -> I64:
+def _rows_of(table: pa.Table, on: LoggedEvents) -> I64:
     """Row of each (user, turn) among the events, -1: it is not among them."""
     user, turn = _column(table, "user").astype(np.int64), _column(table, "turn").astype(np.int64)
     start = np.searchsorted(on.row, np.arange(len(on.users) + 1))

@@ -13,7 +13,7 @@ import numpy as np
 from skg_bench.analysis.figures import Figures, figure
 from skg_bench.analysis.intervals import estimates, sums
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.tally import Events, coded
+from skg_bench.analysis.tally import LoggedEvents, coded
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
@@ -31,7 +31,7 @@ class Losses:
     by_cell: F64  # [causes, c] utility lost in a (user, intent) cell
     turns: I64  # [causes] turns booked
 
-    def by_user(self, on: Events) -> F64:
+    def by_user(self, on: LoggedEvents) -> F64:
         """Mean loss of a request, `[causes, n]`."""
         turn = sums(on.row, len(on.users))
         return np.stack([sums(on.cells.user, len(on.users), loss) for loss in self.by_cell]) / turn
@@ -42,7 +42,7 @@ class Losses:
         return total
 
 
-def losses(run: Run, arm: str, on: Events, prices: Utility) -> Losses:
+def losses(run: Run, arm: str, on: LoggedEvents, prices: Utility) -> Losses:
     """Of an arm whose turns are the events `on`."""
     table = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms", "cause"])
     code, vocabulary = coded(table["cause"])
@@ -54,7 +54,7 @@ def losses(run: Run, arm: str, on: Events, prices: Utility) -> Losses:
     return Losses(by_cell, np.bincount(cause, minlength=len(CAUSES)))
 
 
-def waterfall(own: Losses, reference: Losses | None, on: Events) -> Figures:
+def waterfall(own: Losses, reference: Losses | None, on: LoggedEvents) -> Figures:
     """A WATERFALL of `summary`, not yet rounded."""
     bars = {cause: (cause,) for cause in ORDER} | {"policy": POLICY}
     turn = sums(on.cell, len(on.cells.user))

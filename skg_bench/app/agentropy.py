@@ -11,7 +11,7 @@ import numpy as np
 from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.progress import console
 from skg_bench.app.skillbooks import book, updates
-from skg_bench.core.agentropy import MODEL, TABLE, Index, write
+from skg_bench.core.agentropy import MODEL, TABLE, AgentropyIndex, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.core.record import offsets_of
@@ -54,7 +54,7 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     screen.print(kept, soft_wrap=True)
 
 
-def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedder, monday: datetime) -> Index:
+def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedder, monday: datetime) -> AgentropyIndex:
     """A user's skillbook at the end, and all that was logged on the way. `monday`: when the run's first one was."""
     found = book(run, arm, user)
     turns = run.turns(arm, users=[user]).to_pylist()
@@ -69,7 +69,7 @@ def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedde
     vectors = embedder.embed(list(at))[[at[m] for m in messages]] if messages else np.zeros((0, 0))
     late = {row["turn"]: row["rating"] for row in run.feedback(arm, users=[user]).to_pylist()}
     signals = tuple(_signal(row, said, late, monday) for row in turns)
-    return Index(found, answers, (vectors / SCALE).astype(np.float32), signals)
+    return AgentropyIndex(found, answers, (vectors / SCALE).astype(np.float32), signals)
 
 
 def _answers(turns: Sequence[Mapping[str, Any]], simulator: Simulator) -> list[str | None]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skg_bench.app.components import build
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.engine.plan import Arm, Fork
 

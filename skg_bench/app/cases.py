@@ -15,25 +15,26 @@ import yaml
 from skg_bench.app.arms import arms
 from skg_bench.app.checks import SEAMS_OF_ARMS
 from skg_bench.app.components import build, refuse_remote_code
-from skg_bench.app.identity import write_json
 from skg_bench.app.packages import packages
+from skg_bench.app.run_identity import write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import CAUSES, OFFERS, RATINGS, Embedder, Events, Simulator, Truth
-from skg_bench.engine.cohort import World
-from skg_bench.engine.excerpt import Excerpts, lived
+from skg_bench.engine.cohort import Setting
+from skg_bench.engine.excerpt import Excerpts, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import Rows
 
 SCHEMA = 1
+_KEYS = {"scenario": "place", "specs": "sides"}  # fields of a case -> keys of its file
 Node = Mapping[str, Any]
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Whose world it is."""
+class Scenario:
+    """The user, and the components that make the user's events and their vectors."""
 
     seed: int
     weeks: int
@@ -43,7 +44,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Side:
+class ArmSpec:
     """An arm by name, among the compositions that it is made of: its own, and those that it forks from."""
 
     name: str
@@ -64,19 +65,19 @@ class Case:
     """A session, and what two arms do with it."""
 
     says: str  # what it shows, for people
-    place: Place
-    sides: Mapping[str, Side]  # by role: arm, reference
+    scenario: Scenario
+    specs: Mapping[str, ArmSpec]  # by role: arm, reference
     events: Sequence[Row]  # number, time [s since the first Monday], message, request_type, intent, used_up
     expected: Mapping[str, Sequence[Row]]  # by role
 
 
-class Stage:
-    """Simulator and vectors of a place; texts are embedded when they are needed first."""
+class Replayer:
+    """Runs arms on events of a scenario; texts are embedded when they are needed first."""
 
     def __init__(self, simulator: Simulator, embedder: Embedder, seed: int, weeks: int) -> None:
         self.simulator, self._embedder = simulator, embedder
         self.names = simulator.names
-        self.world = World(seed, simulator, lambda: Rows(self._vectors), weeks)
+        self.setting = Setting(seed, simulator, lambda: Rows(self._vectors), weeks)
         self._known: Bool = np.zeros(len(simulator.messages), np.bool_)
         self._vectors = np.zeros((len(simulator.messages), 0), np.int16)
 
@@ -92,28 +93,28 @@ class Stage:
         self._vectors[new], self._known[new] = found, True
 
 
-def stage(place: Place) -> Stage:
-    """The stage of a place, made once for all of its users."""
-    return _stage(json.dumps([place.simulator, place.embedder]), place.seed, place.weeks)
+def replayer_of(scenario: Scenario) -> Replayer:
+    """The replayer of a scenario, made once for all of its users."""
+    return _replayer(json.dumps([scenario.simulator, scenario.embedder]), scenario.seed, scenario.weeks)
 
 
 @lru_cache(maxsize=4)
-def _stage(nodes: str, seed: int, weeks: int) -> Stage:
+def _replayer(nodes: str, seed: int, weeks: int) -> Replayer:
     simulator, embedder = json.loads(nodes)
-    return Stage(build("simulator", simulator), build("embedder", embedder), seed, weeks)
+    return Replayer(build("simulator", simulator), build("embedder", embedder), seed, weeks)
 
 
-def live(on: Stage, sides: Mapping[str, Arm], events: Events) -> dict[str, Logbook]:
-    """What each side does with the events, whose rows come in order of falling length."""
-    on.know(events.text)
-    top_k = max(getattr(arm.router, "top_k", 1) for arm in sides.values())
-    return dict(zip(sides, lived(on.world, list(sides.values()), events, top_k), strict=True))
+def run(replayer: Replayer, arms: Mapping[str, Arm], events: Events) -> dict[str, Logbook]:
+    """What each arm does with the events, whose rows come in order of falling length."""
+    replayer.know(events.text)
+    top_k = max(getattr(arm.router, "top_k", 1) for arm in arms.values())
+    return dict(zip(arms, run_excerpts(replayer.setting, list(arms.values()), events, top_k), strict=True))
 
 
-def told(log: Logbook, on: Stage) -> list[Row]:
+def told(log: Logbook, replayer: Replayer) -> list[Row]:
     """What an arm did in the only row of a log, in words."""
     words = {
-        "skill": ("matched", on.names), "rating": ("satisfaction", RATINGS), "offer": ("offer", OFFERS),
+        "skill": ("matched", replayer.names), "rating": ("satisfaction", RATINGS), "offer": ("offer", OFFERS),
         "cause": ("cause", CAUSES),
     }  # fmt: skip
     rows = []
@@ -160,22 +161,24 @@ def events_of(case: Case, simulator: Simulator) -> Events:
 
     n, type_ = len(case.events), codes(simulator.types, "request_type")
     truth = Truth(type_, codes(simulator.intents, "intent"), np.zeros_like(type_), column("used_up", np.bool_))
-    user, length = np.array([case.place.user], np.int32), np.array([n], np.int32)
+    user, length = np.array([case.scenario.user], np.int32), np.array([n], np.int32)
     times = column("time", np.int64)
     events = Events(user, length, column("number", np.int32), times, codes(simulator.messages, "message"), truth)
     return Excerpts(simulator, events).rows([np.arange(n)])  # which counts what can be answered
 
 
-def replay(case: Case) -> list[str]:
+def changes(case: Case) -> list[str]:
     """What is not as expected, a line each; none: it still shows what it showed."""
-    on = stage(case.place)
-    logs = live(on, {role: side.arm(role) for role, side in case.sides.items()}, events_of(case, on.simulator))
+    replayer = replayer_of(case.scenario)
+    logs = run(
+        replayer, {role: spec.arm(role) for role, spec in case.specs.items()}, events_of(case, replayer.simulator)
+    )
     wrong = []
     for role, log in logs.items():
-        for event, was, now in zip(case.events, case.expected[role], told(log, on), strict=True):
+        for event, was, now in zip(case.events, case.expected[role], told(log, replayer), strict=True):
             changed = [f"{key} {was.get(key)!r}, now {now[key]!r}" for key in now if was.get(key) != now[key]]
             if changed:
-                wrong.append(f"{role} ({case.sides[role].name}) at {event['message']!r}: {'; '.join(changed)}")
+                wrong.append(f"{role} ({case.specs[role].name}) at {event['message']!r}: {'; '.join(changed)}")
     return wrong
 
 
@@ -184,7 +187,7 @@ def save(case: Case, path: Path) -> None:
 
     Raises OSError.
     """
-    write_json(path, {"schema": SCHEMA, **asdict(case)})
+    write_json(path, {"schema": SCHEMA, **{_KEYS.get(key, key): value for key, value in asdict(case).items()}})
 
 
 def load(path: Path, *, trust_remote_code: bool = False) -> Case:
@@ -196,19 +199,19 @@ def load(path: Path, *, trust_remote_code: bool = False) -> Case:
         read = json.loads(path.read_text("utf-8"))
         if read.pop("schema") != SCHEMA:
             raise UsageError(f"{path} is of another version; find the counterexample again")
-        sides = {
-            role: Side(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
+        specs = {
+            role: ArmSpec(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
             for role, side in read.pop("sides").items()
         }
-        place = Place(**{key: whole_node(value) for key, value in read.pop("place").items()})
-        case = Case(place=place, sides=sides, **read)
+        scenario = Scenario(**{key: whole_node(value) for key, value in read.pop("place").items()})
+        case = Case(scenario=scenario, specs=specs, **read)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(
             f"{path} is no counterexample ({error!r}); make one with `skg-bench counterexample`"
         ) from error
     if not trust_remote_code:
         refuse_remote_code(
-            path, [place.simulator, place.embedder, *(dict(side.compositions) for side in sides.values())]
+            path, [scenario.simulator, scenario.embedder, *(dict(spec.compositions) for spec in specs.values())]
         )
     return case
 

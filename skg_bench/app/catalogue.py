@@ -10,7 +10,7 @@ from rich.table import Table
 
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from skg_bench.app.overrides import Override
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 SHARED_SEAMS = ("simulator", "embedder", "tracker")
@@ -159,12 +159,12 @@ def check_arms(arms: Any, reference: str) -> None:
 
 
 def check_arm_key(one: Override, where: str) -> None:
-    """Arms share users and luck, so they differ in components only.
+    """Arms share users and random draws, so they differ in components only.
 
     Raises UsageError.
     """
     if one.head in SCALARS.keys() - set(SEAMS_OF_ARMS) or one.head in (*SHARED_SEAMS, "arms"):
         raise UsageError(
             f"{where}{one.text}: all arms share {one.head}, so that they are compared on the same users and the same "
-            f"luck; an arm may override {', '.join(SEAMS_OF_ARMS)}"
+            f"random draws; an arm may override {', '.join(SEAMS_OF_ARMS)}"
         )

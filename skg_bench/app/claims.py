@@ -8,7 +8,7 @@ from rich.table import Table
 
 from skg_bench.analysis.claims import Line, lines
 from skg_bench.app.progress import console
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 

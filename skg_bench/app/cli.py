@@ -54,9 +54,9 @@ def plain_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _DISK:
             raise
-        place = f"{error.filename}: " if error.filename else ""
+        prefix = f"{error.filename}: " if error.filename else ""
         _tell(
-            f"error: {place}{error.strerror or error}; what was written before is kept: once that is mended, the same "
+            f"error: {prefix}{error.strerror or error}; what was written before is kept: once that is mended, the same "
             "command goes on from there; out=FOLDER writes elsewhere"
         )
         raise typer.Exit(2) from error
@@ -97,7 +97,7 @@ def compare(
     flips: Annotated[int, typer.Option(help="Tell so many turns that each arm answered worse, and why.", min=0)] = 0,
     figure: Annotated[Path | None, typer.Option(help="Draw the differences into this file, .svg.")] = None,
 ) -> None:
-    """Paired differences per user against the reference arm, with both intervals; runs of several seeds are pooled."""
+    """Paired differences per user against the reference arm, with both intervals; several seeds are combined."""
     with plain_errors():
         from skg_bench.app.commands import compare as command
 
@@ -216,7 +216,7 @@ def replay(
 ) -> None:
     """Rebuild skillbooks from their logged updates and check every state hash."""
     with plain_errors():
-        from skg_bench.app.skillbooks import replay as command
+        from skg_bench.app.skillbooks import verify as command
 
         command(run, arm or [], users)
 
@@ -272,7 +272,7 @@ def find(
     out: Annotated[Path | None, typer.Option(help="Write it here, as a regression test (.json).")] = None,
     trust: Trust = False,
 ) -> None:
-    """Leave out a user's events, with the luck of the others unchanged, as long as two arms still differ."""
+    """Leave out a user's events, with the random draws of the others unchanged, as long as two arms still differ."""
     with plain_errors():
         from skg_bench.app.counterexamples import find as command
 

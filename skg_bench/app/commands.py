@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError
 
 if TYPE_CHECKING:
     from skg_bench.analysis.compare import Comparison
-    from skg_bench.app.launch import Job
+    from skg_bench.app.launch import PreparedRun
 
 
 def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
@@ -59,7 +59,7 @@ def _size(n: int | None, what: str) -> str:
     return f"all {what} of the log" if n is None else f"{n:,} {what}"
 
 
-def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[Job]":
+def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[PreparedRun]":
     """One job a directory: cells that come out the same are one."""
     from skg_bench.app.launch import prepare
 
@@ -67,7 +67,7 @@ def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[Job]":
     return list({job.out: job for job in jobs}.values())
 
 
-def _announce(jobs: "Sequence[Job]", screen: Console, *, dry_run: bool) -> int:
+def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) -> int:
     """Print where each run goes and what it costs; returns the turns of all that are not finished."""
     from skg_bench.app import tables
 
@@ -81,7 +81,7 @@ def _announce(jobs: "Sequence[Job]", screen: Console, *, dry_run: bool) -> int:
     return whole
 
 
-def _carry_out(job: "Job", screen: Console) -> None:
+def _carry_out(job: "PreparedRun", screen: Console) -> None:
     from skg_bench.analysis import summary, verdict
     from skg_bench.app import tables
     from skg_bench.app.launch import start
@@ -152,7 +152,7 @@ def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
     screen.print(f"figure: {file}", soft_wrap=True)
 
 
-def _grid(jobs: "Sequence[Job]", screen: Console) -> None:
+def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     """One table and one figure of all cells; cells whose users meet other events cannot be paired."""
     from hashlib import sha256
 
@@ -194,10 +194,10 @@ def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
     from skg_bench.core.run import Run
 
     run, screen = Run(path), console()
-    places = tracking.chosen(name, run, texts)
-    for line in tracking.not_taken(places, run):
+    sinks = tracking.chosen(name, run, texts)
+    for line in tracking.not_taken(sinks, run):
         screen.print(line, soft_wrap=True)
-    return tracking.export(places, run, deadline, lambda line: screen.print(line, soft_wrap=True))
+    return tracking.export(sinks, run, deadline, lambda line: screen.print(line, soft_wrap=True))
 
 
 def plural(n: int, word: str) -> str:

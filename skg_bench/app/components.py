@@ -8,8 +8,8 @@ from pkgutil import resolve_name
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from skg_bench.app.packages import ENTRY_POINTS, trusted
+from skg_bench.app.suggestions import nearest
 from skg_bench.app.targets import Chain, components, named, valid
-from skg_bench.app.wording import nearest
 from skg_bench.core.errors import UsageError
 
 TRUST = "--trust-remote-code"

@@ -54,7 +54,7 @@ def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
     """
     screen, whole = console(), True
     for path in paths:
-        wrong = cases.replay(cases.load(path, trust_remote_code=trust_remote_code))
+        wrong = cases.changes(cases.load(path, trust_remote_code=trust_remote_code))
         screen.print(f"{path}: {'changed' if wrong else 'as it was'}", soft_wrap=True)
         for line in wrong:
             screen.print(f"  {line}", soft_wrap=True)
@@ -64,7 +64,7 @@ def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
 
 def _table(case: Case) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("event", "time", "message", *(f"{role}: {case.sides[role].name}" for role in case.expected)):
+    for heading in ("event", "time", "message", *(f"{role}: {case.specs[role].name}" for role in case.expected)):
         table.add_column(heading, overflow="fold")
     for i, event in enumerate(case.events):
         when = (_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")

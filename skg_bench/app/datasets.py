@@ -7,7 +7,7 @@ from urllib.request import urlopen
 from rich.table import Table
 
 from skg_bench.app.progress import console
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.datasets import Dataset, datasets
 from skg_bench.core.errors import UsageError
 
@@ -27,8 +27,8 @@ def show() -> None:
 
 def _here(one: Dataset) -> Path | None:
     """The folder in which all its files lie; their contents are checked when they are read."""
-    places = [[one.places(file)[i] for file in one.files] for i in range(2)]
-    return next((files[0].parent for files in places if all(file.is_file() for file in files)), None)
+    locations = [[one.locations(file)[i] for file in one.files] for i in range(2)]
+    return next((files[0].parent for files in locations if all(file.is_file() for file in files)), None)
 
 
 def get(name: str, source: Path | None) -> None:
@@ -43,21 +43,21 @@ def get(name: str, source: Path | None) -> None:
     one = known[name]
     got = {file: _copied(one, file, source) if source else _fetched(one, file) for file in one.files}
     for file, raw in got.items():
-        place = one.places(file)[-1]
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_name(f".{place.name}.part")
+        location = one.locations(file)[-1]
+        location.parent.mkdir(parents=True, exist_ok=True)
+        temporary = location.with_name(f".{location.name}.part")
         temporary.write_bytes(raw)
-        temporary.replace(place)
-        console().print(f"{place} ({len(raw):,} bytes)", soft_wrap=True)
+        temporary.replace(location)
+        console().print(f"{location} ({len(raw):,} bytes)", soft_wrap=True)
     console().print(f"{one.licence}; {one.source}", soft_wrap=True)
 
 
 def _copied(one: Dataset, file: str, source: Path) -> bytes:
     tried = (source / file, source / one.name / file)
-    place = next((path for path in tried if path.is_file()), None)
-    if place is None:
+    location = next((path for path in tried if path.is_file()), None)
+    if location is None:
         raise UsageError(f"--from {source}: there is neither {tried[0]} nor {tried[1]}")
-    return one.checked(file, place.read_bytes(), place)
+    return one.checked(file, location.read_bytes(), location)
 
 
 def _fetched(one: Dataset, file: str) -> bytes:

@@ -19,11 +19,11 @@ from skg_bench.analysis.gate.panel import Panel, panel, ratios
 from skg_bench.analysis.roles import roles
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import cases
-from skg_bench.app.cases import Case, Place, Side
+from skg_bench.app.cases import ArmSpec, Case, Scenario
 from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexamples import answered
-from skg_bench.app.identity import code_digest, differences, uncommitted
 from skg_bench.app.progress import console
+from skg_bench.app.run_identity import code_digest, differences, uncommitted
 from skg_bench.app.shrink import of_turn
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -81,28 +81,28 @@ def smallest(outcome: Outcome, *, trust_remote_code: bool = False) -> Case | Non
     lost = sorted((turn.turn, user, turn.reason) for turn, user in turns if turn.lost)
     before, after = (cases.whole(panel.made["compositions"][outcome.arm]) for panel in (held.base, held.new))
     forked = before.get("fork") or after.get("fork")  # an arm that a baseline does not hold
-    place, old = _place(held.new), _place(held.base)
-    if held.state == "pass" or not lost or before == after or place != old or forked:
+    scenario, old = _place(held.new), _place(held.base)
+    if held.state == "pass" or not lost or before == after or scenario != old or forked:
         return None
     if not trust_remote_code:
-        refuse_remote_code(outcome.run, [place.simulator, place.embedder, before, after])
-    sides = {"arm": Side("after", {"after": after}), "reference": Side("before", {"before": before})}
+        refuse_remote_code(outcome.run, [scenario.simulator, scenario.embedder, before, after])
+    specs = {"arm": ArmSpec("after", {"after": after}), "reference": ArmSpec("before", {"before": before})}
     turn, user, reason = lost[0]
     try:
-        return of_turn(replace(place, user=user), sides, turn, reason, right=False)
+        return of_turn(replace(scenario, user=user), specs, turn, reason, right=False)
     except UsageError:  # the old configuration no longer does what it did: the code changed too
         return None
 
 
-def _place(of: Panel) -> Place:
+def _place(of: Panel) -> Scenario:
     """The world of a panel, of its first user."""
     config = of.made["config"]
     simulator, embedder = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    return Place(config["seed"], config["weeks"], int(of.users[0]), simulator, embedder)
+    return Scenario(config["seed"], config["weeks"], int(of.users[0]), simulator, embedder)
 
 
 def _told(case: Case) -> Iterator[str]:
-    yield f"smallest session that shows it: {len(case.events)} events of user {case.place.user}"
+    yield f"smallest session that shows it: {len(case.events)} events of user {case.scenario.user}"
     for at, event in enumerate(case.events):
         before, after = (answered(case.expected[role][at]) for role in ("reference", "arm"))
         yield f'  event {event["number"]} "{one_line(event["message"])}": {before} -> {after}'

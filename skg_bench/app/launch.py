@@ -14,17 +14,17 @@ from skg_bench.analysis.compare import compare as paired
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose
-from skg_bench.app.identity import code_digest, differences, identity, provenance, versions, write_json
+from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
 from skg_bench.app.tracking import beside
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.record import Replay, replay
 from skg_bench.core.run import BESIDE, Run
-from skg_bench.core.tracking import Place, Stage
+from skg_bench.core.tracking import Sink, Stage
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.pool import models
+from skg_bench.engine.pretraining import models
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
@@ -33,7 +33,7 @@ _SAMPLED = 64  # users from whom the number of turns is estimated
 
 
 @dataclass(frozen=True)
-class Job:
+class PreparedRun:
     """A run that can start: checked, its components made, its directory known."""
 
     composed: Composed
@@ -42,7 +42,7 @@ class Job:
     data: Mapping[str, str]  # hashes of what the run draws from
     out: Path
     state: State
-    places: Sequence[Place] = ()  # where it is delivered when it is finished
+    sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
 
     def turns(self) -> int:
         """Estimated turns of all arms, from the events of the first users."""
@@ -63,7 +63,7 @@ def run(overrides: Sequence[str] = (), progress: Progress | None = None) -> Run:
     return start(prepare(compose(overrides)), progress)
 
 
-def prepare(composed: Composed, parent: Path | None = None) -> Job:
+def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     """Make the components and look at the directory; nothing is written. `parent`: folder of a sweep's runs.
 
     Raises UsageError for parameters that a component refuses, and for a directory that holds another run.
@@ -78,7 +78,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> Job:
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
-    job = Job(composed, plan, key, data, out, "new", build("tracker", root["tracker"]).places)
+    job = PreparedRun(composed, plan, key, data, out, "new", build("tracker", root["tracker"]).sinks)
     return replace(job, state=_state(job))
 
 
@@ -96,7 +96,7 @@ def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:
     return {}
 
 
-def _state(job: Job) -> State:
+def _state(job: PreparedRun) -> State:
     if not job.out.exists():
         return "new"
     if not job.out.is_dir():
@@ -124,7 +124,7 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name))
 
 
-def _manifest(job: Job) -> dict[str, Any]:
+def _manifest(job: PreparedRun) -> dict[str, Any]:
     root, log = job.composed.root, replay(job.plan.simulator)
     return {
         "schema": schema.VERSION,
@@ -144,7 +144,9 @@ def _manifest(job: Job) -> dict[str, Any]:
     }
 
 
-def start(job: Job, progress: Progress | None = None, say: Say | None = None, embedding: Progress | None = None) -> Run:
+def start(
+    job: PreparedRun, progress: Progress | None = None, say: Say | None = None, embedding: Progress | None = None
+) -> Run:
     """Run to the end, or go on where an earlier attempt was stopped; then write tables and page.
 
     `say` is told what became of each tracker; default: it is logged. `embedding(done, total)` counts texts that are
@@ -159,12 +161,12 @@ def start(job: Job, progress: Progress | None = None, say: Say | None = None, em
         raise
 
 
-def _to_the_end(job: Job, progress: Progress, say: Say, embedding: Progress | None) -> Run:
+def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progress | None) -> Run:
     manifest = {**_manifest(job), **provenance()}
     job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
-    with _callers_script_left_alone(), beside(job.places, job.out) as deliveries:
+    with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
         execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch, embedding=embedding)
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})

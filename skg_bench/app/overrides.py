@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Override as HydraOverride
 from hydra.errors import HydraException
 
 from skg_bench.app.packages import groups
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 Tree = Mapping[str, Any]

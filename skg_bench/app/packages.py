@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import skg_bench
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 
@@ -46,8 +46,8 @@ def _declared(name: str, module: str) -> Package:
         raise UsageError(
             f"entry point {name!r} of {ENTRY_POINTS} names {module!r}, which cannot be imported; reinstall it"
         )
-    places = [Path(place) for place in spec.submodule_search_locations or [str(Path(str(spec.origin)).parent)]]
-    conf = next((place / "conf" for place in places if (place / "conf").is_dir()), None)
+    folders = [Path(folder) for folder in spec.submodule_search_locations or [str(Path(str(spec.origin)).parent)]]
+    conf = next((folder / "conf" for folder in folders if (folder / "conf").is_dir()), None)
     if conf is None:
         raise UsageError(f"entry point {name!r} of {ENTRY_POINTS}: {module!r} has no folder conf/ beside it; add one")
     root = next(iter(top.submodule_search_locations or [str(top.origin)]))

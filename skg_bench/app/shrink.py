@@ -11,9 +11,9 @@ from skg_bench.analysis.flips import REASONS, done, flips
 from skg_bench.analysis.metrics import Metric, Utility, metrics
 from skg_bench.analysis.tally import needs_truth
 from skg_bench.app import cases
-from skg_bench.app.cases import Case, Place, Side, Stage
+from skg_bench.app.cases import ArmSpec, Case, Replayer, Scenario
 from skg_bench.app.components import refuse_remote_code
-from skg_bench.app.wording import nearest
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run
@@ -22,7 +22,7 @@ from skg_bench.engine.excerpt import Excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 
-Sides = Mapping[str, Logbook]  # by role
+LogsByRole = Mapping[str, Logbook]  # by role
 
 
 def find(
@@ -55,52 +55,52 @@ def find(
         if run.config[key] != other.config[key]:
             raise UsageError(f"{run.path} and {other.path} differ in {key}; a session must be the same for both arms")
     name = reference or str(other.config["reference"])
-    sides = {"arm": _side(run, arm), "reference": _side(other, name)}
+    specs = {"arm": _spec(run, arm), "reference": _spec(other, name)}
     if metric is not None:
         if user is None or turn is not None:
             raise UsageError("a metric is of a whole session: give --user, and no --turn")
-        return _of_metric(run, sides, user, metric)
+        return _of_metric(run, specs, user, metric)
     at, reason = _flip(run, arm, other, name, user, turn)
     right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
-    return of_turn(_place(run, at[0]), sides, at[1], reason, right=right)
+    return of_turn(_scenario(run, at[0]), specs, at[1], reason, right=right)
 
 
-def of_turn(place: Place, sides: Mapping[str, Side], turn: int, reason: str, *, right: bool) -> Case:
-    """The smallest session up to the event at `turn` that the side `arm` answers rightly, `reference` wrongly; or, if
+def of_turn(scenario: Scenario, specs: Mapping[str, ArmSpec], turn: int, reason: str, *, right: bool) -> Case:
+    """The smallest session up to the event at `turn` that `arm` answers rightly, `reference` wrongly; or, if
     not `right`, the other way round.
 
     Raises UsageError if over all events before it they do not.
     """
-    session = _Session.of(place, sides)
+    session = _Session.of(scenario, specs)
 
-    def shows(logs: Sides) -> Bool:
+    def shows(logs: LogsByRole) -> Bool:
         shown: Bool = (_last(logs["arm"]) == right) & (_last(logs["reference"]) != right)
         return shown
 
     kept = session.smallest(turn, (turn,), shows)
-    arm, reference = sides["arm"].name, sides["reference"].name
+    arm, reference = specs["arm"].name, specs["reference"].name
     better, worse = (arm, reference) if right else (reference, arm)
-    says = f"user {place.user}, event {turn}: {better} is right, {worse} is wrong ({reason})"
+    says = f"user {scenario.user}, event {turn}: {better} is right, {worse} is wrong ({reason})"
     return session.case(says, kept)
 
 
-def _of_metric(run: Run, sides: Mapping[str, Side], user: int, name: str) -> Case:
+def _of_metric(run: Run, specs: Mapping[str, ArmSpec], user: int, name: str) -> Case:
     of_turns = {k: m for k, m in metrics(Utility.of(run.config)).items() if _summed(m)}
     if name not in of_turns:
         raise UsageError(f"metric={name} cannot be taken over part of a session; {nearest(name, of_turns)}")
-    metric, session = of_turns[name], _Session.of(_place(run, user), sides)
+    metric, session = of_turns[name], _Session.of(_scenario(run, user), specs)
     n = int(session.events.n[0])
 
-    def sign(logs: Sides) -> F64:
+    def sign(logs: LogsByRole) -> F64:
         value = _value(metric, logs["arm"]) - _value(metric, logs["reference"])
         return np.sign(np.where(np.isnan(value), 0.0, value))
 
-    (whole,) = sign(session.live([tuple(range(n))]))
+    (whole,) = sign(session.run([tuple(range(n))]))
     if whole == 0:
         raise UsageError(f"user {user} has the same {name} under both arms; choose another user or metric")
     kept = session.smallest(n, (), lambda logs: sign(logs) == whole)
-    says = f"user {user}: {name} is {'higher' if whole > 0 else 'lower'} under {sides['arm'].name} than under "
-    return session.case(says + sides["reference"].name, kept)
+    says = f"user {user}: {name} is {'higher' if whole > 0 else 'lower'} under {specs['arm'].name} than under "
+    return session.case(says + specs["reference"].name, kept)
 
 
 # ---------------------------------------------------------------------------------------------------- what to show
@@ -124,15 +124,15 @@ def _flip(
     raise UsageError(f"at {where}, {arm} and {reference} do not differ in whether they are right; choose another")
 
 
-def _place(run: Run, user: int) -> Place:
+def _scenario(run: Run, user: int) -> Scenario:
     config = run.config
     if not 0 <= user < int(config["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(config['users']) - 1}")
     nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    return Place(config["seed"], config["weeks"], user, *nodes)
+    return Scenario(config["seed"], config["weeks"], user, *nodes)
 
 
-def _side(run: Run, arm: str) -> Side:
+def _spec(run: Run, arm: str) -> ArmSpec:
     compositions: dict[str, Any] = run.manifest["compositions"]
     if arm not in compositions:
         raise UsageError(f"{run.path} has no arm {arm!r}; {nearest(arm, compositions)}")
@@ -140,7 +140,7 @@ def _side(run: Run, arm: str) -> Side:
     while (fork := needed[next(reversed(needed))].get("fork")) is not None:
         trunk = str(fork).rpartition("@")[0]
         needed[trunk] = cases.whole(compositions[trunk])
-    return Side(arm, needed)
+    return ArmSpec(arm, needed)
 
 
 # ---------------------------------------------------------------------------------------------------------- search
@@ -150,26 +150,26 @@ def _side(run: Run, arm: str) -> Side:
 class _Session:
     """A user's life, and parts of it, under two arms."""
 
-    place: Place
-    sides: Mapping[str, Side]
+    scenario: Scenario
+    specs: Mapping[str, ArmSpec]
     arms: Mapping[str, Arm]
-    on: Stage
+    replayer: Replayer
     events: Events
     excerpts: Excerpts
 
     @classmethod
-    def of(cls, place: Place, sides: Mapping[str, Side]) -> "_Session":
+    def of(cls, scenario: Scenario, specs: Mapping[str, ArmSpec]) -> "_Session":
         """All of the user's life."""
-        on = cases.stage(place)
-        events = on.simulator.population(place.seed, np.array([place.user], np.int32), place.weeks)
-        arms = {role: side.arm(role) for role, side in sides.items()}
-        return cls(place, sides, arms, on, events, Excerpts(on.simulator, events))
+        replayer = cases.replayer_of(scenario)
+        events = replayer.simulator.population(scenario.seed, np.array([scenario.user], np.int32), scenario.weeks)
+        arms = {role: spec.arm(role) for role, spec in specs.items()}
+        return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.simulator, events))
 
-    def live(self, parts: Sequence[Part]) -> Sides:
+    def run(self, parts: Sequence[Part]) -> LogsByRole:
         """Parts of it, in order of falling length."""
-        return cases.live(self.on, self.arms, self.excerpts.rows([np.array(part, np.int64) for part in parts]))
+        return cases.run(self.replayer, self.arms, self.excerpts.rows([np.array(part, np.int64) for part in parts]))
 
-    def smallest(self, n: int, always: Part, shows: Callable[[Sides], Bool]) -> Part:
+    def smallest(self, n: int, always: Part, shows: Callable[[LogsByRole], Bool]) -> Part:
         """Turns of the smallest session whose rows show it, among the first `n`, and `always`.
 
         A life of thousands of turns takes seconds, so the search begins with the turns that the arms learned from, or
@@ -182,11 +182,11 @@ class _Session:
             shown = [False] * len(parts)
             order = sorted((i for i in range(len(parts)) if parts[i] or always), key=lambda i: -len(parts[i]))
             if order:
-                for i, good in zip(order, shows(self.live([(*parts[i], *always) for i in order])), strict=True):
+                for i, good in zip(order, shows(self.run([(*parts[i], *always) for i in order])), strict=True):
                     shown[i] = bool(good)
             return shown
 
-        whole = self.live([(*range(n), *always)])
+        whole = self.run([(*range(n), *always)])
         if not shows(whole)[0]:
             raise UsageError("this version of code and data no longer gives what the run logged; run it again")
         start = next((part for part in _telling(whole, n) if tried([part])[0]), tuple(range(n)))
@@ -195,11 +195,11 @@ class _Session:
     def case(self, says: str, kept: Part) -> Case:
         """A session as a case, with what the arms do in it."""
         events = self.excerpts.rows([np.array(kept, np.int64)])
-        expected = {role: cases.told(log, self.on) for role, log in self.live([kept]).items()}
-        return Case(says, self.place, self.sides, cases.described(events, self.on.simulator), expected)
+        expected = {role: cases.told(log, self.replayer) for role, log in self.run([kept]).items()}
+        return Case(says, self.scenario, self.specs, cases.described(events, self.replayer.simulator), expected)
 
 
-def _telling(logs: Sides, n: int) -> Iterator[Part]:
+def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
     """Turns, of the first `n` of a row, that had to do with the skill that answered last; then with any skill."""
     near, some = set[int](), set[int]()
     for log in logs.values():

@@ -12,8 +12,7 @@ from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Skillbook
-from skg_bench.core.skillbook import replay as rebuild
+from skg_bench.core.skillbook import Skillbook, rebuild
 
 _TIMES = ("time", "born")
 _MONDAY = datetime(2026, 1, 5)  # second 0 of a run
@@ -67,7 +66,7 @@ def show(path: Path, arm: str, user: int, turn: int | None) -> None:
     screen.print(f"user {user}, arm {arm}, {when}: {active} active skills, version {found.version}, {found.hash.hex()}")
 
 
-def replay(path: Path, arms: Sequence[str], users: int) -> None:
+def verify(path: Path, arms: Sequence[str], users: int) -> None:
     """Rebuild books of evenly spread users under each arm and check each logged state hash.
 
     Raises UsageError at the first one that differs.

@@ -10,9 +10,9 @@ from rich.text import Text
 from skg_bench.analysis.compare import Comparison, cells, headings
 from skg_bench.analysis.flips import lines
 from skg_bench.analysis.matched import Matched
-from skg_bench.analysis.pool import STRIDE
+from skg_bench.analysis.seeds import STRIDE
 from skg_bench.analysis.wording import bare, interval, number
-from skg_bench.app.launch import Job
+from skg_bench.app.launch import PreparedRun
 
 SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
@@ -104,13 +104,13 @@ def flips(compared: Comparison) -> Iterator[str]:
         )
         yield f"  {one.arm}: worse {worse}; better {better}"
         for flip in one.examples:
-            place, user = divmod(flip.user, STRIDE)
-            seed = f"seed {compared.seeds[place]}, " if len(compared.seeds) > 1 else ""
+            seed_index, user = divmod(flip.user, STRIDE)
+            seed = f"seed {compared.seeds[seed_index]}, " if len(compared.seeds) > 1 else ""
             first, *others = lines(replace(flip, user=user), one.arm, compared.reference)
             yield from (f"    {line}" for line in (seed + first, *others))
 
 
-def plan(job: Job) -> Table:
+def plan(job: PreparedRun) -> Table:
     """One row an arm: the component at each seam, and its overrides."""
     table = Table(box=None, pad_edge=False)
     seams = [seam for seam, node in next(iter(job.composed.arms.values())).items() if isinstance(node, Mapping)]

@@ -1,4 +1,4 @@
-"""Trackers: beside a run, each place in a process of its own, which may refuse, hang or die; and later, by `export`.
+"""Trackers: beside a run, each sink in a process of its own, which may refuse, hang or die; and later, by `export`.
 
 A run waits for a place no longer than `WAIT` after its own end, or after the place is open where that is a file of this
 machine. What is not delivered then is counted and said, and is still in the run directory.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place, Stage
+from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import without_secrets
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ _LONGEST = 300  # characters of somebody else's error message
 
 @dataclass
 class _Delivery:
-    """A place at work, the pipe to it, and what was heard from it."""
+    """A sink at work, the pipe to it, and what was heard from it."""
 
-    place: Place
+    sink: Sink
     process: "SpawnProcess"
     pipe: Connection
     local: bool
@@ -49,7 +49,7 @@ class _Delivery:
         except (EOFError, OSError):
             self.process.join()
             why = f"its process ended with code {self.process.exitcode}"
-            kind, said = "done", (failed(self.place, out, why, *self.told), False)
+            kind, said = "done", (failed(self.sink, out, why, *self.told), False)
         if kind == "opened":
             self.opened = monotonic()
         elif kind == "told":
@@ -62,14 +62,14 @@ class _Delivery:
 class Deliveries:
     """What is under way of the run in folder `out`."""
 
-    def __init__(self, places: Sequence[Place], out: Path) -> None:
+    def __init__(self, sinks: Sequence[Sink], out: Path) -> None:
         self._out, self._running = out, list[_Delivery]()
-        for place in places:
+        for sink in sinks:
             here, there = get_context("spawn").Pipe()
-            process = get_context("spawn").Process(target=_work, args=(place, out, there), daemon=True)
+            process = get_context("spawn").Process(target=_work, args=(sink, out, there), daemon=True)
             process.start()
             there.close()
-            self._running.append(_Delivery(place, process, here, place.local(out)))
+            self._running.append(_Delivery(sink, process, here, sink.local(out)))
 
     def reached(self, stage: Stage) -> None:
         """Say what is in the run directory now."""
@@ -95,12 +95,12 @@ class Deliveries:
         self._listen(lambda _: begun)
         for one in self._running:
             if one.local and one.opened is None and not one.line:
-                address = without_secrets(str(one.place.address(self._out)))
-                yield f"{one.place.name}: waiting until {address} is open; a new database takes some seconds"
+                address = without_secrets(str(one.sink.address(self._out)))
+                yield f"{one.sink.name}: waiting until {address} is open; a new database takes some seconds"
         self._listen(limit)
         why = _SLOW if deadline is None else f"the deadline of {deadline} s passed; --deadline SECONDS sets another"
         for one in self._running:
-            yield one.line or failed(one.place, self._out, why, *one.told)
+            yield one.line or failed(one.sink, self._out, why, *one.told)
 
     def _listen(self, limit: Callable[[_Delivery], float]) -> None:
         """Hear from each place until it is done or its limit, a time of the monotonic clock, has passed."""
@@ -126,30 +126,30 @@ class Deliveries:
 
 
 @contextmanager
-def beside(places: Sequence[Place], out: Path) -> Iterator[Deliveries]:
+def beside(sinks: Sequence[Sink], out: Path) -> Iterator[Deliveries]:
     """Deliveries that start now, and end with the block at the latest."""
-    deliveries = Deliveries(places, out)
+    deliveries = Deliveries(sinks, out)
     try:
         yield deliveries
     finally:
         deliveries.end()
 
 
-def _work(place: Place, out: Path, pipe: Connection) -> None:
-    """What the process of a place does."""
+def _work(sink: Sink, out: Path, pipe: Connection) -> None:
+    """What the process of a sink does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run is interrupted, and ends this
     try:
-        place.open(out)
+        sink.open(out)
         pipe.send(("opened", None))
         line, complete = "", False
-        for stage in place.reads:
+        for stage in sink.reads:
             while pipe.recv() != stage:
                 pass
-            line, complete = deliver(place, Run(out), lambda *known: pipe.send(("told", known)))
+            line, complete = deliver(sink, Run(out), lambda *known: pipe.send(("told", known)))
             if not complete:
                 break
     except Exception as error:  # noqa: BLE001  whatever a tracker does, the run goes on, and says it
-        line, complete = failed(place, out, reason(error), 0, None), False
+        line, complete = failed(sink, out, reason(error), 0, None), False
     with suppress(OSError):  # the run is gone
         pipe.send(("done", (line, complete)))
 
@@ -162,24 +162,24 @@ def reason(error: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def failed(place: Place, out: Path, why: str, known: int, total: int | None) -> str:
-    """What to say of a place that does not have everything."""
+def failed(sink: Sink, out: Path, why: str, known: int, total: int | None) -> str:
+    """What to say of a sink that does not have everything."""
     count = "nothing" if total is None else f"{known:,} of {total:,}"
-    command = _command(place, out, getattr(place, place.parameter))
-    return f"{place.name}: {count} delivered ({why}); the rest, once: {command}"
+    command = _command(sink, out, getattr(sink, sink.parameter))
+    return f"{sink.name}: {count} delivered ({why}); the rest, once: {command}"
 
 
-def _command(place: Place, out: Path, address: str | None) -> str:
+def _command(sink: Sink, out: Path, address: str | None) -> str:
     """The command that delivers to this address; None: to that of the environment, or beside the run."""
-    there = [f"tracker.{place.parameter}={address}"] if address else []
-    return shlex.join(["skg-bench", "export", place.name, str(out), *there])
+    there = [f"tracker.{sink.parameter}={address}"] if address else []
+    return shlex.join(["skg-bench", "export", sink.name, str(out), *there])
 
 
 def _unheard(_known: int, _total: int) -> None:
     """Nothing follows a delivery."""
 
 
-def deliver(place: Place, run: Run, told: Callable[[int, int], None] = _unheard) -> tuple[str, bool]:
+def deliver(sink: Sink, run: Run, told: Callable[[int, int], None] = _unheard) -> tuple[str, bool]:
     """Deliver here and now, however long it takes; returns what to say, and whether all is there."""
     count: tuple[int, int | None] = (0, None)
 
@@ -189,25 +189,25 @@ def deliver(place: Place, run: Run, told: Callable[[int, int], None] = _unheard)
         told(known, total)
 
     try:
-        return f"{place.name}: {_deliver(place, run, tell)}", True
+        return f"{sink.name}: {_deliver(sink, run, tell)}", True
     except Exception as error:  # noqa: BLE001  whatever a tracker does, it is said
-        return failed(place, run.path, reason(error), *count), False
+        return failed(sink, run.path, reason(error), *count), False
 
 
-def _deliver(place: Place, run: Run, told: Callable[[int, int], None]) -> str:
+def _deliver(sink: Sink, run: Run, told: Callable[[int, int], None]) -> str:
     """Deliver; to those who show tables also the main curves as a figure, `curves.svg`."""
     figure = run.path / "curves.svg"
-    if "tables" in place.reads and not figure.is_file():
+    if "tables" in sink.reads and not figure.is_file():
         from skg_bench.analysis.report import picture
         from skg_bench.analysis.summary import replace_text
 
         replace_text(figure, picture.svg(run))
-    return without_secrets(place.deliver(run, told))
+    return without_secrets(sink.deliver(run, told))
 
 
-def export(places: Sequence[Place], run: Run, deadline: int, say: Callable[[str], None]) -> bool:
+def export(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], None]) -> bool:
     """Deliver a finished run within `deadline` seconds; returns whether all of it is there."""
-    with beside(places, run.path) as deliveries:
+    with beside(sinks, run.path) as deliveries:
         for stage in get_args(Stage):
             deliveries.reached(stage)
         for line in deliveries.lines(deadline):
@@ -215,8 +215,8 @@ def export(places: Sequence[Place], run: Run, deadline: int, say: Callable[[str]
         return deliveries.complete
 
 
-def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Place]:
-    """The places of `tracker=name`: as given in overrides of `tracker.`, else as in the run's own configuration.
+def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
+    """The sinks of `tracker=name`: as given in overrides of `tracker.`, else as in the run's own configuration.
 
     Addresses are never taken from there: who wrote a manifest must not choose where the reader's keys are sent.
     Raises UsageError for an unknown tracker, other overrides, and a run that is not finished.
@@ -232,12 +232,12 @@ def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Place]:
         if one.head != "tracker" or one.choice:
             raise UsageError(f"{one.text}: an export takes tracker.KEY=VALUE and nothing else")
     node: Mapping[str, Any] = Composer().root(overrides)["tracker"]
-    addresses = {_target(place): place.parameter for place in build("tracker", node).places}
+    addresses = {_target(place): place.parameter for place in build("tracker", node).sinks}
     given = [one.path.removeprefix("tracker.") for one in overrides[1:]]
-    places: Sequence[Place] = build("tracker", _with_settings(node, run, addresses, given)).places
-    if not places:
+    sinks: Sequence[Sink] = build("tracker", _with_settings(node, run, addresses, given)).sinks
+    if not sinks:
         raise UsageError(f"tracker={name} delivers nowhere; export to mlflow or opik")
-    return places
+    return sinks
 
 
 def _with_settings(
@@ -255,8 +255,8 @@ def _with_settings(
     return filled
 
 
-def _target(place: Place) -> str:
-    return f"{type(place).__module__}.{type(place).__qualname__}"
+def _target(sink: Sink) -> str:
+    return f"{type(sink).__module__}.{type(sink).__qualname__}"
 
 
 def _own(run: Run, target: str) -> Mapping[str, Any]:
@@ -266,13 +266,13 @@ def _own(run: Run, target: str) -> Mapping[str, Any]:
     return next((one for one in (tracker, *inner) if isinstance(one, Mapping) and one.get("_target_") == target), {})
 
 
-def not_taken(places: Sequence[Place], run: Run) -> Iterator[str]:
+def not_taken(sinks: Sequence[Sink], run: Run) -> Iterator[str]:
     """What to say of addresses that the run's manifest names and that an export does not use."""
-    for place in places:
-        named = _own(run, _target(place)).get(place.parameter)
-        if isinstance(named, str) and named and named != place.address(run.path):
+    for sink in sinks:
+        named = _own(run, _target(sink)).get(sink.parameter)
+        if isinstance(named, str) and named and named != sink.address(run.path):
             shown = without_secrets("".join(sign if sign.isprintable() else "?" for sign in named))
             yield (
-                f"{place.name}: the run's manifest names {shown}, and an export takes no address from a manifest; to "
-                f"deliver there: {_command(place, run.path, shown)}"
+                f"{sink.name}: the run's manifest names {shown}, and an export takes no address from a manifest; to "
+                f"deliver there: {_command(sink, run.path, shown)}"
             )

@@ -6,7 +6,7 @@ A line of `skills.jsonl` has the paper's fields; a line of `signals.jsonl` those
 of their lines: int32 d, then d float32, little-endian, each time (corpus-texmex.irisa.fr). What a skillbook has beyond
 that stands under `skg_bench` in each line and, for archived skills and the version, in `skg_bench.json`; without it a
 book is read as far as the paper's fields go. In place of `rerank-model.pkl`, which is never opened, since to unpickle
-is to run what it says, `rerank-model.json` holds a fitted scorer (`engine/pool.py`), where a run has kept one.
+is to run what it says, `rerank-model.json` holds a fitted scorer (`engine/pretraining.py`), where a run has kept one.
 """
 
 import json
@@ -36,7 +36,7 @@ Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Index:
+class AgentropyIndex:
     """What such a folder holds."""
 
     book: Skillbook
@@ -45,7 +45,7 @@ class Index:
     signals: tuple[Line, ...]
 
 
-def write(folder: Path, index: Index, monday: datetime) -> None:
+def write(folder: Path, index: AgentropyIndex, monday: datetime) -> None:
     """Write the folder. `monday`: when second 0 of the book is."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds messages
     lines = [_line(skill, said, monday) for skill, said in zip(index.book.skills, index.answers, strict=True)]
@@ -58,7 +58,7 @@ def write(folder: Path, index: Index, monday: datetime) -> None:
     (folder / OURS).write_text(json.dumps(ours, ensure_ascii=False) + "\n", "utf-8")
 
 
-def read(folder: Path, monday: datetime) -> Index:
+def read(folder: Path, monday: datetime) -> AgentropyIndex:
     """Read it.
 
     Raises UsageError for a missing or torn file, fields that are not there, vectors of different lengths or another
@@ -80,7 +80,7 @@ def read(folder: Path, monday: datetime) -> Index:
         raise UsageError(
             f"{folder / VECTORS} holds {len(vectors)} vectors for {examples} examples in {SKILLS}; make them again"
         )
-    return Index(book, tuple(answers[i] for i in order), vectors, tuple(signals(folder)))
+    return AgentropyIndex(book, tuple(answers[i] for i in order), vectors, tuple(signals(folder)))
 
 
 def signals(folder: Path) -> Iterator[Line]:
@@ -140,16 +140,16 @@ def _read_lines(file: Path, wanted: Sequence[str]) -> Iterator[Line]:
     if not file.is_file():
         raise UsageError(f"{file} is missing; an agentropy folder has {SKILLS}, {VECTORS} and {SIGNALS}")
     with file.open(encoding="utf-8") as text:
-        for place, line in enumerate(text, 1):
+        for number, line in enumerate(text, 1):
             if not line.strip():
                 continue
             try:
                 read = json.loads(line)
             except ValueError as error:
-                raise UsageError(f"{file}, line {place}, is torn: {error}") from error
+                raise UsageError(f"{file}, line {number}, is torn: {error}") from error
             if not isinstance(read, dict) or (missing := [name for name in wanted if name not in read]):
                 lacks = ", ".join(missing) if isinstance(read, dict) else "an object"
-                raise UsageError(f"{file}, line {place}, lacks {lacks}")
+                raise UsageError(f"{file}, line {number}, lacks {lacks}")
             yield read
 
 

@@ -1,4 +1,4 @@
-"""Update operations on skillbooks: what a curator makes and the arena applies; parts of a batch, joined batches."""
+"""Update operations on skillbooks: made by a curator, applied by the skillbook table; parts and joins of batches."""
 
 from dataclasses import dataclass, fields
 

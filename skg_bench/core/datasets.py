@@ -27,14 +27,14 @@ class Dataset:
     loader: str  # what reads it here
     files: Mapping[str, str]  # name to SHA-256, hex
 
-    def checked(self, file: str, raw: bytes, place: Path | str) -> bytes:
-        """`raw`, which was read at `place`.
+    def checked(self, file: str, raw: bytes, location: Path | str) -> bytes:
+        """`raw`, which was read at `location`.
 
         Raises UsageError unless it is the file that the manifest describes.
         """
         if (digest := sha256(raw).hexdigest()) != self.files[file]:
             raise UsageError(
-                f"{place} is not the {file} of {self.name} that is known here: SHA-256 {digest[:16]}..., expected "
+                f"{location} is not the {file} of {self.name} that is known here: SHA-256 {digest[:16]}..., expected "
                 f"{self.files[file][:16]}... ({len(raw):,} bytes); it is torn or another version, get it again"
             )
         return raw
@@ -44,15 +44,15 @@ class Dataset:
 
         Raises UsageError if it is not on this machine, with what to do, or if its checksum is another.
         """
-        place = next((one for one in self.places(file) if one.is_file()), None)
-        if place is None:
+        location = next((one for one in self.locations(file) if one.is_file()), None)
+        if location is None:
             raise UsageError(
                 f"{file} of {self.name} is not here; get it: skg-bench data get {self.name} (with --from FOLDER if you "
                 "have a copy)"
             )
-        return self.checked(file, place.read_bytes(), place)
+        return self.checked(file, location.read_bytes(), location)
 
-    def places(self, file: str) -> tuple[Path, Path]:
+    def locations(self, file: str) -> tuple[Path, Path]:
         """Where the file may lie; the last is where it is put."""
         shared = Path(os.environ.get("SKG_BENCH_SHARED", "../shared"))
         own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skg_bench"

@@ -1,7 +1,8 @@
 """Keyed draws: a random number is a pure function of (seed, user, event, purpose, item, n).
 
-The arm is not in the key, so two arms that meet the same situation meet the same luck. A key is folded one field at a
-time through the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014): ``h <- mix(h + field * odd constant)``.
+The arm is not in the key, so two arms that meet the same situation get the same draws (common random numbers).
+A key is folded one field at a time through the SplitMix64 finaliser (Steele, Lea
+and Flood, OOPSLA 2014): ``h <- mix(h + field * odd constant)``.
 """
 
 from enum import IntEnum

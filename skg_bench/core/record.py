@@ -31,7 +31,7 @@ def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class RecordedAnswers:
     """What the log says of events, `[B]` each."""
 
     by_llm: Bool  # an LLM gave the answer that the log is about: a fallback gives it again
@@ -71,7 +71,7 @@ class Replay(Protocol):
         """The messages as logs and pages show them; hashes where they are redacted."""
         ...
 
-    def logged(self, user: I32, number: I32) -> Logged:
+    def logged(self, user: I32, number: I32) -> RecordedAnswers:
         """What the log says of the events `number` `[B]` of users `user` `[B]`."""
         ...
 

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 
-Log = Literal["turns", "updates", "feedback"]
+LogName = Literal["turns", "updates", "feedback"]
 BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
 
 
-class Logs(Protocol):
+class RunTables(Protocol):
     """What is read of a run: one, or several joined."""
 
     @property
@@ -78,11 +78,11 @@ class Run:
         """Names of the arms in the order of the configuration."""
         return list(self.manifest["arms"])
 
-    def shards(self, log: Log, arm: str) -> list[Path]:
+    def shards(self, log: LogName, arm: str) -> list[Path]:
         """Finished shards of one arm."""
         return sorted((self.path / log).glob(f"{arm}.*.parquet"))
 
-    def _read(self, log: Log, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+    def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         if arm not in self.arms:
             raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
         files = self.shards(log, arm)
@@ -98,9 +98,9 @@ class Run:
                 said = str(error).partition("\n")[0]  # pyarrow adds the whole schema
                 raise UsageError(f"{file} is torn or unreadable ({said}); delete it and run again") from error
         table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
-        place = (table["user"].to_numpy().astype(np.int64) << 32) | table["turn"].to_numpy()
-        sorted_already = bool(np.all(place[1:] >= place[:-1]))  # as within a shard
-        return table if sorted_already else table.take(pa.array(np.argsort(place, kind="stable")))
+        sort_key = (table["user"].to_numpy().astype(np.int64) << 32) | table["turn"].to_numpy()
+        sorted_already = bool(np.all(sort_key[1:] >= sort_key[:-1]))  # as within a shard
+        return table if sorted_already else table.take(pa.array(np.argsort(sort_key, kind="stable")))
 
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Turn rows of one arm, by user and turn."""

@@ -22,7 +22,7 @@ def _schema(*fields: pa.Field) -> pa.Schema:
 
 def turns(top_k: int) -> pa.Schema:
     """One row a turn; the names of the SKG paper's signal table (section 2.4) come first."""
-    place = pa.list_(pa.float32(), top_k)
+    scores = pa.list_(pa.float32(), top_k)
     return _schema(
         _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
         _field("message", _WORD, "text of the message"),
@@ -55,10 +55,10 @@ def turns(top_k: int) -> pa.Schema:
         _field("book_version", pa.int32(), "version of the skillbook after the turn"),
         _field("book_hash", pa.binary(16), "state hash of the skillbook after the turn"),
         _field("shortlist", pa.list_(pa.int32(), top_k), "skill ids, best first, -1 beyond the end"),
-        _field("similarity", place, "signal 1 of the shortlist"),
-        _field("preference", place, "signal 2 of the shortlist"),
-        _field("score", place, "signal 3 of the shortlist; NaN: no signal"),
-        _field("combined", place, "weighted mean of the signals"),
+        _field("similarity", scores, "signal 1 of the shortlist"),
+        _field("preference", scores, "signal 2 of the shortlist"),
+        _field("score", scores, "signal 3 of the shortlist; NaN: no signal"),
+        _field("combined", scores, "weighted mean of the signals"),
         _field(
             "skill_correct",
             pa.bool_(),

@@ -4,10 +4,10 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32
-from skg_bench.core.types import Book
+from skg_bench.core.types import Skillbooks
 
 
-def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Book:
+def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Skillbooks:
     """A view of one book for `rows` users, which takes no room of its own.
 
     `example` and `skill` `[E]`: text ids, and the skills 0..S-1 that they belong to, in order of skills; `vectors`
@@ -23,7 +23,7 @@ def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Book:
         return np.broadcast_to(row, (rows, *row.shape))
 
     none, when = each(np.zeros(s, np.int32)), each(np.zeros(s, np.int64))
-    return Book(
+    return Skillbooks(
         n_skills=np.full(rows, s, np.int32), n_examples=np.full(rows, e, np.int32), active=each(np.ones(s, np.bool_)),
         name=each(np.arange(s, dtype=np.int32)), source=none, uses=none, ok=none, partial=none, miss=none, born=when,
         last_used=when, last_ok=when, examples_of=each(np.bincount(skill, minlength=s).astype(np.int32)),

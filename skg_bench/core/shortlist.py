@@ -5,58 +5,58 @@ from dataclasses import replace
 import numpy as np
 
 from skg_bench.core.grid import F32, F64, I32, I64, SCALE, Bool, cosine, snap
-from skg_bench.core.types import Book, Query, Shortlist, Similarity
+from skg_bench.core.types import Query, Shortlist, Similarity, Skillbooks
 
 _BITS = 24  # of a skill id in a sort key
 _NONE = np.float32(-(2.0**24))  # below every dot product
 _BEYOND = np.iinfo(np.int64).max
 
 
-def max_dots(query: Query, book: Book) -> F32:
+def max_dots(query: Query, books: Skillbooks) -> F32:
     """MaxSim: the largest dot product of the message to any example of each skill, `[B, S]`; SKG paper, section 2.2.
 
     Exact integers in float32; skills that are archived or do not exist get -2**24.
     """
-    return _nearest(query.similarity, query.text, book)
+    return _nearest(query.similarity, query.text, books)
 
 
-def alike(similarity: Similarity, text: I32, book: Book, cosine_from: float) -> Bool:
+def alike(similarity: Similarity, text: I32, books: Skillbooks, cosine_from: float) -> Bool:
     """Skills, archived ones too, with an example of at least this cosine to the user's `text` `[B]`; `[B, S]`."""
-    every = np.arange(book.active.shape[1]) < book.n_skills[:, None]
-    return every & (cosine(_nearest(similarity, text, replace(book, active=every))) >= cosine_from)
+    every = np.arange(books.active.shape[1]) < books.n_skills[:, None]
+    return every & (cosine(_nearest(similarity, text, replace(books, active=every))) >= cosine_from)
 
 
-def _nearest(similarity: Similarity, text: I32, book: Book) -> F32:
-    dots = similarity.dots(text, book.example)
-    b, width = book.active.shape
+def _nearest(similarity: Similarity, text: I32, books: Skillbooks) -> F32:
+    dots = similarity.dots(text, books.example)
+    b, width = books.active.shape
     best = np.full((b, width), _NONE, np.float32)
-    if book.starts is not None:
-        np.maximum.reduceat(dots[0, : book.n_examples[0]], book.starts, out=best[0, : len(book.starts)])
+    if books.starts is not None:
+        np.maximum.reduceat(dots[0, : books.n_examples[0]], books.starts, out=best[0, : len(books.starts)])
     else:
-        beyond = np.arange(dots.shape[1], dtype=np.int32) >= book.n_examples[:, None]
+        beyond = np.arange(dots.shape[1], dtype=np.int32) >= books.n_examples[:, None]
         np.copyto(dots, _NONE, where=beyond)
-        flat = (np.arange(b, dtype=np.int64) * width)[:, None] + book.example_skill
+        flat = (np.arange(b, dtype=np.int64) * width)[:, None] + books.example_skill
         np.maximum.at(best.reshape(-1), flat.reshape(-1), dots.reshape(-1))
-    best[~book.active] = _NONE
+    best[~books.active] = _NONE
     return best
 
 
-def centroid_cosines(query: Query, book: Book) -> F64:
+def centroid_cosines(query: Query, books: Skillbooks) -> F64:
     """Cosine of the message to the mean of each skill's examples, `[B, S]` in [0, 1] on the 2**-16 grid.
 
     The mean points where the sum does, so it is the sum of the dot products over the length of the sum. Both are whole
     numbers (below 2**53 up to 20,000 examples of a skill), and root and quotient are rounded correctly by IEEE 754: the
     same bits everywhere. Archived and missing skills get 0.
     """
-    dots = query.similarity.dots(query.text, book.example)
-    b, width = book.active.shape
-    beyond = np.arange(dots.shape[1], dtype=np.int32) >= book.n_examples[:, None]
+    dots = query.similarity.dots(query.text, books.example)
+    b, width = books.active.shape
+    beyond = np.arange(dots.shape[1], dtype=np.int32) >= books.n_examples[:, None]
     np.copyto(dots, 0.0, where=beyond)
-    at = (np.arange(b, dtype=np.int64) * width)[:, None] + np.where(beyond, 0, book.example_skill)
+    at = (np.arange(b, dtype=np.int64) * width)[:, None] + np.where(beyond, 0, books.example_skill)
     total = np.bincount(at.reshape(-1), dots.reshape(-1), b * width).reshape(b, width)
-    length = np.sqrt(np.maximum(book.square, 1).astype(np.float64))  # examples that cancel out have no direction
+    length = np.sqrt(np.maximum(books.square, 1).astype(np.float64))  # examples that cancel out have no direction
     share = np.maximum(total, 0.0) / (length * SCALE)
-    return snap(np.where(book.active, np.minimum(share, 1.0), 0.0))
+    return snap(np.where(books.active, np.minimum(share, 1.0), 0.0))
 
 
 def top(value: F32 | F64 | I32, allowed: Bool, k: int) -> I32:

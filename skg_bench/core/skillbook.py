@@ -1,7 +1,7 @@
-"""One user's skillbook as a value: what the arena holds in arrays, readable, and rebuilt from logged operations.
+"""One user's skillbook as a value: a readable form of a row of the skillbook table, rebuilt from logged operations.
 
-`apply(book, operations)` is the algebra in plain Python; replaying a log with it and comparing state hashes proves that
-the log tells everything (law 8).
+`apply(book, operations)` is the algebra in plain Python; rebuilding a book from a log and comparing state hashes proves
+that the log tells everything (law 8).
 """
 
 from collections.abc import Iterable, Sequence
@@ -138,7 +138,7 @@ def _remembered(skill: Skill, op: Operation) -> Skill:
     return replace(skill, last_used=op.time, after=op.after, hours=tuple(hours), weekend=weekend)
 
 
-def replay(rows: Iterable[dict[str, Any]], until: int | None = None) -> tuple[Skillbook, int]:
+def rebuild(rows: Iterable[dict[str, Any]], until: int | None = None) -> tuple[Skillbook, int]:
     """Rebuild a book from rows of the update log of one arm and user (time in seconds), up to turn `until`. `local` is
     in a row where the user's clock showed something else than `time`.
 

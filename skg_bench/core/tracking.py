@@ -1,6 +1,6 @@
 """The seam `tracker`: where people follow runs.
 
-A place is fed from a run directory when that is written, so what it refuses is not lost, and can be delivered later.
+A sink is fed from a run directory when that is written, so what it refuses is not lost, and can be delivered later.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ from skg_bench.core.run import Run
 Stage = Literal["turns", "tables", "page"]  # what a run directory has: its logs, then its tables, then its page
 
 
-class Place(Protocol):
-    """A place to which runs are delivered, each once."""
+class Sink(Protocol):
+    """A destination to which runs are delivered, each once."""
 
     @property
     def name(self) -> str:
@@ -51,9 +51,9 @@ class Place(Protocol):
 
 
 class Tracker(Protocol):
-    """What a configuration chooses: no place, one, or several."""
+    """What a configuration chooses: no sink, one, or several."""
 
     @property
-    def places(self) -> Sequence[Place]:
-        """Places that can be delivered to at the same time."""
+    def sinks(self) -> Sequence[Sink]:
+        """Sinks that can be delivered to at the same time."""
         ...

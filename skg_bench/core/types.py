@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 from skg_bench.core.batch import Batch
 from skg_bench.core.compared import Compared
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
-from skg_bench.core.terms import Terms
 from skg_bench.core.trials import Trials
+from skg_bench.core.vocabulary import Vocabulary
 
 Serving = Literal["stored", "prompted"]
 RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
@@ -101,15 +101,15 @@ class Simulator(Protocol):
         """Quality (WRONG, NEAR, RIGHT) of stored answers, by their sources' type, rightness and age [s]; broadcasts."""
         ...
 
-    def react(self, quality: I32, luck: "Luck") -> Reaction:
+    def react(self, quality: I32, draws: "Draws") -> Reaction:
         """The users' ratings of answers of this quality, `[B]`."""
         ...
 
-    def same_answer(self, stored: I32, fresh: I32, luck: "Luck") -> Bool:
+    def same_answer(self, stored: I32, fresh: I32, draws: "Draws") -> Bool:
         """Does a fresh answer of this quality say the same as a stored one of that quality? `[B]`."""
         ...
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: "Luck") -> tuple[I32, I32, F64]:
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: "Draws") -> tuple[I32, I32, F64]:
         """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
         `fatigue` is what the last call returned (0 at first), `idle` the seconds since then.
         """
@@ -117,7 +117,7 @@ class Simulator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Luck:
+class Draws:
     """The uniforms of one turn, `[B]` each; keyed by (seed, user, event, purpose)."""
 
     llm_right: F64
@@ -167,7 +167,7 @@ class Similarity(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class Skillbooks:
     """Read-only view of B skillbooks. A skill's index within its book is its id; it never changes."""
 
     n_skills: I32  # [B]
@@ -204,7 +204,7 @@ class Query:
     gap: I64  # seconds since the user's previous message; the largest int64 before the first
     last_skill: I32  # skill that answered, or was captured at, the previous turn; -1: none
     similarity: Similarity
-    terms: Terms  # words of all messages
+    vocabulary: Vocabulary  # words of all messages
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
     local: I64 | None = None  # what the user's clock shows, for hours and weekdays; None: `time`
 
@@ -234,13 +234,13 @@ class Router(Protocol):
         """Is it an oracle? Others are given no truth."""
         ...
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Shortlist of the user's own active skills; equal similarities are ordered by skill id."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class TrainingRows:
     """Rated turns of R users, flat over n rows, each user's in the order in which they became known.
 
     A rating is of the served skill; the candidates that it was chosen from are there for those who rank.
@@ -254,9 +254,9 @@ class Rated:
     event: U64  # [n] key of the event, to fold purposes and items on
     offset: F64 | None = None  # [n, K] logits that what is fitted here will be added to; None: 0
 
-    def rows(self, which: I64 | Bool) -> "Rated":
+    def rows(self, which: I64 | Bool) -> "TrainingRows":
         """These rows only."""
-        return Rated(
+        return TrainingRows(
             self.row[which], self.features[which], self.candidates[which], self.place[which], self.label[which],
             self.event[which], None if self.offset is None else self.offset[which],
         )  # fmt: skip
@@ -282,8 +282,8 @@ class Reranker(Protocol):
         """The scorer before anything is known; None: this reranker gives no signal."""
         ...
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` `[R]` have learned from `rated`; each of them has a rated turn there."""
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        """A new scorer in which users `rows` `[R]` have learned from `training`; each has a rated turn there."""
         ...
 
 
@@ -320,7 +320,7 @@ class Decision:
 class Policy(Protocol):
     """Shortlist + scores -> a skill or the fallback, with the probability of that choice."""
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision: ...
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,9 +337,9 @@ class Answer:
 class LLM(Protocol):
     """Answers on fallback, and with a skill's prompt when `serving=prompted`."""
 
-    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer: ...
+    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer: ...
 
-    def serve(self, words: I32, luck: Luck) -> Answer:
+    def serve(self, words: I32, draws: Draws) -> Answer:
         """Cost and latency of returning a stored answer (no tokens)."""
         ...
 
@@ -381,7 +381,7 @@ class Curator(Protocol):
         """Whom to ask `could this become a reusable skill? name it`, `[B]`."""
         ...
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: "Late", book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: "KnownFeedback", books: Skillbooks) -> Batch:
         """Operations of this turn. `offer` and `name` `[B]`: the users' reactions to offers, -1 none."""
         ...
 
@@ -391,7 +391,7 @@ class Curator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class KnownFeedback:
     """Ratings of earlier turns that became known since the user's last turn, flat over n."""
 
     row: I32  # [n]

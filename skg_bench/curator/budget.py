@@ -10,7 +10,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import Book, Curator, Late, Observation
+from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
 
 Evict = Literal["lru", "lfu", "ttl"]
 
@@ -46,11 +46,11 @@ class Budget:
         """Whom the curator inside asks."""
         return self.curator.offers(seen)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """What the curator inside does, and what goes for it."""
-        batch = self.curator.curate(seen, offer, name, late, book)
-        stays = book.active.copy()  # what is active after the batch, new skills apart
-        free = book.active.copy()  # of these, what may go
+        batch = self.curator.curate(seen, offer, name, feedback, books)
+        stays = books.active.copy()  # what is active after the batch, new skills apart
+        free = books.active.copy()  # of these, what may go
         renewed, gone = batch.op == UPDATE, batch.op == REMOVE
         stays[batch.row[renewed], batch.skill[renewed]] = True
         free[batch.row[renewed], batch.skill[renewed]] = False
@@ -63,20 +63,20 @@ class Budget:
         rows = np.flatnonzero(excess > 0)
         if not len(rows):
             return batch
-        keys = (*self._keys(book, rows), ~free[rows])  # the last one counts most
+        keys = (*self._keys(books, rows), ~free[rows])  # the last one counts most
         order = np.lexsort(keys, axis=1)[:, : int(excess[rows].max())]
         goes = np.take_along_axis(free[rows], order, axis=1) & (np.arange(order.shape[1]) < excess[rows, None])
-        at, place = np.nonzero(goes)
+        at, position = np.nonzero(goes)
         end = Batch(*np.full((len(fields(Batch)), len(at)), -1, np.int32))
-        end.row[:], end.op[:], end.skill[:], end.uses[:] = rows[at], REMOVE, order[at, place], 0
+        end.row[:], end.op[:], end.skill[:], end.uses[:] = rows[at], REMOVE, order[at, position], 0
         end.reason[:] = len(self.reasons) - 1
         return joined(batch, end)
 
-    def _keys(self, book: Book, rows: I64) -> tuple[I32 | I64, ...]:
+    def _keys(self, books: Skillbooks, rows: I64) -> tuple[I32 | I64, ...]:
         """What skills are evicted by, `[n, S]` each: the smallest go first, and the last key counts most."""
         if self.evict == "ttl":
-            return (book.born[rows],)
-        return (book.last_used[rows], book.uses[rows]) if self.evict == "lfu" else (book.last_used[rows],)
+            return (books.born[rows],)
+        return (books.last_used[rows], books.uses[rows]) if self.evict == "lfu" else (books.last_used[rows],)
 
     def learns(self, turn: int) -> bool | Bool:
         """As the curator inside does."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import Book, Late, Observation
+from skg_bench.core.types import KnownFeedback, Observation, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,21 @@ class Everything:
         """Nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
         hit, new = np.flatnonzero(seen.hit), np.flatnonzero(~seen.hit)
-        same = (book.example[new] == seen.text[new, None]) & (
-            np.arange(book.example.shape[1]) < book.n_examples[new, None]
+        same = (books.example[new] == seen.text[new, None]) & (
+            np.arange(books.example.shape[1]) < books.n_examples[new, None]
         )
         again = same.any(axis=1)
-        old = np.where(again, book.example_skill[new, same.argmax(axis=1)], -1)
-        first, second = len(hit), len(hit) + len(late.row)
+        old = np.where(again, books.example_skill[new, same.argmax(axis=1)], -1)
+        first, second = len(hit), len(hit) + len(feedback.row)
         batch = Batch(*np.full((9, second + len(new)), -1, np.int32))
         used, later, captured = slice(first), slice(first, second), slice(second, None)
-        batch.row[used], batch.row[later], batch.row[captured] = hit, late.row, new
+        batch.row[used], batch.row[later], batch.row[captured] = hit, feedback.row, new
         batch.op[used], batch.op[later], batch.op[captured] = TAG, TAG, np.where(again, UPDATE, ADD)
-        batch.skill[used], batch.skill[later], batch.skill[captured] = seen.skill[hit], late.skill, old
-        batch.rating[used], batch.rating[later] = seen.rating[hit], late.rating
+        batch.skill[used], batch.skill[later], batch.skill[captured] = seen.skill[hit], feedback.skill, old
+        batch.rating[used], batch.rating[later] = seen.rating[hit], feedback.rating
         batch.text[captured], batch.source[captured] = seen.text[new], seen.turn
         batch.uses[:] = 0
         batch.uses[used] = 1

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.batch import NOTHING, TAG, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import Book, Curator, Late, Observation
+from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
 
 Freeze = Literal["book", "book+scorer", "all"]
 
@@ -44,11 +44,11 @@ class Frozen:
         """Nobody after the freeze."""
         return self.curator.offers(seen) if seen.turn < self.at_turn else np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """The operations that the freeze lets through."""
         if seen.turn >= self.at_turn and self.freeze == "all":
             return NOTHING
-        batch = self.curator.curate(seen, offer, name, late, book)
+        batch = self.curator.curate(seen, offer, name, feedback, books)
         if seen.turn < self.at_turn:
             return batch
         kept = batch.op == TAG

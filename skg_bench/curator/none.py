@@ -8,11 +8,11 @@ import numpy as np
 
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import Book, Late, Observation
+from skg_bench.core.types import KnownFeedback, Observation, Skillbooks
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoLearning:
     """Asks nobody and changes nothing."""
 
     sees_truth: ClassVar[bool] = False
@@ -22,7 +22,7 @@ class Nothing:
         """Nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """Nothing."""
         return NOTHING
 

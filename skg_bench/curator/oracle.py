@@ -8,11 +8,11 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import Book, Late, Observation
+from skg_bench.core.types import KnownFeedback, Observation, Skillbooks
 
 
 @dataclass(frozen=True)
-class Oracle:
+class RightAnswers:
     """With `router=oracle` the ceiling of what a skillbook can do with the answers of this LLM."""
 
     sees_truth: ClassVar[bool] = True
@@ -22,14 +22,14 @@ class Oracle:
         """Nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """TAG each use; ADD or UPDATE the skill of the request type after a right answer of the LLM."""
         if seen.truth is None:
             raise ValueError("curator=oracle needs the truth of the turn")
         hit = np.flatnonzero(seen.hit)
         new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
         kind = seen.truth.type[new]  # the name of a request type has the type's index
-        known = (book.name[new] == kind[:, None]) & (np.arange(book.name.shape[1]) < book.n_skills[new, None])
+        known = (books.name[new] == kind[:, None]) & (np.arange(books.name.shape[1]) < books.n_skills[new, None])
         again = known.any(axis=1)
         n = len(hit) + len(new)
 

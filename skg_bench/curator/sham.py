@@ -25,7 +25,7 @@ from skg_bench.core.batch import ADD, UPDATE, Batch, part
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import Book, Curator, Late, Observation
+from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
 
 Content = Literal["any", "known"]
 
@@ -60,16 +60,16 @@ class Sham:
         """Whom the curator inside asks."""
         return self.curator.offers(seen)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """What the curator inside does, with other content."""
-        batch = self.curator.curate(seen, offer, name, late, book)
+        batch = self.curator.curate(seen, offer, name, feedback, books)
         captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
         if not len(captures):
             return batch
         row = batch.row[captures]
         turns = seen.past[row] >= 0
         if self.content == "known":
-            turns &= _held(book, row, batch.skill[captures], turns.shape[1])
+            turns &= _held(books, row, batch.skill[captures], turns.shape[1])
         n = turns.sum(axis=1)
         u = uniform(fold(fold(fold(seen.event[row], int(Purpose.SHAM)), self.draw), 0))
         drawn = np.minimum((u * n).astype(np.int64), n - 1)
@@ -86,10 +86,10 @@ class Sham:
         return self.curator.learns(turn)
 
 
-def _held(book: Book, row: I32, skill: I32, n_turns: int) -> Bool:
+def _held(books: Skillbooks, row: I32, skill: I32, n_turns: int) -> Bool:
     """`[n, t]`: does an active skill of user `row` hold the answer of this turn? Does `skill`, where it is renewed?"""
-    held = book.active[row] & ((skill < 0)[:, None] | (np.arange(book.active.shape[1]) == skill[:, None]))
+    held = books.active[row] & ((skill < 0)[:, None] | (np.arange(books.active.shape[1]) == skill[:, None]))
     at, s = np.nonzero(held)
     turns = np.zeros((len(row), n_turns), np.bool_)
-    turns[at, book.source[row[at], s]] = True
+    turns[at, books.source[row[at], s]] = True
     return turns

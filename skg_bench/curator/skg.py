@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import OFFERS, RATINGS, Book, Late, Observation
+from skg_bench.core.types import OFFERS, RATINGS, KnownFeedback, Observation, Skillbooks
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]
@@ -54,24 +54,24 @@ class SKG:
         confirmed = seen.rating == _OK if self.offer_after == "ok" else seen.rating <= _OK
         return candidate & confirmed
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """TAGs for uses and ratings, ADD or UPDATE for captures, REMOVE for what harms or fades."""
         hit = np.flatnonzero(seen.hit)
         captured = np.flatnonzero((offer >= 0) & (offer != _DECLINED))
-        known = (book.name[captured] == name[captured, None]) & (
-            np.arange(book.name.shape[1]) < book.n_skills[captured, None]
+        known = (books.name[captured] == name[captured, None]) & (
+            np.arange(books.name.shape[1]) < books.n_skills[captured, None]
         )
         again = known.any(axis=1)
         old = np.where(again, known.argmax(axis=1), -1)
-        gone_row, gone_skill, gone_reason = self._fading(seen, book, hit, captured, old)
-        first, second, third = len(hit), len(hit) + len(late.row), len(hit) + len(late.row) + len(captured)
+        gone_row, gone_skill, gone_reason = self._fading(seen, books, hit, captured, old)
+        first, second, third = len(hit), len(hit) + len(feedback.row), len(hit) + len(feedback.row) + len(captured)
         batch = Batch(*np.full((9, third + len(gone_row)), -1, np.int32))
         used, later, new, gone = slice(first), slice(first, second), slice(second, third), slice(third, None)
-        batch.row[used], batch.row[later], batch.row[new], batch.row[gone] = hit, late.row, captured, gone_row
+        batch.row[used], batch.row[later], batch.row[new], batch.row[gone] = hit, feedback.row, captured, gone_row
         batch.op[used], batch.op[later], batch.op[new], batch.op[gone] = TAG, TAG, np.where(again, UPDATE, ADD), REMOVE
-        batch.skill[used], batch.skill[later], batch.skill[new] = seen.skill[hit], late.skill, old
+        batch.skill[used], batch.skill[later], batch.skill[new] = seen.skill[hit], feedback.skill, old
         batch.skill[gone] = gone_skill
-        batch.rating[used], batch.rating[later] = seen.rating[hit], late.rating
+        batch.rating[used], batch.rating[later] = seen.rating[hit], feedback.rating
         batch.name[new] = np.where(again, -1, name[captured])
         batch.text[new], batch.source[new] = seen.text[captured], seen.turn
         batch.uses[:] = 0
@@ -80,15 +80,15 @@ class SKG:
         batch.reason[gone] = gone_reason
         return batch
 
-    def _fading(self, seen: Observation, book: Book, hit: I64, captured: I64, old: I32) -> tuple[I64, I64, I64]:
+    def _fading(self, seen: Observation, books: Skillbooks, hit: I64, captured: I64, old: I32) -> tuple[I64, I64, I64]:
         """Rows, skills and reasons of active skills to archive; not those used or captured in this very turn."""
-        harmful = np.zeros(book.active.shape, np.bool_)
+        harmful = np.zeros(books.active.shape, np.bool_)
         gone = harmful
         if self.harmful_misses is not None:
-            harmful = book.active & (book.miss >= self.harmful_misses) & (book.miss > book.ok)
+            harmful = books.active & (books.miss >= self.harmful_misses) & (books.miss > books.ok)
             gone = harmful
         if self.unused_days is not None:
-            gone = gone | (book.active & (seen.time[:, None] - book.last_used > self.unused_days * _DAY))
+            gone = gone | (books.active & (seen.time[:, None] - books.last_used > self.unused_days * _DAY))
         gone[hit, seen.skill[hit]] = False
         renewed = old >= 0
         gone[captured[renewed], old[renewed]] = False

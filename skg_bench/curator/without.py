@@ -16,7 +16,7 @@ from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined, nth, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.shortlist import alike
-from skg_bench.core.types import Book, Curator, Late, Observation
+from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -55,46 +55,46 @@ class Without:
         """Whom the curator inside asks."""
         return self.curator.offers(seen)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """What the curator inside does, without the skill."""
-        batch = self.curator.curate(seen, offer, name, late, book)
+        batch = self.curator.curate(seen, offer, name, feedback, books)
         captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
         if not len(captures):
             return batch
         row = batch.row[captures]
-        known = book.n_skills[row] > self.skill
+        known = books.n_skills[row] > self.skill
         again = known & (batch.skill[captures] == self.skill)  # by its name
         if self.recapture:
-            return self._left_out(self._anew(batch, captures[again], book), book)
+            return self._left_out(self._anew(batch, captures[again], books), books)
         there = np.ones(len(batch.op), np.bool_)
         there[captures[again]] = False
         if self.lineage is not None and known.any():
-            near = alike(seen.similarity, seen.text, book, self.lineage)[row[known], self.skill]
+            near = alike(seen.similarity, seen.text, books, self.lineage)[row[known], self.skill]
             there[captures[known][near]] = False
-        return self._left_out(part(batch, there), book)
+        return self._left_out(part(batch, there), books)
 
-    def _anew(self, batch: Batch, again: I64, book: Book) -> Batch:
+    def _anew(self, batch: Batch, again: I64, books: Skillbooks) -> Batch:
         """Operations `again` do not renew the skill: they renew the one that was added in its place, or add it."""
         if not len(again):
             return batch
         row = batch.row[again]
-        name, here = book.name[row, self.skill], np.arange(book.name.shape[1])
-        others = (book.name[row] == name[:, None]) & (here > self.skill) & (here < book.n_skills[row, None])
+        name, here = books.name[row, self.skill], np.arange(books.name.shape[1])
+        others = (books.name[row] == name[:, None]) & (here > self.skill) & (here < books.n_skills[row, None])
         added = others.any(axis=1)
         op, skill, names = batch.op.copy(), batch.skill.copy(), batch.name.copy()
         op[again] = np.where(added, UPDATE, ADD)
         skill[again] = np.where(added, others.argmax(axis=1), -1)
         names[again] = np.where(added, -1, name)
-        renewed = np.full(len(book.n_skills), -1, np.int32)
+        renewed = np.full(len(books.n_skills), -1, np.int32)
         renewed[row] = skill[again]  # the curator inside did not know what it would renew, and may archive it as well
         faded = (op == REMOVE) & (skill == renewed[batch.row])
         return part(replace(batch, op=op, skill=skill, name=names), ~faded)
 
-    def _left_out(self, batch: Batch, book: Book) -> Batch:
+    def _left_out(self, batch: Batch, books: Skillbooks) -> Batch:
         """The batch, which archives the skill where it adds it."""
         add = np.flatnonzero(batch.op == ADD)
         row = batch.row[add]
-        row = row[book.n_skills[row] + nth(row) == self.skill]
+        row = row[books.n_skills[row] + nth(row) == self.skill]
         if not len(row):
             return batch
         end = Batch(*np.full((len(fields(Batch)), len(row)), -1, np.int32))

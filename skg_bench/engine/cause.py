@@ -26,7 +26,7 @@ import numpy as np
 
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import CAUSES, NEAR, RIGHT, Simulator
-from skg_bench.engine.arena import Arena
+from skg_bench.engine.skillbook_table import SkillbookTable
 
 _NONE, _NOVELTY, _CAPTURE, _ROUTING, _SCORE, _THRESHOLD, _STALENESS, _WRONG_SOURCE = range(len(CAUSES))
 _FRESH = np.zeros((1, 1), np.int64)
@@ -35,7 +35,7 @@ _RIGHTLY = np.ones((1, 1), np.bool_)
 
 def causes(
     simulator: Simulator,
-    arena: Arena,
+    table: SkillbookTable,
     type_: I32,
     now: I64,
     answerable: I32,
@@ -50,15 +50,15 @@ def causes(
     `shortlist` and `combined` `[B, K]`: the candidates and their combined scores, -1 beyond the end.
     """
     a = len(skill)
-    quality = simulator.judge(type_[:, None], arena.source_type[:a], _RIGHTLY, _FRESH)
-    about = np.flatnonzero(arena.active[:a] & (quality >= (NEAR if prompted else RIGHT)))
+    quality = simulator.judge(type_[:, None], table.source_type[:a], _RIGHTLY, _FRESH)
+    about = np.flatnonzero(table.active[:a] & (quality >= (NEAR if prompted else RIGHT)))
     row, s = np.divmod(about, quality.shape[1])  # np.nonzero of two dimensions takes half as long as all the rest
     if prompted:
         holds = right = np.ones(len(row), np.bool_)
     else:
-        source, age = arena.source_type[row, s], now[row] - arena.born[row, s]
+        source, age = table.source_type[row, s], now[row] - table.born[row, s]
         holds = simulator.judge(type_[row], source, np.ones(len(row), np.bool_), age) == RIGHT
-        right = holds & arena.source_right[row, s]
+        right = holds & table.source_right[row, s]
 
     def some(of: Bool) -> Bool:
         """Rows with such a skill."""
@@ -68,13 +68,13 @@ def causes(
 
     hit = skill >= 0
     every, served = np.ones(len(row), np.bool_), skill[row] == s
-    place = shortlist[row] == s[:, None]
-    at_best = (place & (combined[row] == combined.max(axis=1)[row, None])).any(axis=1)
+    listed = shortlist[row] == s[:, None]
+    at_best = (listed & (combined[row] == combined.max(axis=1)[row, None])).any(axis=1)
     fallback = np.where(some(every), np.where(some(holds), _WRONG_SOURCE, _STALENESS), _CAPTURE)
     fallback[answerable == 0] = _NOVELTY
     wrong_hit = np.where(some(served), np.where(some(served & holds), _WRONG_SOURCE, _STALENESS), _THRESHOLD)
     missed = np.where(~hit & some(right & at_best), _THRESHOLD, _SCORE)
-    missed[~some(right & place.any(axis=1))] = _ROUTING
+    missed[~some(right & listed.any(axis=1))] = _ROUTING
     cause = np.where(some(right), missed, np.where(hit, wrong_hit, fallback))
     cause[some(right & served)] = _NONE
     return cause.astype(np.int32)

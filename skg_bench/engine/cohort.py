@@ -14,21 +14,21 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64
 from skg_bench.core.record import replay
 from skg_bench.core.statehash import text_hash
-from skg_bench.core.terms import Terms, terms
 from skg_bench.core.types import Events, Similarity, Simulator
-from skg_bench.engine.logbook import Labels, Log, Logbook, Nowhere
+from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
+from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
 from skg_bench.engine.plan import Arm, Fork
 from skg_bench.engine.stack import repeated, stacked
-from skg_bench.engine.step import State, lucky, step, trim
+from skg_bench.engine.step import State, draws_by_turn, step, trim
 
 _BLOCK = 64  # turns whose draws are made at once
 _DONORS = np.int32(2**30)  # ids from here on are nobody's users
 _CANDIDATES = 8  # donors among whom the number of turns decides
-_LIVED = 3  # of these, who live, and of whom the size of the book decides
+_SIMULATED = 3  # of these, how many are simulated; the size of the skillbook decides
 
 
 @dataclass(frozen=True)
-class World:
+class Setting:
     """What all arms and cohorts of a run share."""
 
     seed: int
@@ -37,9 +37,9 @@ class World:
     weeks: int
 
     @cached_property
-    def terms(self) -> Terms:
+    def vocabulary(self) -> Vocabulary:
         """Words of each message."""
-        return terms(self.simulator.messages)
+        return vocabulary_of(self.simulator.messages)
 
     @property
     def _shown(self) -> Sequence[str]:
@@ -70,7 +70,7 @@ class World:
 
 
 def run_cohort(
-    world: World, arms: Sequence[Arm], events: Events, top_k: int, progress: Callable[[int], None]
+    setting: Setting, arms: Sequence[Arm], events: Events, top_k: int, progress: Callable[[int], None]
 ) -> list[Logbook]:
     """All turns of these users under each arm of a stack, in lock-step.
 
@@ -79,87 +79,89 @@ def run_cohort(
     """
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = repeated(events.rows(order), len(arms))
-    lives, turns = Lives(world, arms, events), events.time.shape[1]
-    log = Logbook.empty(arms[0].name, world.seed, events, top_k, world.labels(stacked(arms)))
+    rollout, turns = Rollout(setting, arms, events), events.time.shape[1]
+    log = Logbook.empty(arms[0].name, setting.seed, events, top_k, setting.labels(stacked(arms)))
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
         final = stacked(arms, max(arm.cuts[-1] for arm in arms))
-        lives.live(min(max(arm.cuts[-1] for arm in arms), turns), Nowhere(), lambda _: progress(0))
-        lives.state.go_on(final, [])
-        lives.state.again()
-        lives.turns(final, range(turns), log, progress)
+        rollout.run(min(max(arm.cuts[-1] for arm in arms), turns), NullWriter(), lambda _: progress(0))
+        rollout.state.switch_arm(final, [])
+        rollout.state.rewind()
+        rollout.turns(final, range(turns), log, progress)
     else:
-        lives.live(turns, log, progress)
+        rollout.run(turns, log, progress)
     return log.split([one.name for one in arms])
 
 
-class Lives:
+class Rollout:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
-    def __init__(self, world: World, arms: Sequence[Arm], events: Events) -> None:
+    def __init__(self, setting: Setting, arms: Sequence[Arm], events: Events) -> None:
         if pooled := [arm.name for arm in arms if arm.scope != "user"]:
             raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
-        self._world, self._arms, self._events = world, arms, events
-        self._keys, self._similarity = key(world.seed, events.user), world.similarity()
+        self._setting, self._arms, self._events = setting, arms, events
+        self._keys, self._similarity = key(setting.seed, events.user), setting.similarity()
         rows, turns = events.text.shape
-        self.state = State(stacked(arms), rows, turns, world.name_hash, world.text_hash, self._similarity)
+        self.state = State(stacked(arms), rows, turns, setting.name_hash, setting.text_hash, self._similarity)
 
-    def live(self, last: int, log: Log, progress: Callable[[int], None]) -> None:
+    def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last`, through all forks."""
         arms, made = self._arms, 0
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
             arm = stacked(arms, first)
-            self.state.go_on(arm, [stacked(arms, cut) for cut in cuts if cut > first])
+            self.state.switch_arm(arm, [stacked(arms, cut) for cut in cuts if cut > first])
             for j, one in enumerate(arms):
                 if one.book == "donor" and one.fork is not None and one.fork.turn == first:
                     self._adopt(one.fork, np.arange(j, len(self._keys), len(arms)), partial(progress, made))
             made = self.turns(arm, range(first, end), log, progress, made)
 
-    def turns(self, arm: Arm, turns: range, log: Log, progress: Callable[[int], None], made: int = 0) -> int:
+    def turns(self, arm: Arm, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
         """Some turns under one arm, or a stack of them; returns `made`, a number of turns, with these."""
-        world, events = self._world, self._events
+        setting, events = self._setting, self._events
         here = np.searchsorted(-events.n, -np.arange(turns.stop), side="left")
         for first in turns[::_BLOCK]:
             block = range(first, min(first + _BLOCK, turns.stop))
             a = int(here[first])
-            for t, luck in zip(block, lucky(self._keys[:a], events.number[:a, first : block.stop]), strict=True):
+            for t, draws in zip(
+                block, draws_by_turn(self._keys[:a], events.number[:a, first : block.stop]), strict=True
+            ):
                 b = int(here[t])
-                step(arm, world.simulator, self._similarity, events, world.terms, self.state, t, b,
-                     luck if b == a else trim(luck, b), log)  # fmt: skip
+                step(arm, setting.simulator, self._similarity, events, setting.vocabulary, self.state, t, b,
+                     draws if b == a else trim(draws, b), log)  # fmt: skip
                 made += b
             progress(made)
         return made
 
     def _adopt(self, fork: Fork, rows: I64, tick: Callable[[], None]) -> None:
-        """In place of their own, the users of `rows` get the skillbook of somebody else who has lived under the same
-        arm until the same moment: of some people who are in no run, drawn for this user, those who have had about as
+        """In place of their own, the users of `rows` get the skillbook of another person, simulated under the same arm
+        until the same moment: of some people who are in no run, drawn for this user, those who have had about as
         many turns by then, and of these the one whose book is nearest in size.
         """
         rows = rows[self._events.n[rows] > fork.turn]
         if not len(rows):
             return
-        world, arena = self._world, self.state.arena
+        setting, table = self._setting, self.state.table
         user, now = self._events.user[rows], self._events.time[rows, fork.turn]
 
         def until_now(candidate: I64 | int) -> Events:
             tick()
-            found = world.simulator.population(
-                world.seed, (_DONORS + user * _CANDIDATES + candidate).astype(np.int32), world.weeks
+            found = setting.simulator.population(
+                setting.seed, (_DONORS + user * _CANDIDATES + candidate).astype(np.int32), setting.weeks
             )
             return replace(found, n=(found.time < now[:, None]).sum(axis=1, dtype=np.int32))
 
         turns = np.stack([until_now(k).n for k in range(_CANDIDATES)])
         nearest, best = np.argsort(np.abs(turns - fork.turn), axis=0, kind="stable"), np.full(len(rows), np.inf)
-        size = arena.n_active[rows].copy()
-        for candidate in nearest[:_LIVED]:
+        size = table.n_active[rows].copy()
+        for candidate in nearest[:_SIMULATED]:
             theirs = until_now(candidate)
             order = np.argsort(-theirs.n, kind="stable")
-            donors = Lives(world, [fork.arm], theirs.rows(order))
-            donors.live(int(theirs.n.max(initial=0)), Nowhere(), lambda _: None)
-            apart = np.abs(donors.state.arena.n_active - size[order])
+            donors = Rollout(setting, [fork.arm], theirs.rows(order))
+            donors.run(int(theirs.n.max(initial=0)), NullWriter(), lambda _: None)
+            apart = np.abs(donors.state.table.n_active - size[order])
             nearer = np.flatnonzero(apart < best[order])
             best[order[nearer]] = apart[nearer]
-            arena.adopt(rows[order[nearer]], donors.state.arena, nearer)
+            table.adopt(rows[order[nearer]], donors.state.table, nearer)
         if self.state.comparisons is not None:
             self.state.comparisons.forget(rows)
 

@@ -1,4 +1,4 @@
-"""Some of a user's events lived by themselves: an event keeps its number, so it meets the luck that it always meets."""
+"""Runs of a subset of a user's events. Events keep their numbers, so each gets the same draws as in the full run."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.grid import F32, I64
 from skg_bench.core.types import RIGHT, Events, Simulator, Truth
-from skg_bench.engine.cohort import World, run_cohort
+from skg_bench.engine.cohort import Setting, run_cohort
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.stack import stacks
@@ -50,10 +50,10 @@ class Excerpts:
         return holds
 
 
-def lived(world: World, arms: Sequence[Arm], events: Events, top_k: int) -> list[Logbook]:
+def run_excerpts(setting: Setting, arms: Sequence[Arm], events: Events, top_k: int) -> list[Logbook]:
     """The logs of these arms; row r is user r. The users must come in order of falling number of events."""
     found: dict[int, Logbook] = {}
     for stack in stacks(arms):
-        logs = run_cohort(world, [arms[i] for i in stack], events, top_k, lambda _: None)
+        logs = run_cohort(setting, [arms[i] for i in stack], events, top_k, lambda _: None)
         found |= zip(stack, logs, strict=True)
     return [found[i] for i in range(len(arms))]

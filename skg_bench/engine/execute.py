@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64
 from skg_bench.core.types import Events, Similarity, Truth
-from skg_bench.engine.cohort import World, run_cohort, write_cohort
+from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.pool import fitted
+from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import Rows, check, open_table, write_table
 from skg_bench.engine.workers import FILES, Tick, carry_out
@@ -162,10 +162,10 @@ class Job:
 
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and writes their shards."""
-        world = World(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
+        setting = Setting(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
 
         def run(task: Task, tick: Tick) -> None:
-            logs = run_cohort(world, [self.plan.arms[i] for i in task.arms], task.events, self.top_k, tick)
+            logs = run_cohort(setting, [self.plan.arms[i] for i in task.arms], task.events, self.top_k, tick)
             write_cohort(logs, task.events, self.out)
 
         return run

@@ -30,7 +30,7 @@ class Labels:
     reasons: pa.Array
 
 
-class Log(Protocol):
+class TurnWriter(Protocol):
     """Where a step writes."""
 
     def turn(self, t: int, **values: np.ndarray) -> None: ...
@@ -42,19 +42,19 @@ class Log(Protocol):
     def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None: ...
 
 
-class Nowhere:
-    """A log of lives that nobody asks about."""
+class NullWriter:
+    """Discards everything: for runs whose logs are not needed."""
 
     def turn(self, t: int, **values: np.ndarray) -> None:
-        """Forgotten."""
+        """Discarded."""
 
     def update(
         self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
     ) -> None:
-        """Forgotten."""
+        """Discarded."""
 
     def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
-        """Forgotten."""
+        """Discarded."""
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Logbook:
 
         hit = flat("skill") >= 0
         names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
-        places = {
+        shortlists = {
             k: _lists(flat(k), self.top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
         }
         values = {
@@ -179,7 +179,7 @@ class Logbook:
             "offer": _word(flat("offer"), pa.array(OFFERS)),
             "agrees": pa.array(flat("agrees") == 1, mask=flat("agrees") < 0),
             "book_hash": _hash(flat("book_hash")),
-            **places,
+            **shortlists,
             "skill_correct": pa.array(flat("correct") > 0, mask=~hit | (flat("correct") < 0)),
             "answer_correct": pa.array(flat("correct") > 0, mask=flat("correct") < 0),
             "cause": _word(flat("cause"), pa.array(CAUSES)),
@@ -266,8 +266,8 @@ def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
     codes, words = codes.astype(np.int32), distinct.dictionary
     codes[~none] = distinct.indices.to_numpy()[codes[~none]]
     if len(codes) < len(words):  # a small shard holds only the words that it uses, or they would be most of its bytes
-        used, place = np.unique(codes[~none], return_inverse=True)
-        codes[~none], words = place, words.take(pa.array(used))
+        used, index = np.unique(codes[~none], return_inverse=True)
+        codes[~none], words = index, words.take(pa.array(used))
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=none) if none.any() else pa.array(codes), words)
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from skg_bench.core.batch import EMPTY
 from skg_bench.core.grid import F64, I32, I64, U64
-from skg_bench.core.types import Late, Rated, Reaction
+from skg_bench.core.types import KnownFeedback, Reaction, TrainingRows
 
 _LABEL = np.array([1.0, 0.5, 0.0])  # ok, partial, miss
 _NEVER = np.iinfo(np.int64).max
@@ -16,17 +16,17 @@ Columns = dict[str, npt.NDArray[Any]]  # [B, n, ...] each
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What served skills were chosen from, n turns."""
+class DecisionContext:
+    """The shortlists that served skills were chosen from, n turns."""
 
     features: F64  # [n, K, F]
     candidates: I32  # [n] skills of the shortlist
     place: I32  # [n] the one that was served
     event: U64  # [n] key of the event
 
-    def rows(self, rows: I64) -> "Shown":
+    def rows(self, rows: I64) -> "DecisionContext":
         """These turns only."""
-        return Shown(self.features[rows], self.candidates[rows], self.place[rows], self.event[rows])
+        return DecisionContext(self.features[rows], self.candidates[rows], self.place[rows], self.event[rows])
 
 
 class Ratings:
@@ -37,41 +37,41 @@ class Ratings:
 
     def __init__(self, n_users: int, window: int, keep: bool = False) -> None:
         self._window, self.keep = window, keep
-        self._ring = 0 if keep else window  # places in use
+        self._ring = 0 if keep else window  # slots in use
         self._n = np.zeros(n_users, np.int32)  # since the last refit; with a window, or if all are kept: ever
         self._seen = np.zeros(n_users, np.int32)  # of these, how many the last refit saw
         self._new = np.zeros(n_users, np.bool_)  # is any of them new since the last refit?
-        self._columns: Columns = _shown(n_users) | {"label": np.zeros((n_users, 4))}
+        self._columns: Columns = _context_columns(n_users) | {"label": np.zeros((n_users, 4))}
 
-    def add(self, row: I64, rating: I32, shown: Shown | None) -> None:
+    def add(self, row: I64, rating: I32, context: DecisionContext | None) -> None:
         """Ratings `[n]` of users `row` `[n]`, each at most once; None: there is no scorer that would learn."""
-        if shown is None or not len(row):
+        if context is None or not len(row):
             return
-        place = self._n[row] % self._ring if self._ring else self._n[row]
-        if place.max() >= self._columns["label"].shape[1]:
+        slot = self._n[row] % self._ring if self._ring else self._n[row]
+        if slot.max() >= self._columns["label"].shape[1]:
             self._columns = {name: _wider(column) for name, column in self._columns.items()}
-        _put(self._columns, row, place, shown)
-        self._columns["label"][row, place] = _LABEL[rating]
+        _put(self._columns, row, slot, context)
+        self._columns["label"][row, slot] = _LABEL[rating]
         self._n[row] += 1
         self._new[row] = True
 
-    def take(self, rows: I64) -> tuple[I64, Rated]:
+    def take(self, rows: I64) -> tuple[I64, TrainingRows]:
         """Which of `rows` have new ratings, and what they learn from; nothing of it is new any longer."""
         rows = rows[self._new[rows]]
         n = self._n[rows]
         kept = np.minimum(n, self._window) if self._window else n - self._seen[rows]
         at, nth = np.nonzero(np.arange(kept.max(initial=0)) < kept[:, None])
-        place = (n - kept)[at] + nth
-        user, place = rows[at], place % self._ring if self._ring else place
-        columns = {name: column[user, place] for name, column in self._columns.items()}
+        slot = (n - kept)[at] + nth
+        user, slot = rows[at], slot % self._ring if self._ring else slot
+        columns = {name: column[user, slot] for name, column in self._columns.items()}
         self._new[rows] = False
         if self.keep:
             self._seen[rows] = n
         elif not self._window:
             self._n[rows] = 0
-        return rows, Rated(row=at.astype(np.int32), **columns)
+        return rows, TrainingRows(row=at.astype(np.int32), **columns)
 
-    def anew(self, window: int) -> None:
+    def restart(self, window: int) -> None:
         """For a recipe that has seen none of them; all must have been kept."""
         self._window, self._seen, self._new = window, np.zeros_like(self._seen), self._n > 0
 
@@ -82,10 +82,14 @@ class Pending:
     def __init__(self, n_users: int) -> None:
         self._first = np.full(n_users, _NEVER)  # when the earliest of each user will be known
         whole = dict.fromkeys(("skill", "rating", "turn"), (n_users, 4))
-        self._columns: Columns = _shown(n_users) | {k: np.zeros(shape, np.int32) for k, shape in whole.items()}
+        self._columns: Columns = _context_columns(n_users) | {
+            k: np.zeros(shape, np.int32) for k, shape in whole.items()
+        }
         self._columns["known_at"] = np.full((n_users, 4), _NEVER)
 
-    def add(self, row: I64, turn: int, now: I64, reaction: Reaction, skill: I32, shown: Shown | None) -> None:
+    def add(
+        self, row: I64, turn: int, now: I64, reaction: Reaction, skill: I32, context: DecisionContext | None
+    ) -> None:
         """Late ratings of users `row` for this turn; ratings of the LLM's answers teach nothing and are only logged.
 
         All but `row` and `turn` are `[B]`.
@@ -97,58 +101,58 @@ class Pending:
         if not free.any(axis=1).all():
             self._columns = {name: _wider(column) for name, column in self._columns.items()}
             free = self._columns["known_at"][row] == _NEVER
-        place = free.argmax(axis=1)
+        slot = free.argmax(axis=1)
         known_at = now[row] + reaction.delay[row]
         self._first[row] = np.minimum(self._first[row], known_at)
         for name, values in (("known_at", known_at), ("skill", skill[row]), ("rating", reaction.rating[row])):
-            self._columns[name][row, place] = values
-        self._columns["turn"][row, place] = turn
-        if shown is not None:
-            _put(self._columns, row, place, shown.rows(row))
+            self._columns[name][row, slot] = values
+        self._columns["turn"][row, slot] = turn
+        if context is not None:
+            _put(self._columns, row, slot, context.rows(row))
 
-    def due(self, now: I64, ratings: Ratings) -> Late:
+    def due(self, now: I64, ratings: Ratings) -> KnownFeedback:
         """Ratings known by `now` `[B]`, in order of the rated turn; they go to `ratings` as well."""
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
-            return Late(EMPTY, EMPTY, EMPTY, EMPTY)
+            return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY)
         known_at, turn = self._columns["known_at"], self._columns["turn"]
-        at, place = np.nonzero(known_at[users] <= now[users, None])
+        at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]
-        order = np.lexsort((turn[row, place], row))
-        row, place = row[order], place[order]
-        skill, rating = (self._columns[name][row, place] for name in ("skill", "rating"))
-        late = Late(row.astype(np.int32), skill, rating, turn[row, place])
-        known_at[row, place] = _NEVER
+        order = np.lexsort((turn[row, slot], row))
+        row, slot = row[order], slot[order]
+        skill, rating = (self._columns[name][row, slot] for name in ("skill", "rating"))
+        feedback = KnownFeedback(row.astype(np.int32), skill, rating, turn[row, slot])
+        known_at[row, slot] = _NEVER
         self._first[users] = known_at[users].min(axis=1)
-        shown = None
+        context = None
         if self._columns["features"].size:
-            shown = Shown(*(self._columns[name][row, place] for name in Shown.__slots__))
+            context = DecisionContext(*(self._columns[name][row, slot] for name in DecisionContext.__slots__))
         nth = np.arange(len(row)) - np.searchsorted(row, row)
         for n in range(int(nth.max()) + 1):
             part = np.flatnonzero(nth == n)
-            ratings.add(row[part], rating[part], None if shown is None else shown.rows(part))
-        return late
+            ratings.add(row[part], rating[part], None if context is None else context.rows(part))
+        return feedback
 
 
-def _shown(n_users: int) -> Columns:
-    """Columns of `Shown`; what the features are is known when the first come."""
+def _context_columns(n_users: int) -> Columns:
+    """Columns of `DecisionContext`; the shape of the features is known when the first come."""
     whole = np.zeros((n_users, 4), np.int32)
     event = np.zeros((n_users, 4), np.uint64)
     return {"features": np.zeros((n_users, 4, 0, 0)), "candidates": whole, "place": whole.copy(), "event": event}
 
 
-def _put(columns: Columns, row: I64, place: I64 | I32, shown: Shown) -> None:
-    old, (_, k, n_features) = columns["features"], shown.features.shape
+def _put(columns: Columns, row: I64, slot: I64 | I32, context: DecisionContext) -> None:
+    old, (_, k, n_features) = columns["features"], context.features.shape
     if k > old.shape[2]:  # the first, or a fork has a longer shortlist
         columns["features"] = np.zeros((*columns["place"].shape, k, n_features))
         columns["features"][:, :, : old.shape[2]] = old if old.size else 0.0
-    columns["features"][row, place, k:] = 0.0
-    columns["features"][row, place, :k] = shown.features
+    columns["features"][row, slot, k:] = 0.0
+    columns["features"][row, slot, :k] = context.features
     for name in ("candidates", "place", "event"):
-        columns[name][row, place] = getattr(shown, name)
+        columns[name][row, slot] = getattr(context, name)
 
 
 def _wider(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Twice as many places a user."""
+    """Twice as many slots a user."""
     fill = np.full_like(column, _NEVER) if column.dtype == np.int64 else np.zeros_like(column)
     return np.concatenate([column, fill], axis=1)

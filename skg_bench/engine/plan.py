@@ -30,7 +30,7 @@ class Arm:
     """A name and one complete choice of components.
 
     `book` says which skillbook a fork serves. `own`: that of the user at the fork, from then on; `donor`: in its place
-    that of another user, who has lived under the same arm for as long and has a skillbook of about the same size;
+    that of another user, simulated under the same arm for as long, with a skillbook of about the same size;
     `hindsight`: the user's own, but for all turns, those before the fork included, when it is from the future. What is
     learned later is no part of such a book, so these two learn nothing.
     """
@@ -47,7 +47,7 @@ class Arm:
     refit_on_capture: bool
     refit_apart: int  # turns of a user at least from one refit to the next: captures between them wait
     decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
-    scope: Scope = "user"  # whose ratings the scorer learns from, see engine/pool.py
+    scope: Scope = "user"  # whose ratings the scorer learns from, see engine/pretraining.py
     pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
     fork: Fork | None = None
     book: Served = "own"
@@ -109,17 +109,17 @@ class Plan:
         if replay(self.simulator) is None:
             return
         for arm in self.arms:
-            lives = [arm.at(turn) for turn in arm.cuts]
-            if any(one.router.sees_truth or one.curator.sees_truth for one in lives):
+            phases = [arm.at(turn) for turn in arm.cuts]
+            if any(one.router.sees_truth or one.curator.sees_truth for one in phases):
                 raise UsageError(
                     f"arm {arm.name!r} knows which answers are right, and no log does; leave it out: '~arms.{arm.name}'"
                 )
-            if any(compares(one.policy) for one in lives):
+            if any(compares(one.policy) for one in phases):
                 raise UsageError(
                     f"arm {arm.name!r} compares answers of the LLM with stored ones, and a log does not say which "
                     f"agree; leave it out: '~arms.{arm.name}'"
                 )
-            if any(one.scope != "user" and not isinstance(one.pool, str) for one in lives) or arm.book == "donor":
+            if any(one.scope != "user" and not isinstance(one.pool, str) for one in phases) or arm.book == "donor":
                 raise UsageError(
                     f"arm {arm.name!r} learns from people beside the users, and a log has no others; leave it out: "
                     f"'~arms.{arm.name}'"

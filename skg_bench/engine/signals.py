@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 DAY = 86_400
 Width = TypeVar("Width", np.int32, np.int64)
@@ -64,11 +64,13 @@ class Signals:
         """The same with other weights."""
         return replace(self, similarity=similarity, preference=preference, score=score)
 
-    def prefer(self, book: Book, places: "Places", time: I64) -> F64:
+    def prefer(self, books: Skillbooks, positions: "Positions", time: I64) -> F64:
         """Signal 2, `[B, K]` in [0, 1]."""
-        mean = (self.prior_ok + places.ok + 0.5 * places.partial) / (self.prior_ok + self.prior_miss + places.rated)
+        mean = (self.prior_ok + positions.ok + 0.5 * positions.partial) / (
+            self.prior_ok + self.prior_miss + positions.rated
+        )
         if self.half_life_days is not None:
-            days = (time[:, None] - places.at(book.last_ok)) // DAY
+            days = (time[:, None] - positions.at(books.last_ok)) // DAY
             mean *= _retention(self.half_life_days).take(days, mode="clip")
         return snap(mean, out=mean)
 
@@ -87,14 +89,16 @@ class Signals:
         total /= weight
         return snap(total, out=total)
 
-    def describe(self, query: Query, book: Book, places: "Places", similarity: F64, preference: F64) -> F64:
+    def describe(
+        self, query: Query, books: Skillbooks, positions: "Positions", similarity: F64, preference: F64
+    ) -> F64:
         """Features of the shortlist, `[B, K, F]` in [0, 1] on the 2**-16 grid, columns as `names`."""
         clock = query.time if query.local is None else query.local
         bin_, weekend = clock // 10_800 % 8, clock // DAY % 7 >= 5
-        uses, examples = places.uses, np.maximum(places.at(book.examples_of), 1)
+        uses, examples = positions.uses, np.maximum(positions.at(books.examples_of), 1)
         moments = uses + examples  # uses and captures: each capture adds an example
-        here = book.hours.reshape(-1)[places.flat * 8 + bin_[:, None]]
-        at_weekends = places.at(book.weekend)
+        here = books.hours.reshape(-1)[positions.flat * 8 + bin_[:, None]]
+        at_weekends = positions.at(books.weekend)
         best = similarity[:, :1]
         second = similarity[:, 1:2] if similarity.shape[1] > 1 else np.zeros_like(best)
         lead = similarity == best
@@ -106,14 +110,14 @@ class Signals:
             "lead": lead,
             "hour_fit": (here + 1.0) / (moments + 8.0),
             "weekday_fit": (np.where(weekend[:, None], at_weekends, moments - at_weekends) + 1.0) / (moments + 2.0),
-            "freshness": 1.0 / (1.0 + (query.time[:, None] - places.at(book.last_used)) / DAY),
-            "answer_age": 1.0 / (1.0 + (query.time[:, None] - places.at(book.born)) / DAY),
+            "freshness": 1.0 / (1.0 + (query.time[:, None] - positions.at(books.last_used)) / DAY),
+            "answer_age": 1.0 / (1.0 + (query.time[:, None] - positions.at(books.born)) / DAY),
             "in_conversation": (query.gap < 1800)[:, None],
-            "same_as_last": places.skill == last,
+            "same_as_last": positions.skill == last,
             "length": (query.words / (query.words + 8.0))[:, None],
-            "follows_last": (places.at(book.after) == last) & (last >= 0),
+            "follows_last": (positions.at(books.after) == last) & (last >= 0),
             "uses": (uses + 1.0) / (uses + 5.0),
-            "ratings": 1.0 - 2.0 / (2.0 + places.rated),
+            "ratings": 1.0 - 2.0 / (2.0 + positions.rated),
             "examples": 1.0 - 1.0 / examples,
             "constant": 1.0,
         }
@@ -121,7 +125,7 @@ class Signals:
         out = np.empty((len(names), *similarity.shape))  # one feature after the other: four times faster to fill
         for f, name in enumerate(names):
             out[f] = columns[name]
-        out[:, places.skill < 0] = 0.0
+        out[:, positions.skill < 0] = 0.0
         return np.moveaxis(snap(out, out=out), 0, 2)
 
 
@@ -130,15 +134,15 @@ def _retention(half_life_days: float) -> F64:
     return snap(np.array([2.0 ** (-d / half_life_days) for d in range(4000)]))
 
 
-class Places:
+class Positions:
     """The skills of a shortlist as positions in the `[B, S]` arrays of a book."""
 
-    def __init__(self, shortlist: Shortlist, book: Book) -> None:
+    def __init__(self, shortlist: Shortlist, books: Skillbooks) -> None:
         self.skill: I32 = shortlist.skill
-        b, width = book.active.shape
+        b, width = books.active.shape
         self.flat: I64 = np.maximum(shortlist.skill, 0) + np.arange(0, b * width, width)[:, None]
-        self.uses, self.ok, self.partial = self.at(book.uses), self.at(book.ok), self.at(book.partial)
-        self.rated = self.ok + self.partial + self.at(book.miss)
+        self.uses, self.ok, self.partial = self.at(books.uses), self.at(books.ok), self.at(books.partial)
+        self.rated = self.ok + self.partial + self.at(books.miss)
 
     def at(self, column: npt.NDArray[Width]) -> npt.NDArray[Width]:
         """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""

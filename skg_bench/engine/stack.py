@@ -1,4 +1,4 @@
-"""Arms stepped together: those that at all turns differ in policy and curator only share one pass over their users.
+"""Batches arms that differ only in policy and curator, so that they share one pass over the users.
 
 A step costs about the same for one row as for a hundred. So arms of one stack lie side by side, row ``u * A + j`` being
 user u under arm j of A, and policy and curator are wrapped to treat each row as its arm does. Rows do not know one
@@ -13,7 +13,17 @@ import numpy as np
 
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import Book, Candidates, Curator, Decision, Events, Late, Luck, Observation, Policy
+from skg_bench.core.types import (
+    Candidates,
+    Curator,
+    Decision,
+    Draws,
+    Events,
+    KnownFeedback,
+    Observation,
+    Policy,
+    Skillbooks,
+)
 from skg_bench.engine.comparisons import compares
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.weighings import weighs
@@ -94,17 +104,17 @@ class _Policies:
         """Does each arm's, `[A]`."""
         return np.array([compares(policy) for policy in self.policies])
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """Each row by its own policy."""
         if len(self._parts) == 1:
-            return self.policies[0].choose(candidates, luck)
+            return self.policies[0].choose(candidates, draws)
         n, b = len(self.policies), len(candidates.skill)
         out = Decision(np.empty(b, np.int32), np.empty(b), np.empty(b, np.bool_))
         for policy, arms in self._parts:
             rows = (np.arange(0, b, n)[:, None] + np.array(arms)).reshape(-1)
             part = policy.choose(
                 (candidates if compares(policy) else replace(candidates, compared=None)).rows(rows),
-                Luck(*(getattr(luck, f.name)[rows] for f in fields(Luck))),
+                Draws(*(getattr(draws, f.name)[rows] for f in fields(Draws))),
             )
             out.place[rows], out.propensity[rows], out.explored[rows] = part.place, part.propensity, part.explored
         return out
@@ -140,11 +150,11 @@ class _Curators:
             out |= curator.offers(seen) & np.tile(has, b // n)
         return out
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         """Operations of each distinct curator for all rows, of which those of its own arms are kept."""
         n, kept = len(self.curators), []
         for curator, has, reason in self._parts:
-            batch = curator.curate(seen, offer, name, late, book)
+            batch = curator.curate(seen, offer, name, feedback, books)
             own = has[batch.row % n]
             if own.any():
                 columns = {f.name: getattr(batch, f.name)[own] for f in fields(Batch)}

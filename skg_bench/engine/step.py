@@ -8,8 +8,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, UPDATE
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
-from skg_bench.core.record import Logged, replay
-from skg_bench.core.terms import Terms
+from skg_bench.core.record import RecordedAnswers, replay
 from skg_bench.core.trials import Trials
 from skg_bench.core.types import (
     LOGGED,
@@ -17,11 +16,10 @@ from skg_bench.core.types import (
     UNKNOWN,
     WRONG,
     Answer,
-    Book,
     Candidates,
     Decision,
+    Draws,
     Events,
-    Luck,
     Observation,
     Query,
     Reaction,
@@ -29,22 +27,24 @@ from skg_bench.core.types import (
     Shortlist,
     Similarity,
     Simulator,
+    Skillbooks,
     TurnTruth,
 )
-from skg_bench.engine.arena import Arena
+from skg_bench.core.vocabulary import Vocabulary
 from skg_bench.engine.cause import causes
 from skg_bench.engine.comparisons import Comparisons, compares, comparing
-from skg_bench.engine.logbook import Log
-from skg_bench.engine.pending import Pending, Ratings, Shown
+from skg_bench.engine.logbook import TurnWriter
+from skg_bench.engine.pending import DecisionContext, Pending, Ratings
 from skg_bench.engine.plan import Arm
-from skg_bench.engine.signals import Places
+from skg_bench.engine.signals import Positions
+from skg_bench.engine.skillbook_table import SkillbookTable
 from skg_bench.engine.weighings import Weighings, weighs
 
-_LUCK = (
+_TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
     Purpose.LATE, Purpose.DELAY, Purpose.ACCEPT, Purpose.NAME, Purpose.POLICY,
 )  # fmt: skip
-_PURPOSES = np.array([int(p) for p in _LUCK], np.uint64)
+_PURPOSES = np.array([int(p) for p in _TURN_PURPOSES], np.uint64)
 _FOREVER = np.iinfo(np.int64).max
 
 
@@ -64,20 +64,20 @@ class Choice:
 def decide(
     arm: Arm,
     query: Query,
-    book: Book,
+    books: Skillbooks,
     scorer: Scorer | None,
     llm_turns: I32,
-    luck: Luck,
+    draws: Draws,
     comparisons: Comparisons | None = None,
     weighings: Weighings | None = None,
 ) -> Choice:
     """From messages to decisions: route, describe, score, choose."""
-    shortlist = arm.router.route(query, book)
-    places = Places(shortlist, book)
-    preference = arm.signals.prefer(book, places, query.time)
+    shortlist = arm.router.route(query, books)
+    positions = Positions(shortlist, books)
+    preference = arm.signals.prefer(books, positions, query.time)
     features = score = None
     if scorer is not None:
-        features = arm.signals.describe(query, book, places, shortlist.similarity, preference)
+        features = arm.signals.describe(query, books, positions, shortlist.similarity, preference)
         score = sigmoid(scorer.score(features))
     combined = arm.signals.combine(shortlist.similarity, preference, score)
     combined[shortlist.skill < 0] = -1.0
@@ -86,11 +86,11 @@ def decide(
         compared = comparisons.of(shortlist.skill[:, 0], shortlist.similarity[:, 0], query.turn)
     if weighings is not None:
         trials = weighings.of(shortlist.skill, shortlist.similarity, preference, score)
-    ok = places.ok + 0.5 * places.partial
+    ok = positions.ok + 0.5 * positions.partial
     candidates = Candidates(
-        shortlist.skill, combined, places.uses, ok, places.rated, llm_turns, compared, trials
+        shortlist.skill, combined, positions.uses, ok, positions.rated, llm_turns, compared, trials
     )  # fmt: skip
-    decision = arm.policy.choose(candidates, luck)
+    decision = arm.policy.choose(candidates, draws)
     return Choice(shortlist, preference, score, combined, features, decision, trials)
 
 
@@ -100,7 +100,7 @@ class State:
     def __init__(
         self, arm: Arm, n_users: int, n_turns: int, name_hash: U64, text_hash: U64, similarity: Similarity
     ) -> None:
-        self.arena = Arena(n_users, name_hash, text_hash, similarity)
+        self.table = SkillbookTable(n_users, name_hash, text_hash, similarity)
         self.past = np.full((n_users, n_turns), -1, np.int32)  # messages that the LLM answered
         self.right = np.zeros((n_users, n_turns), np.bool_)  # was the answer? (truth)
         self.reranker = arm.reranker
@@ -116,7 +116,7 @@ class State:
         self.fatigue = np.zeros(n_users)
         self.last_offer = np.zeros(n_users, np.int64)
 
-    def go_on(self, arm: Arm, later: Sequence[Arm]) -> None:
+    def switch_arm(self, arm: Arm, later: Sequence[Arm]) -> None:
         """From the next turn on the components of `arm` are in force, then those of `later`, if any.
 
         A recipe for reranking other than the one before learns from all ratings known so far.
@@ -127,7 +127,7 @@ class State:
         self._weigh(arm)
         if arm.reranker != self.reranker:
             self.reranker, self.scorer = arm.reranker, arm.reranker.start(n_users, arm.signals.names)
-            self.ratings.anew(arm.reranker.window)
+            self.ratings.restart(arm.reranker.window)
             if self.scorer is not None:
                 self.scorer, _ = _refit(arm, self.scorer, self.ratings, np.ones(n_users, np.bool_))
         elif not self.ratings.keep and any(other.reranker != arm.reranker for other in later):
@@ -139,31 +139,31 @@ class State:
         if now is None or (now.policy, now.signals) != (arm.policy, arm.signals):
             self.weighings = Weighings(arm.policy, arm.signals, *self.past.shape) if weighs(arm.policy) else None
 
-    def again(self) -> None:
+    def rewind(self) -> None:
         """Back to the first turn, with the skillbook and the scorer from later on."""
         n_users = len(self.last_skill)
         if self.comparisons is not None:
             self.comparisons = Comparisons(*self.past.shape)
         if self.weighings is not None:
             self.weighings = Weighings(self.weighings.policy, self.weighings.signals, *self.past.shape)
-        self.arena.hindsight()
+        self.table.hindsight()
         self.pending = Pending(n_users)
         for column, empty in ((self.past, -1), (self.right, False), (self.last_skill, -1), (self.llm_turns, 0),
                               (self.fatigue, 0.0), (self.last_offer, 0)):  # fmt: skip
             column[...] = empty
 
 
-def lucky(keys: U64, number: I32) -> list[Luck]:
-    """The draws of successive turns; `keys` are of the users, `[B]`, `number` of the events, `[B, steps]`."""
+def draws_by_turn(keys: U64, number: I32) -> list[Draws]:
+    """The random draws of successive turns; `keys` are of the users, `[B]`, `number` of the events, `[B, steps]`."""
     event = fold(keys[None, :], number.T)
     u = uniform(fold(fold(fold(event[None], _PURPOSES[:, None, None]), 0), 0))
-    names = [purpose.name.lower() for purpose in _LUCK]
-    return [Luck(event=event[s], **dict(zip(names, u[:, s], strict=True))) for s in range(len(event))]
+    names = [purpose.name.lower() for purpose in _TURN_PURPOSES]
+    return [Draws(event=event[s], **dict(zip(names, u[:, s], strict=True))) for s in range(len(event))]
 
 
-def trim(luck: Luck, n_users: int) -> Luck:
+def trim(draws: Draws, n_users: int) -> Draws:
     """The draws of the first users."""
-    return Luck(*(getattr(luck, name)[:n_users] for name in Luck.__dataclass_fields__))
+    return Draws(*(getattr(draws, name)[:n_users] for name in Draws.__dataclass_fields__))
 
 
 def step(
@@ -171,18 +171,18 @@ def step(
     simulator: Simulator,
     similarity: Similarity,
     events: Events,
-    terms: Terms,
+    vocabulary: Vocabulary,
     state: State,
     t: int,
     a: int,
-    luck: Luck,
-    log: Log,
+    draws: Draws,
+    log: TurnWriter,
 ) -> None:
     """Turn `t` of the first `a` users: the message is answered, rated, learned from and logged."""
-    arena, now, text = state.arena, events.time[:a, t], events.text[:a, t]
+    table, now, text = state.table, events.time[:a, t], events.text[:a, t]
     type_ = events.truth.type[:a, t]
-    arena.as_of(now)
-    book = arena.view(a)
+    table.as_of(now)
+    books = table.view(a)
     last = state.last_skill[:a].copy()
     gap = now - events.time[:a, t - 1] if t else np.full(a, _FOREVER)
     log_of = replay(simulator)
@@ -190,69 +190,71 @@ def step(
     local = None if logged is None else logged.local
     truth = None
     if arm.router.sees_truth or arm.curator.sees_truth:
-        quality = _quality(simulator, arena, type_, now, np.arange(a)[:, None], np.arange(arena.active.shape[1])[None])
+        quality = _quality(simulator, table, type_, now, np.arange(a)[:, None], np.arange(table.active.shape[1])[None])
         truth = TurnTruth(quality, type_, np.zeros(a, np.bool_))
-    query = Query(events.user[:a], t, now, text, terms.words[text], gap, last, similarity, terms,
+    query = Query(events.user[:a], t, now, text, vocabulary.words[text], gap, last, similarity, vocabulary,
                   truth if arm.router.sees_truth else None, local)  # fmt: skip
-    choice = decide(arm, query, book, state.scorer, state.llm_turns[:a], luck, state.comparisons, state.weighings)
+    choice = decide(arm, query, books, state.scorer, state.llm_turns[:a], draws, state.comparisons, state.weighings)
 
     rows = np.arange(a)
     place = choice.decision.place
     skill = np.where(place >= 0, choice.shortlist.skill[rows, np.maximum(place, 0)], -1).astype(np.int32)
     hit = skill >= 0
-    answer, serving, quality, source = _answer(arm, simulator, arena, skill, type_, now, query.words, luck, logged)
+    answer, serving, quality, source = _answer(arm, simulator, table, skill, type_, now, query.words, draws, logged)
     cause = np.full(a, -1)
     if logged is None:
-        cause = causes(simulator, arena, type_, now, events.truth.answerable[:a, t], choice.shortlist.skill,
+        cause = causes(simulator, table, type_, now, events.truth.answerable[:a, t], choice.shortlist.skill,
                        choice.combined, skill, prompted=arm.serving == "prompted")  # fmt: skip
 
     agrees = np.full(a, -1)
     if state.comparisons is not None:
         asked = ~hit & comparing(arm.policy, a)
-        agrees = _compare(simulator, arena, state.comparisons, choice.shortlist, t, type_, now, asked, quality, luck)
+        agrees = _compare(simulator, table, state.comparisons, choice.shortlist, t, type_, now, asked, quality, draws)
 
-    reaction = simulator.react(quality, luck)
+    reaction = simulator.react(quality, draws)
     if logged is not None:
         reaction = Reaction(np.where(quality == LOGGED, logged.rating, -1), logged.delay)
     given = reaction.rating >= 0
     rating = np.where(given & (reaction.delay == 0), reaction.rating, -1).astype(np.int32)
-    shown, features = None, choice.features
+    context, features = None, choice.features
     if features is None and state.ratings.keep:
-        features = arm.signals.describe(query, book, Places(choice.shortlist, book), choice.shortlist.similarity,
+        features = arm.signals.describe(query, books, Positions(choice.shortlist, books), choice.shortlist.similarity,
                                         choice.preference)  # fmt: skip
     if features is not None:
-        shown = Shown(features, (choice.shortlist.skill >= 0).sum(axis=1, dtype=np.int32), place, luck.event)
-    late = state.pending.due(now, state.ratings)
+        context = DecisionContext(
+            features, (choice.shortlist.skill >= 0).sum(axis=1, dtype=np.int32), place, draws.event
+        )
+    feedback = state.pending.due(now, state.ratings)
     told = np.flatnonzero(given)
     if len(told):
         log.feedback(t, told, now[told], now[told] + reaction.delay[told], skill[told], reaction.rating[told])
     known = np.flatnonzero(hit & (rating >= 0))
     if state.weighings is not None and choice.trials is not None:
         state.weighings.chosen(t, choice.trials, place, choice.decision.propensity)
-        state.weighings.learn(late.row, late.turn, late.rating)
+        state.weighings.learn(feedback.row, feedback.turn, feedback.rating)
         state.weighings.learn(known, np.full(len(known), t), rating[known])
-    state.ratings.add(known, rating[known], None if shown is None else shown.rows(known))
+    state.ratings.add(known, rating[known], None if context is None else context.rows(known))
     wait = np.flatnonzero(given & (reaction.delay > 0))
-    state.pending.add(wait, t, now, reaction, skill, shown)
+    state.pending.add(wait, t, now, reaction, skill, context)
 
     best_similarity = choice.shortlist.similarity.max(axis=1)
     if truth is not None:
         truth = TurnTruth(truth.quality, type_, ~hit & (quality == RIGHT))
     state.past[:a, t], state.right[:a, t] = np.where(hit, -1, text), quality == RIGHT
-    seen = Observation(now, t, text, hit, skill, best_similarity, rating, state.past[:a, :t], similarity, luck.event,
+    seen = Observation(now, t, text, hit, skill, best_similarity, rating, state.past[:a, :t], similarity, draws.event,
                        truth if arm.curator.sees_truth else None)  # fmt: skip
-    offer, name = _offer(arm, simulator, state, seen, type_, luck)
-    batch = arm.curator.curate(seen, offer, name, late, book)
+    offer, name = _offer(arm, simulator, state, seen, type_, draws)
+    batch = arm.curator.curate(seen, offer, name, feedback, books)
     nameless = (batch.op == ADD) & (batch.name < 0)
     if nameless.any():
         batch = replace(batch, name=np.where(nameless, len(simulator.names) - 1, batch.name).astype(np.int32))
     source_of = batch.row, np.maximum(batch.source, 0)
     born = events.time[source_of]
-    operated = arena.apply(batch, now, last, born, events.truth.type[source_of], state.right[source_of], local)
+    operated = table.apply(batch, now, last, born, events.truth.type[source_of], state.right[source_of], local)
     if len(batch.op):
-        log.update(t, batch, operated, now, last, born, arena.version, arena.hash)
+        log.update(t, batch, operated, now, last, born, table.version, table.hash)
     stores = (batch.op == ADD) | (batch.op == UPDATE)
-    answering = np.flatnonzero(stores & arena.active[batch.row, operated])
+    answering = np.flatnonzero(stores & table.active[batch.row, operated])
     if state.comparisons is not None:
         state.comparisons.forget(batch.row[stores], operated[stores])
     learned = np.zeros(a, np.bool_)
@@ -276,12 +278,12 @@ def step(
         said = np.where(offer == 2, 2, rating)
     ranked = choice.combined[rows, np.maximum(place, 0)]
     log.turn(
-        t, max_sim=best_similarity, matched=np.where(hit, book.name[rows, np.maximum(skill, 0)], -1),
+        t, max_sim=best_similarity, matched=np.where(hit, books.name[rows, np.maximum(skill, 0)], -1),
         skill_score=np.maximum(np.where(hit, ranked, choice.combined.max(axis=1)), 0.0), satisfaction=said,
         skill_learned=learned, skill=skill, source_turn=source, propensity=choice.decision.propensity,
         explored=choice.decision.explored, serving=serving, offer=offer, tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out, cost_usd=answer.cost_usd, latency_ms=answer.latency_ms,
-        book_size=arena.n_active[:a], book_version=arena.version[:a], book_hash=arena.hash[:a],
+        book_size=table.n_active[:a], book_version=table.version[:a], book_hash=table.hash[:a],
         agrees=agrees, correct=np.where(quality < 0, -1, quality == RIGHT), cause=cause,
         shortlist=choice.shortlist.skill, similarity=choice.shortlist.similarity, preference=choice.preference,
         combined=choice.combined,
@@ -293,50 +295,50 @@ def _nth(arm: Arm, t: int) -> bool:
     return (t + 1) % arm.refit_every == 0
 
 
-def _quality(simulator: Simulator, arena: Arena, type_: I32, now: I64, rows: I64, skill: I64 | I32) -> I32:
+def _quality(simulator: Simulator, table: SkillbookTable, type_: I32, now: I64, rows: I64, skill: I64 | I32) -> I32:
     """Quality of the stored answers of `skill` `[B, S]` for this turn's events."""
-    source_type, right, born = arena.source_type[rows, skill], arena.source_right[rows, skill], arena.born[rows, skill]
+    source_type, right, born = table.source_type[rows, skill], table.source_right[rows, skill], table.born[rows, skill]
     return simulator.judge(type_[:, None], source_type, right, now[:, None] - born)
 
 
 def _answer(
-    arm: Arm, simulator: Simulator, arena: Arena, skill: I32, type_: I32, now: I64, words: I32, luck: Luck,
-    logged: Logged | None,
+    arm: Arm, simulator: Simulator, table: SkillbookTable, skill: I32, type_: I32, now: I64, words: I32, draws: Draws,
+    logged: RecordedAnswers | None,
 ) -> tuple[Answer, I32, I32, I32]:  # fmt: skip
     """The answer given: its cost, how it was served (0 LLM, 1 stored, 2 prompted), quality, and source turn."""
     hit = skill >= 0
     at = np.maximum(skill, 0)[:, None]
     rows = np.arange(len(skill))[:, None]
-    stored = _quality(simulator, arena, type_, now, rows, at)[:, 0]
+    stored = _quality(simulator, table, type_, now, rows, at)[:, 0]
     prompted = arm.serving == "prompted"
-    called = arm.llm.answer(words, hit & prompted, luck)
+    called = arm.llm.answer(words, hit & prompted, draws)
     fresh = np.where(called.right, RIGHT, WRONG)
     if logged is not None:
         fresh = np.where(hit | ~logged.by_llm, UNKNOWN, LOGGED)
     if prompted:
         # a skill's prompt carries no answer: what counts is that it is about the same intent
         same_intent = simulator.judge(
-            type_[:, None], arena.source_type[rows, at], np.ones(at.shape, np.bool_), now[:, None] * 0
+            type_[:, None], table.source_type[rows, at], np.ones(at.shape, np.bool_), now[:, None] * 0
         )
         quality = np.where(hit & (same_intent[:, 0] == WRONG), WRONG, fresh)
         return called, np.where(hit, 2, 0), quality, np.full(len(skill), -1)
-    served = arm.llm.serve(words, luck)
+    served = arm.llm.serve(words, draws)
     answer = type(called)(*(np.where(hit, getattr(served, f), getattr(called, f)) for f in called.__dataclass_fields__))
-    source = np.where(hit, arena.source[rows, at][:, 0], -1)
+    source = np.where(hit, table.source[rows, at][:, 0], -1)
     return answer, hit.astype(np.int8), np.where(hit, stored, fresh), source
 
 
 def _compare(
-    simulator: Simulator, arena: Arena, comparisons: Comparisons, shortlist: Shortlist, t: int, type_: I32, now: I64,
-    asked: Bool, fresh: I32, luck: Luck,
+    simulator: Simulator, table: SkillbookTable, comparisons: Comparisons, shortlist: Shortlist, t: int, type_: I32,
+    now: I64, asked: Bool, fresh: I32, draws: Draws,
 ) -> I32:  # fmt: skip
     """Compare what the LLM said, where it was `asked`, with the nearest candidate's answer: 1 the same, 0 not, -1 not
     compared, `[B]`.
     """
     nearest = shortlist.skill[:, 0]
     at = np.maximum(nearest, 0)[:, None]
-    stored = _quality(simulator, arena, type_, now, np.arange(len(at))[:, None], at)[:, 0]
-    same = simulator.same_answer(stored, fresh, luck)
+    stored = _quality(simulator, table, type_, now, np.arange(len(at))[:, None], at)[:, 0]
+    same = simulator.same_answer(stored, fresh, draws)
     rows = np.flatnonzero(asked & (nearest >= 0))
     comparisons.add(t, rows, nearest[rows], shortlist.similarity[rows, 0], same[rows])
     agrees = np.full(len(nearest), -1, np.int32)
@@ -344,14 +346,16 @@ def _compare(
     return agrees
 
 
-def _offer(arm: Arm, simulator: Simulator, state: State, seen: Observation, type_: I32, luck: Luck) -> tuple[I32, I32]:
+def _offer(
+    arm: Arm, simulator: Simulator, state: State, seen: Observation, type_: I32, draws: Draws
+) -> tuple[I32, I32]:
     """Offers to capture, and how users react: `[B]` codes and names, -1 where none was made."""
     asked = arm.curator.offers(seen)
     a = len(asked)
     offer, name = np.full(a, -1, np.int32), np.full(a, -1, np.int32)
     if asked.any():
         code, given, tired = simulator.offer(
-            type_, seen.text, state.fatigue[:a], seen.time - state.last_offer[:a], luck
+            type_, seen.text, state.fatigue[:a], seen.time - state.last_offer[:a], draws
         )
         offer, name = np.where(asked, code, offer), np.where(asked, given, name)
         state.fatigue[:a] = np.where(asked, tired, state.fatigue[:a])
@@ -361,5 +365,5 @@ def _offer(arm: Arm, simulator: Simulator, state: State, seen: Observation, type
 
 def _refit(arm: Arm, scorer: Scorer, ratings: Ratings, due: Bool) -> tuple[Scorer, I64]:
     """The scorer in which those who are due have learned, and who of them had something to learn from."""
-    rows, rated = ratings.take(np.flatnonzero(due))
-    return arm.reranker.fit(scorer, rows, rated) if len(rows) else scorer, rows
+    rows, training = ratings.take(np.flatnonzero(due))
+    return arm.reranker.fit(scorer, rows, training) if len(rows) else scorer, rows

@@ -10,8 +10,8 @@ from skg_bench.core.grid import F32, I16, I32, SCALE
 
 
 @dataclass(frozen=True)
-class Table:
-    """All pairs computed once: for a corpus with a finite pool of messages."""
+class SimilarityTable:
+    """All pairs computed once: for a corpus with a finite set of messages."""
 
     table: F32  # [N, N]
 
@@ -47,9 +47,9 @@ class Rows:
             old = self._kept.shape
             kept[: old[0], : old[1]], rows[: old[0], : old[1]] = self._kept, self._rows
             self._kept, self._rows = kept, rows
-        row, place = np.nonzero(self._kept[:b, :e] != example)
-        self._rows[row, place] = self._vectors[example[row, place]]
-        self._kept[row, place] = example[row, place]
+        row, position = np.nonzero(self._kept[:b, :e] != example)
+        self._rows[row, position] = self._vectors[example[row, position]]
+        self._kept[row, position] = example[row, position]
         out = np.empty((b, e), np.float32)
         asked = self._vectors[query].astype(np.float32)
         for i in range(b):
@@ -124,6 +124,6 @@ def write_table(vectors: I16, path: Path) -> None:
             file.write((left[first : first + 1024] @ left.T).data)
 
 
-def open_table(path: Path) -> Table:
+def open_table(path: Path) -> SimilarityTable:
     """The table that `write_table` wrote."""
-    return Table(np.load(path, mmap_mode="r"))
+    return SimilarityTable(np.load(path, mmap_mode="r"))

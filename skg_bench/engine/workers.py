@@ -39,7 +39,7 @@ _POLL = 0.2  # seconds between looks at workers that say nothing
 _END = 5.0  # seconds that workers have to end by themselves when all is done
 
 
-class Job(Protocol[TaskIn, ResultOut]):
+class WorkerJob(Protocol[TaskIn, ResultOut]):
     """What a process needs to carry out any task. It is pickled."""
 
     def begin(self) -> Callable[[TaskIn, Tick], ResultOut]:
@@ -48,7 +48,7 @@ class Job(Protocol[TaskIn, ResultOut]):
 
 
 def carry_out(
-    job: Job[Task, Result],
+    job: WorkerJob[Task, Result],
     tasks: Sequence[Task],
     workers: int,
     folder: Path,
@@ -74,7 +74,7 @@ def carry_out(
 
 
 def _shared(
-    job: Job[Task, Result], tasks: Sequence[Task], workers: int, folder: Path, progress: Callable[[int], None]
+    job: WorkerJob[Task, Result], tasks: Sequence[Task], workers: int, folder: Path, progress: Callable[[int], None]
 ) -> list[Result]:
     # one counter a task, written by one process, so that they need no lock which a killed process could keep
     steps = get_context("spawn").RawArray("q", len(tasks))

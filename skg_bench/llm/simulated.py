@@ -6,7 +6,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.types import Answer, Luck
+from skg_bench.core.types import Answer, Draws
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Simulated:
             if not getattr(self, name) >= 0:
                 raise UsageError(f"llm.{name}={getattr(self, name)} must not be negative")
 
-    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer:
+    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer:
         """A metered call; length of the answer and latency are about log-normal (log-logistic)."""
         tokens_in = self.prompt_tokens + np.rint(words * self.tokens_per_word) + with_skill * self.skill_tokens
-        tokens_out = np.maximum(1, np.rint(self.answer_tokens * np.exp(self.answer_spread * _spread(luck.length))))
+        tokens_out = np.maximum(1, np.rint(self.answer_tokens * np.exp(self.answer_spread * _spread(draws.length))))
         usd = (tokens_in * self.usd_per_million_in + tokens_out * self.usd_per_million_out) / 1e6
-        latency = np.rint(self.latency_ms * np.exp(self.latency_spread * _spread(luck.latency)))
-        right = np.where(with_skill, luck.skill_right < self.right_with_skill, luck.llm_right < self.right)
+        latency = np.rint(self.latency_ms * np.exp(self.latency_spread * _spread(draws.latency)))
+        right = np.where(with_skill, draws.skill_right < self.right_with_skill, draws.llm_right < self.right)
         return Answer(right, tokens_in.astype(np.int32), tokens_out.astype(np.int32), usd, latency)
 
-    def serve(self, words: I32, luck: Luck) -> Answer:
+    def serve(self, words: I32, draws: Draws) -> Answer:
         """A stored answer: no tokens, no price, the latency of a hit."""
         b = len(words)
         none = np.zeros(b, np.int32)

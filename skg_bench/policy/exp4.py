@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Luck
+from skg_bench.core.types import Candidates, Decision, Draws
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Exp4:
                 "one of the first two above 0, as the score may be absent"
             )
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """What the drawn weighting would do; one uniform a turn."""
         trials = candidates.trials
         if trials is None:
@@ -53,7 +53,7 @@ class Exp4:
         parts = np.rint(np.exp(gain - gain.max(axis=1, keepdims=True)) * 2.0**32)
         share = (1.0 - self.explore) * parts / parts.cumsum(axis=1)[:, -1:] + self.explore / m
         cumulative = share.cumsum(axis=1)
-        drawn = np.minimum((cumulative <= (luck.policy * cumulative[:, -1])[:, None]).sum(axis=1), m - 1)
+        drawn = np.minimum((cumulative <= (draws.policy * cumulative[:, -1])[:, None]).sum(axis=1), m - 1)
         place = trials.place[np.arange(b), drawn]
         agreeing = np.where(trials.place == place[:, None], share, 0.0).cumsum(axis=1)[:, -1]
         unanimous = (trials.place == place[:, None]).all(axis=1)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.choice import best
+from skg_bench.core.best_candidate import best
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
-from skg_bench.core.types import Candidates, Decision, Luck
+from skg_bench.core.types import Candidates, Decision, Draws
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class MatchedRandom:
         if not 0 <= self.rate <= 1:
             raise UsageError(f"policy.rate={self.rate} must lie in [0, 1]")
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """One uniform decides; an empty shortlist leaves the fallback."""
         some: Bool = candidates.skill.max(axis=1) >= 0
-        hit = some & (luck.policy < self.rate)
+        hit = some & (draws.policy < self.rate)
         propensity = np.where(hit, self.rate, np.where(some, 1.0 - self.rate, 1.0))
         return Decision(np.where(hit, best(candidates), -1).astype(np.int32), propensity, some)

@@ -6,7 +6,7 @@ import numpy as np
 
 from skg_bench.core.draws import Purpose, fold, gumbel, uniform
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Luck
+from skg_bench.core.types import Candidates, Decision, Draws
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Softmax:
                 "score; policy=threshold is the rule without chance"
             )
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """One Gumbel draw per action, keyed by the skill's id and not by its place.
 
         The propensity is rounded to float32: numpy's exp differs in the last place between CPU types.
@@ -39,7 +39,7 @@ class Softmax:
         item = np.concatenate([np.full((b, 1), -1, np.int32), candidates.skill], axis=1)
         there = np.concatenate([np.ones((b, 1), np.bool_), candidates.skill >= 0], axis=1)
         logit = np.where(there, score / self.temperature, -np.inf)
-        noise = gumbel(uniform(fold(fold(fold(luck.event, int(Purpose.POLICY_ITEM))[:, None], item), 0)))
+        noise = gumbel(uniform(fold(fold(fold(draws.event, int(Purpose.POLICY_ITEM))[:, None], item), 0)))
         action = np.argmax(logit + noise, axis=1)
         weight = np.exp(logit - logit.max(axis=1, keepdims=True))
         total = weight.cumsum(axis=1)[:, -1]  # from left to right: the same bits for any number of users

@@ -7,7 +7,7 @@ import numpy as np
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import Candidates, Decision, Luck
+from skg_bench.core.types import Candidates, Decision, Draws
 
 LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
 _RATE = (np.arange(LEVELS) + 0.5) / LEVELS
@@ -36,7 +36,7 @@ class Thompson:
             if not 0 < getattr(self, name) <= 1e6:
                 raise UsageError(f"policy.{name}={getattr(self, name)} must be above 0, and at most a million")
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """One uniform per action, keyed by the skill's id; of equal rates the LLM wins, then the lower id.
 
         Rates are drawn from posteriors on LEVELS levels, in whole parts; the propensity sums over these levels, and is
@@ -55,7 +55,7 @@ class Thompson:
             np.concatenate([llm * self.llm_ok, self.prior_ok + ok], axis=1),
             np.concatenate([llm * self.llm_miss, self.prior_miss + rated - ok], axis=1),
         )
-        u = uniform(fold(fold(fold(luck.event[some], int(Purpose.POLICY_ITEM))[:, None], item), 0))
+        u = uniform(fold(fold(fold(draws.event[some], int(Purpose.POLICY_ITEM))[:, None], item), 0))
         level = (cumulative <= u * cumulative[-1]).sum(axis=0)
         key = np.where(there, (level.astype(np.int64) << 32) - item, np.iinfo(np.int64).min)
         action = key.argmax(axis=1)

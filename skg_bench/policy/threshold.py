@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.choice import best
+from skg_bench.core.best_candidate import best
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Luck
+from skg_bench.core.types import Candidates, Decision, Draws
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Threshold:
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"policy.threshold={self.threshold} must lie in [0, 1], like the combined score")
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """The best candidate, if it reaches the threshold."""
         place = best(candidates)
         reached = candidates.combined.max(axis=1) >= self.threshold

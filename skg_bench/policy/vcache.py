@@ -37,7 +37,7 @@ import numpy as np
 from skg_bench.core.compared import Compared
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, snap
-from skg_bench.core.types import Candidates, Decision, Luck
+from skg_bench.core.types import Candidates, Decision, Draws
 
 BINS = 128  # of similarity and of the threshold: steps of 1/128
 STEEPNESS = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # from hardly a threshold to a step
@@ -59,7 +59,7 @@ class VCache:
         if self.least < 1:
             raise UsageError(f"policy.least={self.least} must be at least 1: a skill is compared before it answers")
 
-    def choose(self, candidates: Candidates, luck: Luck) -> Decision:
+    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
         """Place 0 or the fallback; random where the bound leaves a choice."""
         if candidates.compared is None:
             raise ValueError("policy=vcache needs comparisons")
@@ -69,7 +69,7 @@ class VCache:
         if len(known):
             bound = lower_bound(candidates.compared.rows(known))
             asking[known] = np.maximum(0.0, 1.0 - self.delta / np.maximum(1.0 - bound, self.delta))
-        answers = luck.policy >= asking
+        answers = draws.policy >= asking
         place = np.where(answers, 0, -1).astype(np.int32)
         return Decision(place, np.where(answers, 1.0 - asking, asking), (asking > 0) & (asking < 1))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skg_bench.core.grid import I64
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.types import Scorer, TrainingRows
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,6 @@ class Identity:
         """None: the signal is absent."""
         return None
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         """Never called, as there is no scorer."""
         return scorer

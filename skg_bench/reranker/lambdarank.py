@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.finite import check_finite
+from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I32, I64, WEIGHT_UNIT
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.types import Scorer, TrainingRows
 
 _DEPTH = 3
 _SPLITS, _LEAVES = 2**_DEPTH - 1, 2**_DEPTH
@@ -87,43 +87,45 @@ class LambdaRank:
         feature, threshold = np.zeros((*shape, _SPLITS), np.int32), np.full((*shape, _SPLITS), _NEVER)
         return TreeScorer(np.zeros(n_users, np.int32), feature, threshold, np.zeros((*shape, _LEAVES)))
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` have gone on to learn from `rated`.
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        """A new scorer in which users `rows` have gone on to learn from `training`.
 
         Raises UsageError for features that are not finite.
         """
         if not isinstance(scorer, TreeScorer):
             raise TypeError(f"reranker=lambdarank continues a TreeScorer, not a {type(scorer).__name__}")
-        check_finite(rated.features)
+        check_finite(training.features)
         new = TreeScorer(scorer.trees.copy(), scorer.feature.copy(), scorer.threshold.copy(), scorer.leaf.copy())
         for r, row in enumerate(rows.tolist()):
             had = int(new.trees[row]) if 0 < new.trees[row] <= self.most - self.more else 0
             one = slice(row, row + 1)
             mine = TreeScorer(np.array([had], np.int32), new.feature[one], new.threshold[one], new.leaf[one])
-            feature, threshold, leaf = self._grow(rated.rows(rated.row == r), mine, self.more if had else self.trees)
+            feature, threshold, leaf = self._grow(
+                training.rows(training.row == r), mine, self.more if had else self.trees
+            )
             added = slice(had, had + len(leaf))
             new.trees[row] = added.stop
             new.leaf[row, added.stop :] = 0.0  # of those before, if these are the first
             new.feature[row, added], new.threshold[row, added], new.leaf[row, added] = feature, threshold, leaf
         return new
 
-    def _grow(self, rated: Rated, mine: TreeScorer, count: int) -> tuple[I32, F64, F64]:
+    def _grow(self, training: TrainingRows, mine: TreeScorer, count: int) -> tuple[I32, F64, F64]:
         """`count` new trees of one user, who has `mine`, as arrays `[count, 7 or 8]`."""
         import lightgbm
 
-        n, k, f = rated.features.shape
+        n, k, f = training.features.shape
         x, score = np.zeros((n, k + 1, f)), np.zeros((n, k + 1))
-        x[:, :k] = rated.features
-        score[:, :k] = mine.score(rated.features.reshape(1, n * k, f)).reshape(n, k)
-        if rated.offset is not None:
-            score[:, :k] += rated.offset
+        x[:, :k] = training.features
+        score[:, :k] = mine.score(training.features.reshape(1, n * k, f)).reshape(n, k)
+        if training.offset is not None:
+            score[:, :k] += training.offset
         label = np.ones((n, k + 1))
-        label[np.arange(n), rated.place] = 2.0 * rated.label
+        label[np.arange(n), training.place] = 2.0 * training.label
         kept = np.ones((n, k + 1), np.bool_)
-        kept[:, :k] = np.arange(k) < rated.candidates[:, None]
+        kept[:, :k] = np.arange(k) < training.candidates[:, None]
         parameters = _PARAMETERS | {"learning_rate": self.rate, "min_data_in_leaf": self.min_rows, "lambda_l2": self.l2}
         data = lightgbm.Dataset(
-            x[kept], label[kept], group=rated.candidates + 1, init_score=score[kept], params=parameters
+            x[kept], label[kept], group=training.candidates + 1, init_score=score[kept], params=parameters
         )
         booster = lightgbm.Booster(parameters, data)
         for _ in range(count):

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.elimination import solve
 from skg_bench.core.errors import UsageError
-from skg_bench.core.finite import check_finite
+from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.linalg import solve
+from skg_bench.core.types import Scorer, TrainingRows
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,20 @@ class Linear:
         n = len(features)
         return LinearScorer(np.zeros((n_users, n)), np.zeros((n_users, n, n)), np.zeros((n_users, n)))
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` have also learned from `rated`.
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        """A new scorer in which users `rows` have also learned from `training`.
 
         Raises UsageError for features that are not finite.
         """
         if not isinstance(scorer, LinearScorer):
             raise TypeError(f"reranker=linear continues a LinearScorer, not a {type(scorer).__name__}")
         gram, moment, weights = scorer.gram.copy(), scorer.moment.copy(), scorer.weights.copy()
-        check_finite(rated.features)
-        served = np.arange(len(rated.place)), rated.place
-        x, at = rated.features[served], rows[rated.row]
-        before = 0.5 if rated.offset is None else sigmoid(rated.offset[served])
+        check_finite(training.features)
+        served = np.arange(len(training.place)), training.place
+        x, at = training.features[served], rows[training.row]
+        before = 0.5 if training.offset is None else sigmoid(training.offset[served])
         np.add.at(gram, at, x[:, :, None] * x[:, None, :])
-        np.add.at(moment, at, x * (rated.label - before)[:, None])
+        np.add.at(moment, at, x * (training.label - before)[:, None])
         system = gram[rows] * 0.25
         system[:, np.arange(x.shape[1]), np.arange(x.shape[1])] += self.l2
         weights[rows] = np.rint(solve(system, moment[rows]) / WEIGHT_UNIT) * WEIGHT_UNIT

@@ -17,11 +17,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.elimination import solve
 from skg_bench.core.errors import UsageError
-from skg_bench.core.finite import check_finite
+from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid, snap
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.linalg import solve
+from skg_bench.core.types import Scorer, TrainingRows
 
 STEEPNESS = 4.0  # logits per unit of u: near u = 0 a unit of u is a unit of probability
 
@@ -70,20 +70,20 @@ class LinUCB:
         gram, moment = np.zeros((n_users, n, n)), np.zeros((n_users, n))
         return LinUCBScorer(*self._solved(gram, moment), gram, moment)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` have also learned from `rated`.
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        """A new scorer in which users `rows` have also learned from `training`.
 
         Raises UsageError for features that are not finite.
         """
         if not isinstance(scorer, LinUCBScorer):
             raise TypeError(f"reranker=linucb continues a LinUCBScorer, not a {type(scorer).__name__}")
-        check_finite(rated.features)
+        check_finite(training.features)
         weights, spread, gram, moment = (a.copy() for a in (scorer.weights, scorer.spread, scorer.gram, scorer.moment))
-        served = np.arange(len(rated.place)), rated.place
-        x, at = rated.features[served], rows[rated.row]
-        before = 0.5 if rated.offset is None else sigmoid(rated.offset[served])
+        served = np.arange(len(training.place)), training.place
+        x, at = training.features[served], rows[training.row]
+        before = 0.5 if training.offset is None else sigmoid(training.offset[served])
         np.add.at(gram, at, x[:, :, None] * x[:, None, :])
-        np.add.at(moment, at, x * (rated.label - before)[:, None])
+        np.add.at(moment, at, x * (training.label - before)[:, None])
         weights[rows], spread[rows] = self._solved(gram[rows], moment[rows])
         return LinUCBScorer(weights, spread, gram, moment)
 

@@ -23,9 +23,9 @@ import numpy as np
 
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.finite import check_finite
+from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, UNIT, WEIGHT_UNIT, snap
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.types import Scorer, TrainingRows
 
 Device = Literal["cpu", "cuda"]
 Tensor = Any
@@ -90,16 +90,16 @@ class MLP:
         u = draw(key(self.seed, 0), np.arange(n_features)[:, None], Purpose.WEIGHT, np.arange(self.units))
         return np.rint((2.0 * u - 1.0) / WEIGHT_UNIT) * WEIGHT_UNIT
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        """A new scorer in which users `rows` have gone on to learn from `rated`.
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        """A new scorer in which users `rows` have gone on to learn from `training`.
 
         Raises UsageError for features that are not finite.
         """
         if not isinstance(scorer, MLPScorer):
             raise TypeError(f"reranker=mlp continues an MLPScorer, not a {type(scorer).__name__}")
-        check_finite(rated.features)
+        check_finite(training.features)
         hidden, out = scorer.hidden.copy(), scorer.out.copy()
-        hidden[rows], out[rows] = self._train((hidden[rows], out[rows]), _lists(rated))
+        hidden[rows], out[rows] = self._train((hidden[rows], out[rows]), _lists(training))
         return MLPScorer(hidden, out)
 
     def _train(self, weights: tuple[F64, F64], lists: tuple[F64, ...]) -> tuple[F64, F64]:
@@ -148,19 +148,19 @@ def _slopes(
     return (x.transpose(1, 2) @ back).mul_(UNIT), (units.transpose(1, 2) @ slope)[:, :, 0].mul_(UNIT * UNIT)
 
 
-def _lists(rated: Rated) -> tuple[F64, ...]:
+def _lists(training: TrainingRows) -> tuple[F64, ...]:
     """Rated turns as arrays with a row for each user, padded with turns that say nothing: features `[R, N, K, F]`; 1
     where a candidate stands, and where one was served, `[R, N, K]`; labels `[R, N, 1]`; offsets `[R, N, K]`.
     """
-    n, k, _ = rated.features.shape
-    order = np.argsort(rated.row, kind="stable")
-    row = rated.row[order]
+    n, k, _ = training.features.shape
+    order = np.argsort(training.row, kind="stable")
+    row = training.row[order]
     nth = np.arange(n) - np.searchsorted(row, row)
-    served = np.arange(k) == rated.place[:, None]
-    there = np.arange(k) < rated.candidates[:, None]
-    offset = np.zeros((n, k)) if rated.offset is None else rated.offset
+    served = np.arange(k) == training.place[:, None]
+    there = np.arange(k) < training.candidates[:, None]
+    offset = np.zeros((n, k)) if training.offset is None else training.offset
     lists = []
-    for column in (rated.features, there, served, rated.label[:, None], offset):
+    for column in (training.features, there, served, training.label[:, None], offset):
         padded = np.zeros((int(row[-1]) + 1, int(nth.max()) + 1, *column.shape[1:]))
         padded[row, nth] = column[order]
         lists.append(padded)

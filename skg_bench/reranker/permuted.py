@@ -19,7 +19,7 @@ from skg_bench.core.batch import nth
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.types import Rated, Reranker, Scorer
+from skg_bench.core.types import Reranker, Scorer, TrainingRows
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,17 @@ class Permuted:
         scorer = self.reranker.start(n_users, features)
         return None if scorer is None else PermutedScorer(scorer, np.zeros((n_users, 0)), np.zeros(n_users, np.int64))
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         """What the recipe inside makes of these turns with ratings of others."""
         if not isinstance(scorer, PermutedScorer):
             raise TypeError(f"reranker=permuted continues a PermutedScorer, not a {type(scorer).__name__}")
         before = scorer.n[rows] * (self.window == 0)  # with a window the turns before come along each time
-        user, place = rows[rated.row], before[rated.row] + nth(rated.row)
+        user, index = rows[training.row], before[training.row] + nth(training.row)
         label, n = scorer.label, scorer.n.copy()
-        n[rows] = before + np.bincount(rated.row, minlength=len(rows))
+        n[rows] = before + np.bincount(training.row, minlength=len(rows))
         label = np.pad(label, ((0, 0), (0, max(int(n.max()) - label.shape[1], 0))))
-        label[user, place] = rated.label
-        u = uniform(fold(fold(fold(rated.event, int(Purpose.PERMUTED)), self.draw), 0))
-        other = np.minimum((u * place).astype(np.int64), np.maximum(place - 1, 0))
-        fitted = self.reranker.fit(scorer.scorer, rows, replace(rated, label=label[user, other]))
+        label[user, index] = training.label
+        u = uniform(fold(fold(fold(training.event, int(Purpose.PERMUTED)), self.draw), 0))
+        other = np.minimum((u * index).astype(np.int64), np.maximum(index - 1, 0))
+        fitted = self.reranker.fit(scorer.scorer, rows, replace(training, label=label[user, other]))
         return PermutedScorer(fitted, label, n)

@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
 from skg_bench.core.shortlist import ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,22 @@ class BM25:
         if not 0 <= self.b <= 1:
             raise UsageError(f"router.b={self.b} must lie in [0, 1]")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that share a word with the message, best first."""
-        rows, width = book.active.shape
-        known = np.arange(book.example.shape[1]) < book.n_examples[:, None]
-        known &= np.take_along_axis(book.active, book.example_skill, axis=1)
-        row, place = np.nonzero(known)  # documents, flat
-        document, word = query.terms.of(book.example[row, place])
-        asker, asked, times = _counted(*query.terms.of(query.text), query.terms.size)
-        column = np.full((rows, query.terms.size), -1, np.int32)  # where a word stands among those that are asked
+        rows, width = books.active.shape
+        known = np.arange(books.example.shape[1]) < books.n_examples[:, None]
+        known &= np.take_along_axis(books.active, books.example_skill, axis=1)
+        row, position = np.nonzero(known)  # documents, flat
+        document, word = query.vocabulary.of(books.example[row, position])
+        asker, asked, times = _counted(*query.vocabulary.of(query.text), query.vocabulary.size)
+        column = np.full((rows, query.vocabulary.size), -1, np.int32)  # where a word stands among those that are asked
         column[asker, asked] = np.arange(len(asker), dtype=np.int32)
         at = column[row[document], word]
         document, match, often = _counted(document[at >= 0], at[at >= 0], len(asker))
 
         n = np.bincount(row, minlength=rows)
-        length = query.terms.start[1:] - query.terms.start[:-1]
-        own = length[book.example[row, place]]
+        length = query.vocabulary.start[1:] - query.vocabulary.start[:-1]
+        own = length[books.example[row, position]]
         mean = np.bincount(row, own, rows) / np.maximum(n, 1)
         having = np.bincount(match, minlength=len(asker))
         idf = snap(np.log1p((n[asker] - having + 0.5) / (having + 0.5)))
@@ -59,7 +59,7 @@ class BM25:
         repeat = np.bincount(asker, weight * self._saturated(times, length[query.text][asker], mean[asker]), rows)
         share = snap(np.minimum(score / np.where(repeat > 0, repeat, 1.0)[row], 1.0))
         best = np.zeros(rows * width)
-        np.maximum.at(best, row * width + book.example_skill[row, place], share)
+        np.maximum.at(best, row * width + books.example_skill[row, position], share)
         return ranked(best.reshape(rows, width), best.reshape(rows, width) > 0, self.top_k)
 
     def _saturated(self, often: I64, length: I64, mean: F64) -> F64:

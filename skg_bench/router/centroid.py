@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.shortlist import centroid_cosines, ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,6 @@ class Centroid:
         if self.top_k < 1:
             raise UsageError(f"router.top_k={self.top_k} must be at least 1")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest skills, nearest first."""
-        return ranked(centroid_cosines(query, book), book.active, self.top_k)
+        return ranked(centroid_cosines(query, books), books.active, self.top_k)

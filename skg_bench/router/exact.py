@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.shortlist import top
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Exact:
         if self.top_k < 1:
             raise UsageError(f"router.top_k={self.top_k} must be at least 1")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills with a verbatim example, by id."""
-        row, place = np.nonzero(book.example == query.text[:, None])
-        known = place < book.n_examples[row]
-        same = np.zeros(book.active.shape, np.bool_)
-        same[row[known], book.example_skill[row, place][known]] = True
-        skill = top(np.zeros(same.shape, np.int32), same & book.active, self.top_k)
+        row, position = np.nonzero(books.example == query.text[:, None])
+        known = position < books.n_examples[row]
+        same = np.zeros(books.active.shape, np.bool_)
+        same[row[known], books.example_skill[row, position][known]] = True
+        skill = top(np.zeros(same.shape, np.int32), same & books.active, self.top_k)
         return Shortlist(skill, (skill >= 0).astype(np.float64))

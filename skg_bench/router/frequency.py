@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.shortlist import max_dots, shortlist, top
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,6 @@ class Frequency:
         if self.top_k < 1:
             raise UsageError(f"router.top_k={self.top_k} must be at least 1")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The most used skills, most used first."""
-        return shortlist(top(book.uses, book.active, self.top_k), max_dots(query, book))
+        return shortlist(top(books.uses, books.active, self.top_k), max_dots(query, books))

@@ -7,7 +7,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
 from skg_bench.core.shortlist import top
-from skg_bench.core.types import Book, Query, Router, Shortlist
+from skg_bench.core.types import Query, Router, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Hybrid:
         """Is one of the two an oracle?"""
         return self.first.sees_truth or self.second.sees_truth
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that either router lists, by the sum of what both give; ties by id."""
-        b, width = book.active.shape
+        b, width = books.active.shape
         share, best = np.zeros((b, width)), np.zeros(b)
         for router in (self.first, self.second):
-            found = router.route(query, book)
+            found = router.route(query, books)
             row, place = np.nonzero(found.skill >= 0)
             share[row, found.skill[row, place]] += 0.5 * (self.constant + 1.0) / (self.constant + 1.0 + place)
             best = np.maximum(best, found.similarity.max(axis=1, initial=0.0))

@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import cosine, snap
 from skg_bench.core.shortlist import ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 _BITS = 24  # of a skill id in a sort key
 _BEYOND = np.iinfo(np.int64).max
@@ -32,19 +32,19 @@ class KNN:
             if getattr(self, name) < 1:
                 raise UsageError(f"router.{name}={getattr(self, name)} must be at least 1")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that have a neighbour, most votes first; equally near examples vote in order of their skills' ids."""
-        dots = query.similarity.dots(query.text, book.example)
-        b, width = book.active.shape
-        known = np.arange(dots.shape[1]) < book.n_examples[:, None]
-        known &= np.take_along_axis(book.active, book.example_skill, axis=1)
-        keys = book.example_skill - (dots.astype(np.int64) << _BITS)  # the smallest is the nearest
+        dots = query.similarity.dots(query.text, books.example)
+        b, width = books.active.shape
+        known = np.arange(dots.shape[1]) < books.n_examples[:, None]
+        known &= np.take_along_axis(books.active, books.example_skill, axis=1)
+        keys = books.example_skill - (dots.astype(np.int64) << _BITS)  # the smallest is the nearest
         keys[~known] = _BEYOND
         keys.sort(axis=1)
         nearest = keys[:, : self.neighbours]
-        row, place = np.nonzero(nearest < _BEYOND)
-        skill = nearest[row, place] & ((1 << _BITS) - 1)
-        vote = cosine(((skill - nearest[row, place]) >> _BITS).astype(np.float64))
+        row, position = np.nonzero(nearest < _BEYOND)
+        skill = nearest[row, position] & ((1 << _BITS) - 1)
+        vote = cosine(((skill - nearest[row, position]) >> _BITS).astype(np.float64))
         at = row * width + skill
         votes = np.bincount(at, vote, b * width).reshape(b, width)  # multiples of 2**-16: exact in any order
         voters = np.bincount(row, minlength=b)[:, None]

@@ -7,7 +7,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 from skg_bench.core.shortlist import alike
-from skg_bench.core.types import Book, Query, Router, Shortlist
+from skg_bench.core.types import Query, Router, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Masked:
         """Places of its shortlist."""
         return getattr(self.router, "top_k", 1)
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """What the router inside finds in the rest of the book."""
-        return self.router.route(query, replace(book, active=book.active & ~self._masked(query, book)))
+        return self.router.route(query, replace(books, active=books.active & ~self._masked(query, books)))
 
-    def _masked(self, query: Query, book: Book) -> Bool:
+    def _masked(self, query: Query, books: Skillbooks) -> Bool:
         """The skill and its lineage, `[B, S]`."""
-        b, width = book.active.shape
+        b, width = books.active.shape
         masked = np.tile(np.arange(width) == self.skill, (b, 1))
         if self.lineage is None:
             return masked
-        own = (book.example_skill == self.skill) & (np.arange(book.example.shape[1]) < book.n_examples[:, None])
+        own = (books.example_skill == self.skill) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
         has = np.flatnonzero(own.any(axis=1))
         if len(has):
             text = query.text.copy()
-            text[has] = book.example[has, own[has].argmax(axis=1)]
-            masked[has] |= alike(query.similarity, text, book, self.lineage)[has]
+            text[has] = books.example[has, own[has].argmax(axis=1)]
+            masked[has] |= alike(query.similarity, text, books, self.lineage)[has]
         return masked

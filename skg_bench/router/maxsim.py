@@ -7,7 +7,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.shortlist import max_dots, shortlist, top
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class MaxSim:
         if self.top_k < 1:
             raise UsageError(f"router.top_k={self.top_k} must be at least 1")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest skills, nearest first."""
-        dots = max_dots(query, book)
+        dots = max_dots(query, books)
         return shortlist(top(dots, dots > np.float32(-(2.0**24)), self.top_k), dots)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import cosine, snap
 from skg_bench.core.shortlist import centroid_cosines, max_dots, ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class MaxSimCentroid:
         if not 0 <= self.weight <= 1:
             raise UsageError(f"router.weight={self.weight} must lie in [0, 1]: 1 is MaxSim, 0 the centroid")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The most similar skills, best first."""
-        nearest, centre = cosine(max_dots(query, book)), centroid_cosines(query, book)
-        return ranked(snap(self.weight * nearest + (1.0 - self.weight) * centre), book.active, self.top_k)
+        nearest, centre = cosine(max_dots(query, books)), centroid_cosines(query, books)
+        return ranked(snap(self.weight * nearest + (1.0 - self.weight) * centre), books.active, self.top_k)

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.elimination import solve
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I64, SCALE, Bool, snap
+from skg_bench.core.linalg import solve
 from skg_bench.core.shortlist import ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 _BITS = 26  # of a text id in a sort key
 
@@ -40,33 +40,33 @@ class Probe:
         if not 0 < self.l2 < 1e6:
             raise UsageError(f"router.l2={self.l2} must be above 0")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The skills that the message belongs to most, best first; similarity is the score, in [0, 1]."""
-        dots = query.similarity.dots(query.text, book.example)
-        b, width = book.active.shape
-        known = np.arange(dots.shape[1]) < book.n_examples[:, None]
-        known &= np.take_along_axis(book.active, book.example_skill, axis=1)
-        near = _nearest(dots, known, book)[:, : self.neighbours]
+        dots = query.similarity.dots(query.text, books.example)
+        b, width = books.active.shape
+        known = np.arange(dots.shape[1]) < books.n_examples[:, None]
+        known &= np.take_along_axis(books.active, books.example_skill, axis=1)
+        near = _nearest(dots, known, books)[:, : self.neighbours]
         there = np.take_along_axis(known, near, axis=1)
-        system = query.similarity.gram(np.take_along_axis(book.example, near, axis=1)).astype(np.float64) / SCALE**2
+        system = query.similarity.gram(np.take_along_axis(books.example, near, axis=1)).astype(np.float64) / SCALE**2
         system *= there[:, :, None] & there[:, None]
         system[:, np.arange(near.shape[1]), np.arange(near.shape[1])] += self.l2
         asked = np.take_along_axis(dots, near, axis=1).astype(np.float64) / SCALE**2
         share = solve(system, np.where(there, asked, 0.0))
-        row, place = np.nonzero(there)
-        at = row * width + book.example_skill[row, near[row, place]]
-        score = np.bincount(at, share[row, place], b * width).reshape(b, width)
+        row, position = np.nonzero(there)
+        at = row * width + books.example_skill[row, near[row, position]]
+        score = np.bincount(at, share[row, position], b * width).reshape(b, width)
         listed = np.bincount(at, minlength=b * width).reshape(b, width) > 0
         return ranked(snap(np.clip(score, 0.0, 1.0)), listed, self.top_k)
 
 
-def _nearest(dots: F32, known: Bool, book: Book) -> I64:
+def _nearest(dots: F32, known: Bool, books: Skillbooks) -> I64:
     """Places of the known examples, then of the others, `[B, E]`; nearest first, then by text and skill.
 
     This order does not depend on how a book stores its examples, as sums in another order have other bits.
     """
-    by_skill = np.argsort(book.example_skill, axis=1, kind="stable")
-    keys = book.example.astype(np.int64) - (dots.astype(np.int64) << _BITS)
+    by_skill = np.argsort(books.example_skill, axis=1, kind="stable")
+    keys = books.example.astype(np.int64) - (dots.astype(np.int64) << _BITS)
     keys[~known] = np.iinfo(np.int64).max
     keys = np.take_along_axis(keys, by_skill, axis=1)
     return np.take_along_axis(by_skill, np.argsort(keys, axis=1, kind="stable"), axis=1)

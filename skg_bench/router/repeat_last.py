@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.shortlist import max_dots, shortlist, top
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,6 @@ class RepeatLast:
 
     sees_truth: ClassVar[bool] = False
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """One skill, if there is any; of those used at the same second the lower id."""
-        return shortlist(top(book.last_used.astype(np.float64), book.active, 1), max_dots(query, book))
+        return shortlist(top(books.last_used.astype(np.float64), books.active, 1), max_dots(query, books))

@@ -17,7 +17,7 @@ import numpy as np
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.types import OFFERS, RIGHT, Events, Luck, Reaction, Truth
+from skg_bench.core.types import OFFERS, RIGHT, Draws, Events, Reaction, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
 from skg_bench.simulator.habits import Habits, column
@@ -273,24 +273,24 @@ class Assistant:
         alive = np.searchsorted(-n, -np.arange(t_max), side="left")
         for t in range(t_max):
             if t % _BLOCK == 0:
-                luck = block(keys, t, min(_BLOCK, t_max - t))
+                draws = block(keys, t, min(_BLOCK, t_max - t))
             a, s = int(alive[t]), t % _BLOCK
             own = habits.of(slice(a))
-            u_single, u_new = luck.single[s, :a], luck.novel[s, :a]
+            u_single, u_new = draws.single[s, :a], draws.novel[s, :a]
             n_a, k_a, rows = typed[:a], seen[:a], np.arange(a)
             single = u_single < own.one_off_share
             new = u_new * (own.concentration + n_a) < own.concentration + own.discount * k_a
             new = (new | (n_a == 0)) & (k_a < n_types)
             scale, power = column(own.lag_scale), column(own.lag_power)
             tail = 1.0 - (1.0 + n_a[:, None] / scale) ** -power
-            lag = scale * ((1.0 - luck.lag[s, :a] * tail) ** (-1.0 / power) - 1.0)
+            lag = scale * ((1.0 - draws.lag[s, :a] * tail) ** (-1.0 / power) - 1.0)
             at = np.maximum(n_a[:, None] - 1 - lag.astype(np.int64), 0)
             fresh = np.minimum(k_a[:, None] + window, n_types - 1)
             options = np.where(new[:, None], order[rows[:, None], fresh], past[rows[:, None], at])
             kind = corpus.intent[options]
             follow = np.where(talk[:a, t], before[:a], len(corpus.intents))
             fit = log_fit[kind, hour[:a, t, None], weekend[:a, t, None]] + log_follow[follow[:, None], kind]
-            chosen = np.argmax(fit + luck.pick[s, :a], axis=1)
+            chosen = np.argmax(fit + draws.pick[s, :a], axis=1)
             pick = options[rows, chosen]
             typed_now = ~single
             # a new type leaves the queue: the one that stood at its front takes its place
@@ -355,7 +355,7 @@ class Assistant:
         quality: I32 = same.astype(np.int32) + (same & holds)  # WRONG 0, NEAR 1, RIGHT 2
         return quality
 
-    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
         """Right answers agree; wrong ones differ from them and from one another."""
         same: Bool = (stored == RIGHT) & (fresh == RIGHT)
         return same
@@ -368,19 +368,19 @@ class Assistant:
             self.bad_name_share, self.fatigue, self.fatigue_half_life_days,
         )  # fmt: skip
 
-    def react(self, quality: I32, luck: Luck) -> Reaction:
+    def react(self, quality: I32, draws: Draws) -> Reaction:
         """Ratings, missing not at random."""
-        return self.reactions.rate(quality, luck)
+        return self.reactions.rate(quality, draws)
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
         """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue."""
-        return self.offered(self.reactions, type_, text, fatigue, idle, luck)
+        return self.offered(self.reactions, type_, text, fatigue, idle, draws)
 
     def offered(
-        self, reactions: Reactions, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck
+        self, reactions: Reactions, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws
     ) -> tuple[I32, I32, F64]:
         """`offer` to users who react in this way."""
-        code, tired, among = reactions.offer(type_ >= 0, fatigue, idle, luck)
+        code, tired, among = reactions.offer(type_ >= 0, fatigue, idle, draws)
         n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
         proper = np.where(type_ >= 0, type_, n_types + text - int(self._corpus.one_offs[0]))
         vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)

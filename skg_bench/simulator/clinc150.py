@@ -64,16 +64,18 @@ class Clinc150:
 
 @lru_cache(maxsize=4)
 def _load(file: str | None, table: str | None, split: Split, values: int) -> Corpus:
-    place = file or f"{_FILE} of clinc150"
-    pairs, one_offs = _read(_raw(file), split, place)
+    source = file or f"{_FILE} of clinc150"
+    pairs, one_offs = _read(_raw(file), split, source)
     intents, slotted = _labels(Path(table) if table else DATA / "clinc150.yaml")
     said: dict[str, list[str]] = {one.name: [] for one in intents}
     for message, name in pairs:
         if name not in said:
-            raise UsageError(f"{place}: intent {name!r} has no label in the table; add it: simulator.corpus.table=FILE")
+            raise UsageError(
+                f"{source}: intent {name!r} has no label in the table; add it: simulator.corpus.table=FILE"
+            )
         said[name].append(message)
     if bare := [name for name, messages in said.items() if not messages]:
-        raise UsageError(f"{place}: intent {bare[0]!r} has no wordings in split {split}{_REREAD}")
+        raise UsageError(f"{source}: intent {bare[0]!r} has no wordings in split {split}{_REREAD}")
     requests: list[Request] = []
     for i, one in enumerate(intents):
         if one.name not in slotted:
@@ -109,17 +111,17 @@ def _raw(file: str | None) -> bytes:
         ) from error
 
 
-def _read(raw: bytes, split: Split, place: str) -> tuple[list[tuple[str, str]], list[str]]:
+def _read(raw: bytes, split: Split, source: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Pairs of the split, and its messages out of scope."""
     try:
         document = json.loads(raw)
     except ValueError as error:
-        raise UsageError(f"{place} is not whole json ({error}){_REREAD}") from error
+        raise UsageError(f"{source} is not whole json ({error}){_REREAD}") from error
     parts = []
     for name in (split, f"oos_{split}"):
         pairs = document.get(name) if isinstance(document, Mapping) else None
         if not isinstance(pairs, list) or not pairs or not all(_pair(one) for one in pairs):
-            raise UsageError(f"{place} has no split {name!r}, a list of [message, intent] pairs{_REREAD}")
+            raise UsageError(f"{source} has no split {name!r}, a list of [message, intent] pairs{_REREAD}")
         parts.append([(str(message), str(intent)) for message, intent in pairs])
     return parts[0], [message for message, _ in parts[1]]
 

@@ -20,9 +20,9 @@ def permuted(keys: U64, events: Events) -> Events:
     remains does not come from the order of requests. `Truth.answerable` is that of the old order.
     """
     width = events.time.shape[1]
-    luck = draw(keys[:, None], events.number, Purpose.ORDER)
-    luck[np.arange(width) >= events.n[:, None]] = 2.0  # padding stays at the end
-    order = np.argsort(luck, axis=1, kind="stable")
+    uniform = draw(keys[:, None], events.number, Purpose.ORDER)
+    uniform[np.arange(width) >= events.n[:, None]] = 2.0  # padding stays at the end
+    order = np.argsort(uniform, axis=1, kind="stable")
 
     def moved(column: np.ndarray) -> np.ndarray:
         return np.take_along_axis(column, order, axis=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
-from skg_bench.core.types import OFFERS, Luck, Reaction
+from skg_bench.core.types import OFFERS, Draws, Reaction
 
 _DAY = 86_400
 _BADLY, _ACCEPTED, _DECLINED = (OFFERS.index(word) for word in ("badly_named", "accepted", "declined"))
@@ -34,20 +34,20 @@ class Reactions:
             return self
         return Reactions(*(np.asarray(getattr(self, f.name))[:n_rows] for f in fields(self)))
 
-    def rate(self, quality: I32, luck: Luck) -> Reaction:
+    def rate(self, quality: I32, draws: Draws) -> Reaction:
         """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
         own = self.first(len(quality))
         row = () if own.said.ndim == 1 else (np.arange(len(quality)),)
         rows = own.confusion[(*row, quality)]
-        miss = luck.rating < rows[:, 2]
-        at_most_partial = luck.rating < rows[:, 2] + rows[:, 1]
+        miss = draws.rating < rows[:, 2]
+        at_most_partial = draws.rating < rows[:, 2] + rows[:, 1]
         code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
-        given = luck.rated < own.said[(*row, code)]
-        late = luck.late < own.late_share
-        seconds = 1 + np.rint(np.minimum(-np.log(luck.delay) * own.late_hours * 3600, 2.0**39))
+        given = draws.rated < own.said[(*row, code)]
+        late = draws.late < own.late_share
+        seconds = 1 + np.rint(np.minimum(-np.log(draws.delay) * own.late_hours * 3600, 2.0**39))
         return Reaction(np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
 
-    def offer(self, recurring: Bool, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, F64, F64]:
+    def offer(self, recurring: Bool, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, F64, F64]:
         """Code in OFFERS, new fatigue, and where between 0 and 1 a bad name lies among all bad names, `[B]` each.
 
         `fatigue` counts earlier offers with a half-life; `idle` seconds have passed since the last one. `recurring`:
@@ -56,6 +56,6 @@ class Reactions:
         own = self.first(len(recurring))
         tired = snap(fatigue * 0.5 ** (np.floor(idle / _DAY) / own.fatigue_half_life_days))
         willing = np.where(recurring, own.accept, own.accept_one_off) / (1.0 + own.fatigue * tired)
-        badly = luck.name < own.bad_name_share
-        code = np.where(luck.accept < willing, np.where(badly, _BADLY, _ACCEPTED), _DECLINED)
-        return code.astype(np.int32), tired + 1.0, luck.name / np.maximum(own.bad_name_share, 1e-12)
+        badly = draws.name < own.bad_name_share
+        code = np.where(draws.accept < willing, np.where(badly, _BADLY, _ACCEPTED), _DECLINED)
+        return code.astype(np.int32), tired + 1.0, draws.name / np.maximum(own.bad_name_share, 1e-12)

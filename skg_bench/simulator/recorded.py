@@ -18,12 +18,12 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.record import Logged, Record
-from skg_bench.core.types import LOGGED, OFFERS, UNKNOWN, WRONG, Events, Luck, Reaction, Truth
+from skg_bench.core.record import Record, RecordedAnswers
+from skg_bench.core.types import LOGGED, OFFERS, UNKNOWN, WRONG, Draws, Events, Reaction, Truth
 from skg_bench.simulator.recorded_agentropy import assumed, turns
 from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
-from skg_bench.simulator.recorded_log import WEEK, Log, assemble
-from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, Row, table
+from skg_bench.simulator.recorded_log import WEEK, RecordedLog, assemble
+from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, RecordedTurn, table
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS = "unnamed"
@@ -78,12 +78,12 @@ class Recorded:
         return path
 
     @cached_property
-    def _read(self) -> tuple[Log, LeftOut, int]:
+    def _read(self) -> tuple[RecordedLog, LeftOut, int]:
         """The log, what was left out, and how many rows there were with it."""
         out, path = LeftOut(), self._file
         if path.is_dir() and self.format in ("table", "uss"):
             raise UsageError(f"simulator.path={path} is a folder; name a file")
-        readers: Mapping[str, Callable[[], list[Row]]] = {
+        readers: Mapping[str, Callable[[], list[RecordedTurn]]] = {
             "table": lambda: table(path, self.columns, out),
             "sgd": lambda: sgd(path, self.dialogues_per_user, out),
             "uss": lambda: uss(path, self.dialogues_per_user, out),
@@ -102,7 +102,7 @@ class Recorded:
             raise UsageError(f"simulator.zone={self.zone!r} is no time zone such as Europe/Berlin") from error
 
     @property
-    def _log(self) -> Log:
+    def _log(self) -> RecordedLog:
         return self._read[0]
 
     @cached_property
@@ -196,11 +196,11 @@ class Recorded:
         number = np.where(there, np.arange(there.shape[1], dtype=np.int32), np.int32(0))
         return Events(users, n, number, column(log.time, _NEVER), column(log.text, 0), truth)
 
-    def logged(self, user: I32, number: I32) -> Logged:
+    def logged(self, user: I32, number: I32) -> RecordedAnswers:
         """What the log says of events, `[B]`."""
         at = self._log.start[user] + number
         log = self._log
-        return Logged(log.by_llm[at], log.rating[at], log.delay[at], log.local[at])
+        return RecordedAnswers(log.by_llm[at], log.rating[at], log.delay[at], log.local[at])
 
     # -------------------------------------------------------------------------------------------- reactions
 
@@ -212,18 +212,18 @@ class Recorded:
         other = (asked >= 0) & (stored >= 0) & (asked != stored)
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
-    def react(self, quality: I32, luck: Luck) -> Reaction:
+    def react(self, quality: I32, draws: Draws) -> Reaction:
         """Nobody rates an answer that was not given: `logged` has what was said of the others."""
         return Reaction(np.full(quality.shape, -1, np.int32), np.zeros(quality.shape, np.int64))
 
-    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
         """Both are the answer of the log."""
         same: Bool = (stored == LOGGED) & (fresh == LOGGED)
         return same
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
         """Accepted with a probability that is assumed, under a name of the message's own."""
-        yes = luck.accept < self.accept
+        yes = draws.accept < self.accept
         code = np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")).astype(np.int32)
         return code, np.where(yes, len(self.types) + text, -1).astype(np.int32), fatigue
 

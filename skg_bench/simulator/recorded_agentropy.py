@@ -5,13 +5,13 @@ from pathlib import Path
 
 from skg_bench.core.agentropy import PICKLE, SIGNALS, read
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.recorded_rows import Row
+from skg_bench.simulator.recorded_rows import RecordedTurn
 
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _HOUR = timedelta(hours=1)
 
 
-def turns(path: Path) -> list[Row]:
+def turns(path: Path) -> list[RecordedTurn]:
     """All turns. The answer of a turn that a skill answered is the skill's: a fallback would not give it.
 
     Raises UsageError for a folder that is no such index, or torn.
@@ -22,7 +22,7 @@ def turns(path: Path) -> list[Row]:
         timeless = not any(line.get("time") for line in lines)
         for i, line in enumerate(lines):
             rows.append(
-                Row(
+                RecordedTurn(
                     i + 1, folder.name, _FIRST + i * _HOUR if timeless else line.get("time"), line["message"],
                     f"{folder.name}/{line['user_msg_id']}", None, line.get("answer"), line["user_satisfaction"],
                     "llm" if line["fallback_to_llm"] else line["matched_skill"],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.recorded_rows import LeftOut, Row
+from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
 
 ASSUMES = {
     "users": "dialogues go to pseudo-users by key: no persons",
@@ -21,10 +21,10 @@ ASSUMES = {
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _MINUTE = 60
 
-Dialogue = tuple[str, list[Row]]  # its key, its turns
+Dialogue = tuple[str, list[RecordedTurn]]  # its key, its turns
 
 
-def sgd(path: Path, per_user: int, out: LeftOut) -> list[Row]:
+def sgd(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
     """Turns of `dialogues_*.json` in a folder, or of one such file. The intent is the first active one of a turn's
     frames, under its service.
 
@@ -33,7 +33,7 @@ def sgd(path: Path, per_user: int, out: LeftOut) -> list[Row]:
     files = sorted(path.glob("dialogues_*.json")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"simulator.path={path} has no dialogues_*.json; name a split's folder, such as .../sgd/dev")
-    return _lived([one for file in files for one in _sgd(file, out)], per_user)
+    return _as_pseudo_users([one for file in files for one in _sgd(file, out)], per_user)
 
 
 def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
@@ -41,18 +41,18 @@ def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
         dialogues = json.loads(file.read_text("utf-8"))
     except ValueError as error:
         raise UsageError(f"{file} is no whole JSON file: {error}") from error
-    for place, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
+    for position, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
         try:
             name, turns = str(dialogue["dialogue_id"]), dialogue["turns"]
             said = [(turn["speaker"], turn["utterance"], _intent(turn)) for turn in turns]
         except (KeyError, TypeError):
-            out.add(f"no dialogue of the published form in {file.name}", place)
+            out.add(f"no dialogue of the published form in {file.name}", position)
             continue
         rows = []
         for i, (speaker, text, intent) in enumerate(said):
             if speaker == "USER":
                 answer = said[i + 1][1] if i + 1 < len(said) and said[i + 1][0] == "SYSTEM" else None
-                rows.append(Row(place, None, None, text, f"{name}#{i}", intent, answer))
+                rows.append(RecordedTurn(position, None, None, text, f"{name}#{i}", intent, answer))
         yield name, rows
 
 
@@ -64,7 +64,7 @@ def _intent(turn: Any) -> str | None:
     return None
 
 
-def uss(path: Path, per_user: int, out: LeftOut) -> list[Row]:
+def uss(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
     """Turns of a USS file: `speaker<TAB>text<TAB>act<TAB>scores` a line, an empty line between dialogues.
 
     Annotators say from 1 to 5 how satisfied a user is at each line of theirs. We read that as what they think of the
@@ -73,7 +73,7 @@ def uss(path: Path, per_user: int, out: LeftOut) -> list[Row]:
     """
     dialogues: list[Dialogue] = []
     block: list[tuple[int, list[str]]] = []
-    for place, line in enumerate([*path.read_text("utf-8").splitlines(), ""], 1):
+    for position, line in enumerate([*path.read_text("utf-8").splitlines(), ""], 1):
         cells = line.split("\t")
         if not line.strip():
             if block:
@@ -81,20 +81,20 @@ def uss(path: Path, per_user: int, out: LeftOut) -> list[Row]:
             block = []
         elif len(cells) >= 3 and cells[0] in ("USER", "SYSTEM"):
             if cells[1] != "OVERALL":
-                block.append((place, cells))
+                block.append((position, cells))
         else:
-            out.add("no line of the published form", place)
-    return _lived(dialogues, per_user)
+            out.add("no line of the published form", position)
+    return _as_pseudo_users(dialogues, per_user)
 
 
-def _uss(block: Sequence[tuple[int, list[str]]]) -> list[Row]:
-    rows: list[Row] = []
-    for i, (place, (speaker, text, _, *scores)) in enumerate(block):
+def _uss(block: Sequence[tuple[int, list[str]]]) -> list[RecordedTurn]:
+    rows: list[RecordedTurn] = []
+    for i, (position, (speaker, text, _, *scores)) in enumerate(block):
         if speaker == "USER":
             if rows and rows[-1].answer is not None:
                 rows[-1].satisfaction, rows[-1].delay = _mean(scores), _MINUTE
             answer = block[i + 1][1][1] if i + 1 < len(block) and block[i + 1][1][0] == "SYSTEM" else None
-            rows.append(Row(place, None, None, text, answer=answer))
+            rows.append(RecordedTurn(position, None, None, text, answer=answer))
     return rows
 
 
@@ -103,14 +103,14 @@ def _mean(scores: Sequence[str]) -> int | None:
     return int(sum(given) / len(given) + 0.5) if given else None
 
 
-def _lived(dialogues: Sequence[Dialogue], per_user: int) -> list[Row]:
+def _as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int) -> list[RecordedTurn]:
     """The dialogues' turns as those of pseudo-users, about `per_user` dialogues each."""
     users = max(1, round(len(dialogues) / per_user))
-    place: Callable[[str], int] = lambda name: int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")  # noqa: E731
+    hashed: Callable[[str], int] = lambda name: int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")  # noqa: E731
     days = [0] * users
     rows = []
-    for name, turns in sorted(dialogues, key=lambda one: place(one[0])):
-        user = place(f"user of {name}") % users
+    for name, turns in sorted(dialogues, key=lambda one: hashed(one[0])):
+        user = hashed(f"user of {name}") % users
         begin = _FIRST + timedelta(days=days[user])
         days[user] += 1
         for i, row in enumerate(turns):

@@ -18,7 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.record import Offsets
 from skg_bench.core.types import RATINGS
-from skg_bench.simulator.recorded_rows import LeftOut, Row
+from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
 
 DAY, WEEK = 86_400, 7 * 86_400
 MICRO = 1_000_000  # microseconds in a second
@@ -30,7 +30,7 @@ _UNIX = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Log:
+class RecordedLog:
     """N turns of n users; ids of users are those of a keyed order of their names, so that some are a fair sample."""
 
     messages: tuple[str, ...]  # [M] distinct
@@ -62,7 +62,9 @@ class Log:
         return int(self.time.max()) // WEEK + 1
 
 
-def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out: LeftOut, name: str) -> Log:
+def assemble(
+    rows: Sequence[RecordedTurn], ratings: Mapping[str, int], zone: tzinfo, out: LeftOut, name: str
+) -> RecordedLog:
     """`ratings`: words of the log, in lower case, to codes in RATINGS; `zone`: whose local time those with an offset
     have; `name` of the log in errors.
 
@@ -81,8 +83,8 @@ def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out:
     if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
         first, last = int(time.argmin()), int(time.argmax())
         raise UsageError(
-            f"{name} spans {weeks:,} weeks, from {times[first]:%Y-%m-%d} (row {rows[first].place}) to "
-            f"{times[last]:%Y-%m-%d} (row {rows[last].place}); a run has at most {LONGEST}: is one of these times "
+            f"{name} spans {weeks:,} weeks, from {times[first]:%Y-%m-%d} (row {rows[first].position}) to "
+            f"{times[last]:%Y-%m-%d} (row {rows[last].position}); a run has at most {LONGEST}: is one of these times "
             "wrong?"
         )
     order = np.lexsort((instant, user))  # stable: equal times stay as they stand in the file
@@ -99,7 +101,7 @@ def assemble(rows: Sequence[Row], ratings: Mapping[str, int], zone: tzinfo, out:
         "propensity": np.array([_said(row.propensity) is not None for row in rows]),
     }  # fmt: skip
     by_llm = np.array([row.action is None or str(row.action).lower() in _LLM for row in rows])
-    return Log(
+    return RecordedLog(
         texts, intents, _names(intents, intent_of, answer_of),
         tuple(answers[i] if i >= 0 else None for i in answer_of.tolist()), np.append(intent_of, -1).astype(np.int32),
         np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
@@ -129,22 +131,22 @@ def _clocked(times: Sequence[datetime], zone: tzinfo) -> tuple[I64, I64, datetim
     return instant, shown // MICRO, monday, offsets if aware else ()
 
 
-def _whole(rows: Sequence[Row], zone: tzinfo, out: LeftOut) -> tuple[list[Row], list[datetime]]:
+def _whole(rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut) -> tuple[list[RecordedTurn], list[datetime]]:
     """The rows that are turns, and their local times, with their offsets where the log says some."""
-    kept, times, ids = list[Row](), list[datetime](), set[str]()
+    kept, times, ids = list[RecordedTurn](), list[datetime](), set[str]()
     offsets: dict[bool, int] = {}
     for row in rows:
         if row.id is not None and str(row.id) in ids:
-            out.add("an id that an earlier row has", row.place)
+            out.add("an id that an earlier row has", row.position)
             continue
         if missing := [name for name in ("user", "time", "message") if _said(getattr(row, name)) is None]:
-            out.add(f"no {missing[0]}", row.place)
+            out.add(f"no {missing[0]}", row.position)
             continue
         when = _moment(row.time, zone)
         if when is None:
-            out.add("a time that is neither ISO 8601 nor a Unix time", row.place)
+            out.add("a time that is neither ISO 8601 nor a Unix time", row.position)
             continue
-        offsets.setdefault(when.tzinfo is not None, row.place)
+        offsets.setdefault(when.tzinfo is not None, row.position)
         kept.append(row)
         times.append(when)
         if row.id is not None:
@@ -210,16 +212,16 @@ def _names(intents: Sequence[str], intent_of: I64, answer_of: I64) -> tuple[str,
     return tuple(names)
 
 
-def _rated(said: Sequence[str | None], ratings: Mapping[str, int], rows: Sequence[Row], name: str) -> I32:
+def _rated(said: Sequence[str | None], ratings: Mapping[str, int], rows: Sequence[RecordedTurn], name: str) -> I32:
     codes = np.full(len(said), -1, np.int32)
     unknown: dict[str, int] = {}
     for i, word in enumerate(said):
         if word is not None and word.lower() not in _NOT_SAID:
             codes[i] = ratings.get(word.lower(), -1)
             if codes[i] < 0:
-                unknown.setdefault(word, rows[i].place)
+                unknown.setdefault(word, rows[i].position)
     if unknown:
-        words = ", ".join(f"{word!r} (row {place})" for word, place in list(unknown.items())[:5])
+        words = ", ".join(f"{word!r} (row {position})" for word, position in list(unknown.items())[:5])
         raise UsageError(
             f"{name}: satisfaction is also said as {words}; say what that means: "
             + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
@@ -227,7 +229,7 @@ def _rated(said: Sequence[str | None], ratings: Mapping[str, int], rows: Sequenc
     return codes
 
 
-def _probable(said: Sequence[Any], rows: Sequence[Row], name: str) -> None:
+def _probable(said: Sequence[Any], rows: Sequence[RecordedTurn], name: str) -> None:
     for value, row in zip(said, rows, strict=True):
         text = _said(value)
         try:
@@ -235,4 +237,4 @@ def _probable(said: Sequence[Any], rows: Sequence[Row], name: str) -> None:
         except ValueError:
             fine = False
         if not fine:
-            raise UsageError(f"{name}, row {row.place}: propensity={value!r} must lie above 0 and be at most 1")
+            raise UsageError(f"{name}, row {row.position}: propensity={value!r} must lie above 0 and be at most 1")

@@ -23,10 +23,10 @@ Cells = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Row:
+class RecordedTurn:
     """One turn as it stands in a log; None: the log does not say."""
 
-    place: int  # line of a text file, the first is 1; row of a Parquet file, the first is 1; else a count
+    position: int  # line of a text file, the first is 1; row of a Parquet file, the first is 1; else a count
     user: Any
     time: Any
     message: Any
@@ -45,12 +45,12 @@ class LeftOut:
 
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def add(self, why: str, place: int) -> None:
+    def add(self, why: str, position: int) -> None:
         """One more."""
         of = self.found.setdefault(why, {"rows": 0, "first": []})
         of["rows"] += 1
         if len(of["first"]) < _FIRST:
-            of["first"].append(place)
+            of["first"].append(position)
 
     @property
     def rows(self) -> int:
@@ -58,7 +58,7 @@ class LeftOut:
         return sum(of["rows"] for of in self.found.values())
 
 
-def table(path: Path, columns: Columns, out: LeftOut) -> list[Row]:
+def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
     """The turns of a table. A `message` that is a list of {role, content} is a conversation, and each user's entry a
     turn, answered by the assistant's entry after it.
 
@@ -72,7 +72,7 @@ def table(path: Path, columns: Columns, out: LeftOut) -> list[Row]:
     wanted = {name: column for name, column in columns.items() if column is not None}
     read = {".parquet": _parquet, ".csv": _csv, ".tsv": _csv}.get(path.suffix, _json_lines)
     try:
-        return [row for place, cells in read(path, wanted, out) for row in _turns(place, cells, out)]
+        return [row for position, cells in read(path, wanted, out) for row in _turns(position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
     except csv.Error as error:
@@ -97,7 +97,7 @@ def _csv(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[
         at = {name: header.index(column) for name, column in wanted.items()}
         for cells in lines:
             if len(cells) == len(header):
-                yield lines.line_num, {name: cells[place] for name, place in at.items()}
+                yield lines.line_num, {name: cells[position] for name, position in at.items()}
             elif cells:
                 out.add("another number of fields than the heading has", lines.line_num)
 
@@ -106,7 +106,7 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
     seen: set[str] = set()
     rows: list[tuple[int, Cells]] = []
     with path.open(encoding="utf-8") as file:
-        for place, line in enumerate(file, 1):
+        for position, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
@@ -115,9 +115,9 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
                 read = None
             if isinstance(read, dict):
                 seen.update(read)
-                rows.append((place, {name: read.get(column) for name, column in wanted.items()}))
+                rows.append((position, {name: read.get(column) for name, column in wanted.items()}))
             else:
-                out.add("no whole JSON object", place)
+                out.add("no whole JSON object", position)
     if rows:
         _absent(path, wanted, sorted(seen))
     yield from rows
@@ -127,31 +127,33 @@ def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tupl
     try:
         with pq.ParquetFile(path) as file:
             _absent(path, wanted, file.schema_arrow.names)
-            place = 0
+            position = 0
             for batch in file.iter_batches(columns=list(dict.fromkeys(wanted.values()))):
                 for row in batch.to_pylist():
-                    place += 1
-                    yield place, {name: row[column] for name, column in wanted.items()}
+                    position += 1
+                    yield position, {name: row[column] for name, column in wanted.items()}
     except pa.ArrowInvalid as error:
         raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
 
 
-def _turns(place: int, cells: Cells, out: LeftOut) -> Iterator[Row]:
+def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
     said = cells["message"]
     if not isinstance(said, list):
-        yield Row(place, **cells)
+        yield RecordedTurn(position, **cells)
         return
     for name in ("satisfaction", "propensity"):
         if cells.get(name) is not None:
-            raise UsageError(f"row {place}: a conversation's {name} belongs to none of its turns; map no such column")
+            raise UsageError(
+                f"row {position}: a conversation's {name} belongs to none of its turns; map no such column"
+            )
     for i, entry in enumerate(said):
         if not isinstance(entry, dict) or "role" not in entry:
-            out.add("a conversation's entry without a role", place)
+            out.add("a conversation's entry without a role", position)
         elif entry["role"] == "user":
             after = said[i + 1] if i + 1 < len(said) and isinstance(said[i + 1], dict) else {}
             reply = after if after.get("role") == "assistant" else {}
-            yield Row(
-                place, cells["user"], reply.get("timestamp") or entry.get("timestamp") or cells["time"],
+            yield RecordedTurn(
+                position, cells["user"], reply.get("timestamp") or entry.get("timestamp") or cells["time"],
                 entry.get("content"), None if cells.get("id") is None else f"{cells['id']}#{i}",
                 cells.get("intent"), reply.get("content"), None, cells.get("action"),
             )  # fmt: skip

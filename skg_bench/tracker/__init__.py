@@ -1,1 +1,1 @@
-"""Runs in the places where people follow them. The run directory is the source: what a place refuses is not lost."""
+"""Runs in the places where people follow them. The run directory is the source: what a sink refuses is not lost."""

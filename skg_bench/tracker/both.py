@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skg_bench.core.tracking import Place, Tracker
+from skg_bench.core.tracking import Sink, Tracker
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,6 @@ class Both:
     opik: Tracker
 
     @property
-    def places(self) -> Sequence[Place]:
+    def sinks(self) -> Sequence[Sink]:
         """Those of one, then those of the other."""
-        return (*self.mlflow.places, *self.opik.places)
+        return (*self.mlflow.sinks, *self.opik.sinks)

@@ -62,8 +62,8 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
 def sample(run: Run, users: int | None) -> I32:
     """The users that are traced, in order: those whom the page shows are among the first of them."""
     everyone = np.arange(run.manifest["users"], dtype=np.int32)
-    luck = draws.draw(draws.key(run.manifest["seed"], everyone), 0, draws.Purpose.SAMPLE)
-    chosen: I32 = np.sort(everyone[np.argsort(luck, kind="stable")][:users])
+    uniform = draws.draw(draws.key(run.manifest["seed"], everyone), 0, draws.Purpose.SAMPLE)
+    chosen: I32 = np.sort(everyone[np.argsort(uniform, kind="stable")][:users])
     return chosen
 
 

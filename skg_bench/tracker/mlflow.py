@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place, Stage
+from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import check
 from skg_bench.tracker.database import prepare
 
@@ -68,7 +68,7 @@ class MLflow:
         check("tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_URI")
 
     @property
-    def places(self) -> Sequence[Place]:
+    def sinks(self) -> Sequence[Sink]:
         """Itself."""
         return (self,)
 
@@ -151,14 +151,14 @@ def _import() -> "type[MlflowClient]":
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """A lock on the run's folder, which ends with the process that has it, however that ends."""
-    place = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        flock(place, LOCK_EX | LOCK_NB)
+        flock(descriptor, LOCK_EX | LOCK_NB)
         yield
     except BlockingIOError as error:
         raise UsageError(f"another process is delivering {folder} to mlflow; let it finish") from error
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
@@ -167,13 +167,13 @@ def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
 
     found = client.get_experiment_by_name(name)
     if found is None:
-        place = None
+        descriptor = None
         if uri.startswith("sqlite:"):
             beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
             beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
-            place = beside.as_uri()
+            descriptor = beside.as_uri()
         try:
-            return str(client.create_experiment(name, place))
+            return str(client.create_experiment(name, descriptor))
         except MlflowException:
             found = client.get_experiment_by_name(name)  # another process may have made it since
             if found is None:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from skg_bench.core.tracking import Place
+from skg_bench.core.tracking import Sink
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoTracking:
     """Delivers nowhere; `skg-bench export mlflow|opik RUN` can do it later."""
 
-    places: ClassVar[Sequence[Place]] = ()
+    sinks: ClassVar[Sequence[Sink]] = ()

@@ -22,7 +22,7 @@ from uuid import UUID
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place, Stage
+from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker import events
 from skg_bench.tracker.address import check, without_secrets
 
@@ -66,7 +66,7 @@ class Opik:
             raise UsageError(f"tracker.users={self.users} must be at least 1, or null for all")
 
     @property
-    def places(self) -> Sequence[Place]:
+    def sinks(self) -> Sequence[Sink]:
         """Itself."""
         return (self,)
 

@@ -20,15 +20,15 @@ from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
     RATINGS,
     RIGHT,
-    Book,
     Curator,
-    Late,
+    KnownFeedback,
     Observation,
     Query,
-    Rated,
     Router,
     Scorer,
     Shortlist,
+    Skillbooks,
+    TrainingRows,
 )
 from skg_bench.engine.plan import Arm
 
@@ -51,11 +51,11 @@ class Shown:
     top_k: int
     sees_truth: ClassVar[bool] = True
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         assert query.truth is not None
-        right = ((query.truth.quality == RIGHT) & book.active).any(axis=1)
-        same = book.active & (book.name == query.truth.type[:, None]) & right[:, None]
-        dots = max_dots(query, book)
+        right = ((query.truth.quality == RIGHT) & books.active).any(axis=1)
+        same = books.active & (books.name == query.truth.type[:, None]) & right[:, None]
+        dots = max_dots(query, books)
         return shortlist(top(dots, same, self.top_k), dots)
 
 
@@ -69,12 +69,12 @@ class Appending:
     def offers(self, seen: Observation) -> Bool:
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         assert seen.truth is not None
         hit = np.flatnonzero(seen.hit)
         new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
         used = _tags(hit, seen.skill[hit], seen.rating[hit], 1)
-        rated = joined(used, _tags(late.row, late.skill, late.rating, 0))
+        rated = joined(used, _tags(feedback.row, feedback.skill, feedback.rating, 0))
         kind = seen.truth.type[new]
         return joined(rated, _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn))
 
@@ -104,7 +104,7 @@ class Recency:
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return Newest(list(features).index("answer_age"), self.ignored)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         return scorer
 
 
@@ -121,7 +121,7 @@ class Spoiled:
     """A curator whose operations are spoiled on their way to the book."""
 
     curator: Curator
-    spoil: Callable[[Batch, Observation, Book], Batch]
+    spoil: Callable[[Batch, Observation, Skillbooks], Batch]
     sees_truth: ClassVar[bool] = True
 
     @property
@@ -131,28 +131,28 @@ class Spoiled:
     def offers(self, seen: Observation) -> Bool:
         return self.curator.offers(seen)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
-        return self.spoil(self.curator.curate(seen, offer, name, late, book), seen, book)
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+        return self.spoil(self.curator.curate(seen, offer, name, feedback, books), seen, books)
 
     def learns(self, turn: int) -> bool | Bool:
         return self.curator.learns(turn)
 
 
-def stale_cache(batch: Batch, seen: Observation, book: Book) -> Batch:
+def stale_cache(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:
     """What is there is never renewed: captures of a request that has a skill are lost."""
-    there = (book.name[batch.row] == batch.name[:, None]) & book.active[batch.row]
+    there = (books.name[batch.row] == batch.name[:, None]) & books.active[batch.row]
     return part(batch, ~((batch.op == ADD) & there.any(axis=1)))
 
 
-def captures_lost(batch: Batch, seen: Observation, book: Book) -> Batch:
+def captures_lost(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:
     """Half of the names cannot be stored."""
     return part(batch, ~((batch.op == ADD) & (batch.name % 2 == 0)))
 
 
-def ratings_leaked(batch: Batch, seen: Observation, book: Book) -> Batch:
+def ratings_leaked(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:
     """A complaint, whatever it was about, is booked as a miss of every skill of the user."""
     complained = np.flatnonzero(seen.rating > RATINGS.index("ok"))
-    at, skill = np.nonzero(book.active[complained])
+    at, skill = np.nonzero(books.active[complained])
     return joined(batch, _tags(complained[at], skill, np.full(len(at), RATINGS.index("miss")), 0))
 
 
@@ -163,8 +163,8 @@ class Blind:
     router: Router
     sees_truth: ClassVar[bool] = True
 
-    def route(self, query: Query, book: Book) -> Shortlist:
-        found = self.router.route(query, book)
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
+        found = self.router.route(query, books)
         if query.turn % 2:
             return found
         return Shortlist(np.full_like(found.skill, -1), np.zeros_like(found.similarity))

@@ -116,7 +116,7 @@ class _Event:
     message: str
     answerable: int
     used_up: bool
-    luck: np.ndarray  # uniforms of the turn, the same for every arm
+    uniforms: np.ndarray  # uniforms of the turn, the same for every arm
 
 
 def _events(
@@ -129,16 +129,16 @@ def _events(
     used: dict[int, int] = {}
     events = []
     for second, rng in _moments(seed, user, weeks, volume, stream):
-        luck = rng.random(16)
+        uniforms = rng.random(16)
         kind = -1 if rng.random() < one_offs else int(taste[rng.choice(types, p=weight / weight.sum())])
         earlier = used.get(kind, 0)
         used[kind] = earlier + 1
         if kind < 0:
             pool = int(rng.integers(3000))
-            events.append(_Event(MONDAY + second, -1, f"one-off {pool}", 0, False, luck))
+            events.append(_Event(MONDAY + second, -1, f"one-off {pool}", 0, False, uniforms))
         else:
             message = f"type {kind} wording {min(earlier, 40)}"
-            events.append(_Event(MONDAY + second, kind, message, earlier, earlier > 40, luck))
+            events.append(_Event(MONDAY + second, kind, message, earlier, earlier > 40, uniforms))
     return events
 
 
@@ -159,16 +159,16 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
     version, previous = 0, -1
     logs: dict[str, list[dict[str, Any]]] = {"turns": [], "updates": [], "feedback": []}
     for turn, event in enumerate(events):
-        luck = event.luck
+        uniforms = event.uniforms
         known = skill_of.get(event.type, -1)
-        hit = known >= 0 and luck[0] < world.hit
+        hit = known >= 0 and uniforms[0] < world.hit
         skill = known if hit else -1
-        right = bool(luck[1] < (world.hit_right if hit else world.llm_right))
-        rating = ("ok" if luck[2] < (0.9 if right else 0.2) else "miss") if luck[3] < 0.5 else None
-        late = bool(luck[4] < 0.3)
+        right = bool(uniforms[1] < (world.hit_right if hit else world.llm_right))
+        rating = ("ok" if uniforms[2] < (0.9 if right else 0.2) else "miss") if uniforms[3] < 0.5 else None
+        late = bool(uniforms[4] < 0.3)
         time = event.time.astype(object)
         live = world.learns_until is None or turn < world.learns_until
-        learned = event.type >= 0 and not hit and known < 0 and live and world.hit > 0 and luck[5] < 0.7
+        learned = event.type >= 0 and not hit and known < 0 and live and world.hit > 0 and uniforms[5] < 0.7
         name = None if event.type < 0 else f"skill-{event.type}"
         stamp = {"arm": arm, "user": user, "turn": turn, "time": time}
         if learned:
@@ -180,23 +180,23 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
                 "book_version": version, "book_hash": _hash(user, version),
             })  # fmt: skip
         if rating is not None:
-            delay = int(luck[6] * 14 * 24 * 3600) if late else 0
+            delay = int(uniforms[6] * 14 * 24 * 3600) if late else 0
             logs["feedback"].append(
                 {**stamp, "known_at": (event.time + delay).astype(object), "skill": skill, "rating": rating}
             )
         candidates = sorted(skill_of.values(), key=lambda s: (s != skill, s))[:TOP_K]
         pad = TOP_K - len(candidates)
-        falling = [float(x) for x in np.linspace(0.5 + 0.5 * luck[7], 0.1, TOP_K)[: len(candidates)]] + [0.0] * pad
+        falling = [float(x) for x in np.linspace(0.5 + 0.5 * uniforms[7], 0.1, TOP_K)[: len(candidates)]] + [0.0] * pad
         logs["turns"].append({
             **stamp, "user_msg_id": f"u{user}-t{turn}", "message": event.message, "max_sim": falling[0],
             "matched_skill": name if hit else None, "skill_score": falling[0], "fallback_to_llm": not hit,
             "user_satisfaction": None if late else rating, "skill_learned": bool(learned), "seed": seed, "event": turn,
             "skill": skill, "source_turn": -1 if not hit else 0, "propensity": 1.0, "explored": False,
             "serving": "stored" if hit else "llm",
-            "offer": "accepted" if learned else ("declined" if luck[8] < 0.05 and world.hit > 0 else None),
-            "tokens_in": 0 if hit else 200, "tokens_out": 0 if hit else 50 + int(100 * luck[9]),
-            "cost_usd": 0.0 if hit else 0.0005 + 0.001 * float(luck[9]),
-            "latency_ms": 50.0 if hit else 1000.0 + 4000.0 * float(luck[10]),
+            "offer": "accepted" if learned else ("declined" if uniforms[8] < 0.05 and world.hit > 0 else None),
+            "tokens_in": 0 if hit else 200, "tokens_out": 0 if hit else 50 + int(100 * uniforms[9]),
+            "cost_usd": 0.0 if hit else 0.0005 + 0.001 * float(uniforms[9]),
+            "latency_ms": 50.0 if hit else 1000.0 + 4000.0 * float(uniforms[10]),
             "book_size": len(skill_of), "book_version": version, "book_hash": _hash(user, version),
             "shortlist": candidates + [-1] * pad, "similarity": falling, "preference": [0.5] * TOP_K,
             "score": [float("nan")] * TOP_K, "combined": falling, "skill_correct": right if hit else None,

@@ -41,7 +41,7 @@ def hit_rates(runs: list[Run], arm: str) -> dict[tuple[int, int], float]:
 
 def test_effects_are_those_of_the_logs(runs: list[Run]) -> None:
     (grid,), effects = grids(runs)
-    of = {arm: hit_rates(runs, arm) for arm in grid.pool.arms}
+    of = {arm: hit_rates(runs, arm) for arm in grid.combined.arms}
     pairs = {
         "bm25": (("bm25_identity", "bm25_linear"), ("maxsim_identity", "maxsim_linear")),
         "linear": (("maxsim_linear", "bm25_linear"), ("maxsim_identity", "bm25_identity")),

@@ -11,7 +11,7 @@ import skg_bench
 from skg_bench.analysis.compare import compare
 from skg_bench.analysis.matched import LEVELS, Fallbacks, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.tally import Events, events
+from skg_bench.analysis.tally import LoggedEvents, events
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
 
@@ -25,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_run(tmp_path_factory.mktemp("matched") / "run", users=16, weeks=6, arms=ARMS_OF_THIS)
 
 
-def climb(run: Run, arm: str, on: Events, asked: Fallbacks | None = None) -> Ladder:
+def climb(run: Run, arm: str, on: LoggedEvents, asked: Fallbacks | None = None) -> Ladder:
     known = asked or Fallbacks.of(on)
     if asked is None:
         hits(run, "never", on, PRICE, known)
@@ -105,7 +105,7 @@ def test_what_no_arm_asked_the_llm_is_not_guessed(run: Run) -> None:
 
 
 def test_an_interval_holds_the_truth_as_often_as_it_says(tmp_path: Path) -> None:
-    """Two arms alike but for luck, one of them careless: matched anew in every resample, 95 % covers no difference."""
+    """Two arms alike but for random draws, one careless; matched in every resample, 95 % covers no difference."""
     rng, inside, trials = np.random.default_rng(3), 0, 100
     for trial in range(trials):
         a, b = _drawn(rng, 40, 0.5), _drawn(rng, 40, 0.2)
@@ -175,7 +175,7 @@ FORKS = (
 
 
 def test_where_nothing_is_learned_the_log_says_what_a_run_with_the_raised_threshold_does(tmp_path: Path) -> None:
-    """The premise of it all, in the closed loop: skillbooks are the same, luck is the event's and not the arm's."""
+    """The premise of it all, in the closed loop: skillbooks are the same, draws are the event's and not the arm's."""
     overrides = [FORKS, "reference=skg", "profile=smoke", "users=12", "weeks=3", "workers=1", f"out={tmp_path / 'run'}"]
     run = skg_bench.run(overrides)
     low, high, never = (run.turns(arm).to_pandas() for arm in ("low", "high", "never"))

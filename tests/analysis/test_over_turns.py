@@ -8,12 +8,12 @@ import pytest
 
 import skg_bench
 from experiments.learning_over_time import analysis
-from skg_bench.analysis.effects import effects
-from skg_bench.analysis.matrix import matrix, split
+from skg_bench.analysis.learning_effect import learning_effect
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.order import order_control, rises
-from skg_bench.analysis.stretches import by_stretch, stretches, table, utility
+from skg_bench.analysis.order_control import order_control, rises
 from skg_bench.analysis.tally import events
+from skg_bench.analysis.transfer_matrix import split, transfer_matrix
+from skg_bench.analysis.turn_bins import bin_names, bin_table, by_bin, utility
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -57,12 +57,12 @@ def stretch(values: dict[tuple[int, int], float], first: int, last: int, least: 
 
 def test_a_stretch_is_the_mean_of_a_users_turns_in_it(run: Run) -> None:
     on = events(run)
-    found = by_stretch(utility(run, "skg", on, Utility.of(run.config)), on, [0, 20, 45])
+    found = by_bin(utility(run, "skg", on, Utility.of(run.config)), on, [0, 20, 45])
     for k, (first, last) in enumerate(((0, 20), (20, 45), (45, 10_000))):
         assert found[:, k] == pytest.approx(stretch(g(run, "skg"), first, last), nan_ok=True)
-    later = by_stretch(np.ones(len(on)), on, [30, 60])  # turns before the first are in none
+    later = by_bin(np.ones(len(on)), on, [30, 60])  # turns before the first are in none
     assert set(later[~np.isnan(later)]) == {1.0}
-    assert np.isnan(by_stretch(np.ones(len(on)), on, [0, 100_000])[:, 1]).all()
+    assert np.isnan(by_bin(np.ones(len(on)), on, [0, 100_000])[:, 1]).all()
 
 
 def test_a_table_has_the_mean_and_the_number_of_users_of_each_cell(run: Run) -> None:
@@ -70,13 +70,13 @@ def test_a_table_has_the_mean_and_the_number_of_users_of_each_cell(run: Run) -> 
     values = np.random.default_rng(0).normal(size=(2, len(on.users), 3))
     values[1, :, 0] = np.nan
     values[0, 2:, 2] = np.nan
-    found = table(values, on)
+    found = bin_table(values, on)
     assert found.n.tolist() == [[9, 9, 2], [0, 9, 9]]
     assert found.mean[0, 2] == pytest.approx(values[0, :2, 2].mean())
     assert np.isnan(found.mean[1, 0])
     wide = (found.high - found.low)[~np.isnan(found.mean)]
     assert (wide > 0).all()
-    one = table(values[:1, :, :1], on)  # a band that holds for one cell is narrower than one that holds for all
+    one = bin_table(values[:1, :, :1], on)  # a band that holds for one cell is narrower than one that holds for all
     assert found.high[0, 0] - found.low[0, 0] > one.high[0, 0] - one.low[0, 0]
 
 
@@ -90,14 +90,14 @@ def test_bands_of_a_table_hold_all_of_it_in_nineteen_of_twenty_runs() -> None:
 
     for _ in range(300):
         values = rng.normal(size=(1, 30, 1)) + rng.normal(size=(3, 30, 4))
-        found = table(values, On)  # type: ignore[arg-type]
+        found = bin_table(values, On)  # type: ignore[arg-type]
         held.append(((found.low <= 0) & (found.high >= 0)).all())
     assert 0.91 <= np.mean(held) <= 0.99
 
 
 @pytest.mark.req("P31")
 def test_effects_are_live_minus_frozen_from_the_freeze_on(run: Run) -> None:
-    found = effects(run)
+    found = learning_effect(run)
     assert (found.live, found.frozen, found.since) == ("skg", ("frozen_0", "frozen_20", "frozen_45"), BOOKS)
     median = np.median(np.bincount(run.turns("skg")["user"].to_numpy()))
     assert found.edges == (*BOOKS, *(edge for edge in (50, 100, 200) if edge < median))
@@ -111,11 +111,11 @@ def test_effects_are_live_minus_frozen_from_the_freeze_on(run: Run) -> None:
             assert found.effect.mean[i, k] == pytest.approx(np.nanmean(np.subtract(live, frozen)))
     assert found.effect.mean[0, 2] != 0
     with pytest.raises(UsageError, match="has no arm that is never frozen at a turn"):
-        effects(run, "never")
+        learning_effect(run, "never")
 
 
 def test_the_matrix_holds_the_worth_of_every_book_in_every_stretch(run: Run) -> None:
-    found = matrix(run)
+    found = transfer_matrix(run)
     assert (found.trunk, found.books) == ("skg", BOOKS)
     bounds = [*BOOKS, 10_000]
     for i, s in enumerate(BOOKS):
@@ -174,10 +174,10 @@ def test_a_run_without_books_says_which_arms_it_takes(run: Run) -> None:
     few = Run(run.path)
     few.__dict__["manifest"] = {**run.manifest, "compositions": {"book_20": run.manifest["compositions"]["book_20"]}}
     with pytest.raises(UsageError, match=r"has books of skg at turns \[20\]; 0 and another one are needed"):
-        matrix(few)
+        transfer_matrix(few)
     few.__dict__["manifest"] = {**run.manifest, "compositions": {}}
     with pytest.raises(UsageError, match=r"none of the arms that it takes: .fork=ARM@TURN,book=hindsight"):
-        matrix(few)
+        transfer_matrix(few)
 
 
 # --------------------------------------------------------------------------------------------------------- order
@@ -226,8 +226,8 @@ def test_runs_that_differ_in_more_than_the_order_are_no_order_control(run: Run) 
 
 
 def test_the_tables_of_the_experiment_are_drawn(run: Run) -> None:
-    found, books = effects(run), matrix(run)
-    assert stretches(books.books) == ["0–19", "20–44", "45 on"]
+    found, books = learning_effect(run), transfer_matrix(run)
+    assert bin_names(books.books) == ["0–19", "20–44", "45 on"]
     assert analysis.cell(found.effect, 1, 0) == ""
     mean, low, high = (getattr(found.effect, name)[0, 0] for name in ("mean", "low", "high"))
     assert analysis.cell(found.effect, 0, 0) == f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"

@@ -13,20 +13,20 @@ from experiments.speed import peers
 from experiments.speed.peer_routers import Encoder, GPTCache, SemanticRouter, cached, gptcache
 from skg_bench.core.grid import F64, quantise
 from skg_bench.core.shortlist import max_dots
-from skg_bench.core.types import Book, Query
+from skg_bench.core.types import Query, Skillbooks
 from skg_bench.engine.vectors import Rows
-from tests.core import books
+from tests.core import samples
 
 D = 64
 
 
-def world(seed: int, users: int = 6, examples: int = 12) -> tuple[F64, Query, Book]:
+def world(seed: int, users: int = 6, examples: int = 12) -> tuple[F64, Query, Skillbooks]:
     """Users with books of a few skills, whose messages resemble examples more or less; vectors on the grid."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(10, D))
     grid = quantise(centres[rng.integers(0, 10, 100)] + 0.7 * rng.normal(size=(100, D)))
-    book = books.ragged(rng, users, examples, texts=100, skills=5)
-    return grid.astype(np.float64), books.query(rng.integers(0, 100, users).astype(np.int32), Rows(grid)), book
+    books = samples.ragged(rng, users, examples, texts=100, skills=5)
+    return grid.astype(np.float64), samples.query(rng.integers(0, 100, users).astype(np.int32), Rows(grid)), books
 
 
 def test_without_the_peers_it_says_how_to_get_them(
@@ -70,13 +70,13 @@ def test_the_mark_is_ten_times_as_fast_as_each_peer(theirs: float, verdict: str)
 def test_semantic_router_lists_the_skills_of_the_five_nearest_examples_by_its_own_score() -> None:
     pytest.importorskip("semantic_router", reason="run `make peers`")
     for seed in range(4):
-        vectors, asked, book = world(seed)
-        nearest = SemanticRouter(vectors, 5, "max").route(asked, book)
-        best = max_dots(asked, book) / 4000.0**2
+        vectors, asked, books = world(seed)
+        nearest = SemanticRouter(vectors, 5, "max").route(asked, books)
+        best = max_dots(asked, books) / 4000.0**2
         for row in range(len(asked.text)):
-            n = int(book.n_examples[row])
-            skill, example = book.example_skill[row, :n], book.example[row, :n]
-            there = book.active[row, skill]
+            n = int(books.n_examples[row])
+            skill, example = books.example_skill[row, :n], books.example[row, :n]
+            there = books.active[row, skill]
             pairs = dict.fromkeys(zip(skill[there].tolist(), example[there].tolist(), strict=True))
             message = vectors[asked.text[row]]
             of = [(float(vectors[e] @ message), s) for s, e in pairs]
@@ -89,10 +89,10 @@ def test_semantic_router_lists_the_skills_of_the_five_nearest_examples_by_its_ow
 
 def test_semantic_routers_answer_does_not_depend_on_who_else_is_asked() -> None:
     pytest.importorskip("semantic_router", reason="run `make peers`")
-    vectors, asked, book = world(9)
-    together = SemanticRouter(vectors, 5, "mean").route(asked, book)
+    vectors, asked, books = world(9)
+    together = SemanticRouter(vectors, 5, "mean").route(asked, books)
     for row in range(len(asked.text)):
-        alone = SemanticRouter(vectors, 5, "mean").route(books.some_queries(asked, [row]), books.one(book, row))
+        alone = SemanticRouter(vectors, 5, "mean").route(samples.some_queries(asked, [row]), samples.one(books, row))
         assert np.array_equal(alone.skill[0], together.skill[row])
         assert np.array_equal(alone.similarity[0], together.similarity[row])
 
@@ -100,17 +100,17 @@ def test_semantic_routers_answer_does_not_depend_on_who_else_is_asked() -> None:
 @pytest.mark.filterwarnings("ignore:.*declarative_base:DeprecationWarning")  # theirs
 def test_gptcache_answers_from_the_nearest_example_if_its_cosine_is_at_least_three_fifths(tmp_path: Path) -> None:
     pytest.importorskip("gptcache", reason="run `make peers`")
-    vectors, asked, book = world(3, examples=8)
+    vectors, asked, books = world(3, examples=8)
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    found = GPTCache(unit, tmp_path / "stores", 5).route(asked, book)
+    found = GPTCache(unit, tmp_path / "stores", 5).route(asked, books)
     hits = 0
     for row in range(len(asked.text)):
-        n = int(book.n_examples[row])
-        cosine = unit[book.example[row, :n]] @ unit[asked.text[row]]
+        n = int(books.n_examples[row])
+        cosine = unit[books.example[row, :n]] @ unit[asked.text[row]]
         at = int(cosine.argmax()) if n else 0
         if n and cosine[at] >= 0.6:
             hits += 1
-            assert found.skill[row].tolist() == [int(book.example_skill[row, at]), -1, -1, -1, -1]
+            assert found.skill[row].tolist() == [int(books.example_skill[row, at]), -1, -1, -1, -1]
         else:
             assert (found.skill[row] == -1).all()
     assert 0 < hits < len(asked.text)

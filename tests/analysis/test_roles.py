@@ -43,7 +43,7 @@ def test_a_fork_that_learns_nothing_is_the_frozen_twin_of_the_arm_that_it_forks_
     arms = {**ARMS, **{name: World() for name in ("stopped", "halted", "swapped", "donor", "far")}}
     run = make_run(tmp_path / "run", users=2, weeks=1, arms=arms)
     compositions = run.manifest["compositions"]
-    none, live = {"_target_": "skg_bench.curator.none.Nothing"}, compositions["skg"]
+    none, live = {"_target_": "skg_bench.curator.none.NoLearning"}, compositions["skg"]
     compositions["stopped"] = {**live, "fork": "skg@40", "curator": none}
     compositions["halted"] = {**live, "fork": "skg@50", "curator": compositions["frozen"]["curator"] | {"at_turn": 50}}
     compositions["swapped"] = {**live, "fork": "skg@40", "curator": none, "serving": "prompted"}

@@ -283,7 +283,7 @@ def test_the_suite_has_four_kinds_of_pairs_that_share_most_words_and_paraphrases
     def common(one: np.ndarray, other: np.ndarray) -> float:
         shares = []
         for a, b in zip(one, other, strict=True):
-            x, y = (set(s.terms.term[s.terms.start[t] : s.terms.start[t + 1]].tolist()) for t in (a, b))
+            x, y = (set(s.vocabulary.term[s.vocabulary.start[t] : s.vocabulary.start[t + 1]].tolist()) for t in (a, b))
             shares.append(len(x & y) / len(x | y))
         return float(np.mean(shares))
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.saturation import saturation
-from skg_bench.analysis.tally import Events, events
+from skg_bench.analysis.tally import LoggedEvents, events
 from tests.analysis.synthetic import make_run
 
 
 @pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Events:
+def on(tmp_path_factory: pytest.TempPathFactory) -> LoggedEvents:
     return events(make_run(tmp_path_factory.mktemp("runs") / "run", users=5, weeks=3))
 
 
-def test_verbatim_repeats_are_those_of_the_same_user(on: Events) -> None:
+def test_verbatim_repeats_are_those_of_the_same_user(on: LoggedEvents) -> None:
     asked = [set[int]() for _ in on.users]
     share = np.zeros(len(on.users))
     for row, text in zip(on.row, on.text, strict=True):
@@ -26,7 +26,7 @@ def test_verbatim_repeats_are_those_of_the_same_user(on: Events) -> None:
     assert saturation(on).verbatim == pytest.approx(float((share / np.bincount(on.row)).mean()))
 
 
-def test_types_count_as_used_up_once_and_one_offs_by_request(on: Events) -> None:
+def test_types_count_as_used_up_once_and_one_offs_by_request(on: LoggedEvents) -> None:
     typed = np.flatnonzero((on.row == 0) & ~on.one_off)
     single = np.flatnonzero((on.row == 1) & on.one_off)
     used_up = np.zeros(len(on), np.bool_)
@@ -39,7 +39,7 @@ def test_types_count_as_used_up_once_and_one_offs_by_request(on: Events) -> None
     assert found.one_offs_again == pytest.approx(2 / len(single) / len(on.users))
 
 
-def test_above_five_percent_claims_are_not_testable_and_the_reason_is_said(on: Events) -> None:
+def test_above_five_percent_claims_are_not_testable_and_the_reason_is_said(on: LoggedEvents) -> None:
     assert saturation(on).reasons == []
     worn = saturation(replace(on, used_up=on.one_off))
     assert worn.reasons == ["100.0% of one-off requests were drawn before (limit 5%)"]

@@ -18,10 +18,10 @@ from tests.analysis.synthetic import make_run
 from tests.report.conftest import ARMS as SYNTHETIC
 
 
-def found(mean: float, se: float) -> contrasts.Finding:
+def found(mean: float, se: float) -> contrasts.ContrastResult:
     estimate = Estimate(mean, se, 99, se, 99, 100, 0)
     one = contrasts.Contrast("effect", "a", "b", "K11: something")
-    return contrasts.Finding(one, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive")
+    return contrasts.ContrastResult(one, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive")
 
 
 @pytest.mark.parametrize(

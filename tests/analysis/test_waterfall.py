@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.tally import Events, events
+from skg_bench.analysis.tally import LoggedEvents, events
 from skg_bench.analysis.waterfall import CEILING, ORDER, Losses, losses
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def on(run: Run) -> Events:
+def on(run: Run) -> LoggedEvents:
     return events(run)
 
 
@@ -46,7 +46,7 @@ def test_every_cause_has_its_place_in_the_order() -> None:
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_a_users_losses_sum_to_what_the_ceiling_is_above_what_was_reached(run: Run, on: Events, arm: str) -> None:
+def test_a_users_losses_sum_to_what_the_ceiling_is_above_what_was_reached(run: Run, on: LoggedEvents, arm: str) -> None:
     reached = worth(run, arm, PRICES).groupby("user").utility.mean().to_numpy()
     np.testing.assert_allclose(
         losses(run, arm, on, PRICES).by_user(on).sum(axis=0), CEILING - reached, rtol=0, atol=1e-12
@@ -54,7 +54,7 @@ def test_a_users_losses_sum_to_what_the_ceiling_is_above_what_was_reached(run: R
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_each_turn_is_booked_whole_to_its_cause(run: Run, on: Events, arm: str) -> None:
+def test_each_turn_is_booked_whole_to_its_cause(run: Run, on: LoggedEvents, arm: str) -> None:
     t, found = worth(run, arm, PRICES), losses(run, arm, on, PRICES)
     turns = t.groupby("user").size()
     for code, cause in enumerate(CAUSES):

@@ -42,8 +42,8 @@ def test_a_node_becomes_its_component_with_plain_python_values() -> None:
         "builtins.eval",
         "skg_benchmark.x.Y",
         "skg_bench",
-        "skg_bench.app.identity.subprocess.run",  # reached through a module of ours, but not ours
-        "skg_bench.app.identity.os.system",
+        "skg_bench.app.run_identity.subprocess.run",  # reached through a module of ours, but not ours
+        "skg_bench.app.run_identity.os.system",
         "lab_parts.things",
         "skg_bench.policy.nowhere.Never",
         "skg_bench.policy.never.Nver",

@@ -36,11 +36,11 @@ def right(case: Case, role: str) -> bool:
 def without(case: Case, place: int) -> Case:
     """The session without one event, with what the arms do in it."""
     less = replace(case, events=[e for i, e in enumerate(case.events) if i != place])
-    on = cases.stage(case.place)
-    logs = cases.live(
-        on, {role: side.arm(role) for role, side in case.sides.items()}, cases.events_of(less, on.simulator)
+    replayer = cases.replayer_of(case.scenario)
+    logs = cases.run(
+        replayer, {role: spec.arm(role) for role, spec in case.specs.items()}, cases.events_of(less, replayer.simulator)
     )
-    return replace(less, expected={role: cases.told(log, on) for role, log in logs.items()})
+    return replace(less, expected={role: cases.told(log, replayer) for role, log in logs.items()})
 
 
 @pytest.mark.parametrize("user", range(5))
@@ -87,8 +87,8 @@ def test_the_sign_of_a_difference_is_shown_by_part_of_a_life(run: Run, metric: s
 def test_an_arm_that_forks_keeps_as_many_events_as_it_needs_to_get_there(run: Run) -> None:
     case = shrink.find(run, "turned", "skg")
     assert len(case.events) == TURN + 1
-    assert set(case.sides["arm"].compositions) == {"turned", "skg"}
-    assert cases.replay(case) == []
+    assert set(case.specs["arm"].compositions) == {"turned", "skg"}
+    assert cases.changes(case) == []
 
 
 def test_a_case_replays_in_milliseconds_and_says_what_changed(run: Run, tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ def test_a_case_replays_in_milliseconds_and_says_what_changed(run: Run, tmp_path
     read = cases.load(path)
     begun = time.monotonic()
     for _ in range(5):
-        assert cases.replay(read) == []
+        assert cases.changes(read) == []
     assert time.monotonic() - begun < 2.5
     raised = json.loads(path.read_text("utf-8"))
     raised["sides"]["arm"]["compositions"]["low"]["policy"]["threshold"] = 0.5
     path.write_text(json.dumps(raised), "utf-8")
-    (line,) = cases.replay(cases.load(path))
+    (line,) = cases.changes(cases.load(path))
     assert line.startswith(f"arm (low) at {case.events[-1]['message']!r}: ")
     assert "hit True, now False" in line
     assert "right False, now True" in line
@@ -117,14 +117,14 @@ def test_a_parameter_that_came_later_than_the_file_has_its_default(run: Run, tmp
         for composition in side["compositions"].values():
             del composition["fork"], composition["curator"]["harmful_misses"]
     path.write_text(json.dumps(old), "utf-8")
-    assert cases.replay(cases.load(path)) == []
+    assert cases.changes(cases.load(path)) == []
 
 
 def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Path) -> None:
     same = ["users=5", "weeks=3", "arms={skg: [policy.threshold=0.2]}", "reference=skg", f"out={tmp_path / 'b'}"]
     second = skg_bench.run(same)
     case = shrink.find(second, "skg", "skg", against=run)
-    assert [side.compositions["skg"]["policy"]["threshold"] for side in case.sides.values()] == [0.2, 0.5]
+    assert [spec.compositions["skg"]["policy"]["threshold"] for spec in case.specs.values()] == [0.2, 0.5]
     assert [e["number"] for e in case.events] == [e["number"] for e in shrink.find(run, "low").events]
     manifest = json.loads((second.path / "manifest.json").read_text("utf-8"))
     manifest["config"]["seed"] = 1
@@ -177,7 +177,7 @@ def test_a_message_that_the_simulator_does_not_know_is_said(run: Run, tmp_path: 
     case = shrink.find(run, "low")
     cases.save(replace(case, events=[{**case.events[0], "message": "never said"}, *case.events[1:]]), path)
     with pytest.raises(UsageError, match="the simulator knows no message 'never said'"):
-        cases.replay(cases.load(path))
+        cases.changes(cases.load(path))
 
 
 def test_the_commands_show_write_and_replay(run: Run, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_readmes_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
 
 
 def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:
-    from skg_bench.app.identity import code_digest
+    from skg_bench.app.run_identity import code_digest
 
     code_digest.cache_clear()
     before = code_digest()

@@ -13,7 +13,7 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.gate.flips import explain
-from skg_bench.app import cases, gate, identity
+from skg_bench.app import cases, gate, run_identity
 from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from tests.app.test_cli import call, refused
@@ -138,7 +138,7 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
         assert "smallest session that shows it: " in text
     found = cases.load(case)
     assert 2 <= len(found.events) <= 6
-    assert cases.replay(found) == []
+    assert cases.changes(found) == []
     last = {role: rows[-1]["right"] for role, rows in found.expected.items()}
     assert last == {"arm": False, "reference": True}
     assert out.count("::error title=") == int(str(suite.get("failures")))
@@ -280,8 +280,8 @@ def test_what_is_uncommitted_is_what_git_says(tmp_path: Path, monkeypatch: pytes
 
     package = tmp_path / "skg_bench"
     package.mkdir()
-    monkeypatch.setattr(identity, "packages", lambda: (Package("skg_bench", package, tmp_path / "conf"),))
-    assert identity.uncommitted() == []  # no checkout
+    monkeypatch.setattr(run_identity, "packages", lambda: (Package("skg_bench", package, tmp_path / "conf"),))
+    assert run_identity.uncommitted() == []  # no checkout
     (package / "__init__.py").write_text("")
     (tmp_path / ".gitignore").write_text("runs/\n")
     git("init", "-q")
@@ -289,11 +289,11 @@ def test_what_is_uncommitted_is_what_git_says(tmp_path: Path, monkeypatch: pytes
     git("commit", "-q", "-m", "first")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "a").write_text("")
-    assert identity.uncommitted() == []
+    assert run_identity.uncommitted() == []
     (package / "__init__.py").write_text("x = 1\n")
     (package / "a new file.py").write_text("")
-    assert [Path(name).name for name in identity.uncommitted()] == ["__init__.py", "a new file.py"]
-    assert all(Path(name).is_file() for name in identity.uncommitted())
+    assert [Path(name).name for name in run_identity.uncommitted()] == ["__init__.py", "a new file.py"]
+    assert all(Path(name).is_file() for name in run_identity.uncommitted())
 
 
 def test_bad_input_is_refused_with_what_to_do(baseline: Path, play: Callable[..., Path], tmp_path: Path) -> None:

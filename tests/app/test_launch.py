@@ -9,12 +9,12 @@ import pytest
 from markupsafe import escape
 
 import skg_bench
-from skg_bench.app import identity, launch
+from skg_bench.app import launch, run_identity
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 
 
-def job(*texts: str) -> launch.Job:
+def job(*texts: str) -> launch.PreparedRun:
     return launch.prepare(compose(texts))
 
 
@@ -71,7 +71,7 @@ def test_identity_ignores_how_a_run_is_made_and_nothing_else(elsewhere: Path, ti
 
 def test_identity_covers_the_code(monkeypatch: pytest.MonkeyPatch, elsewhere: Path, tiny: tuple[str, ...]) -> None:
     before = job(*tiny).identity
-    monkeypatch.setattr(identity, "code_digest", lambda: "another")
+    monkeypatch.setattr(run_identity, "code_digest", lambda: "another")
     assert job(*tiny).identity != before
 
 
@@ -115,7 +115,7 @@ def test_a_run_begun_with_other_versions_is_not_gone_on_with(elsewhere: Path, ti
     path = Path("old/manifest.json")
     manifest = json.loads(path.read_text("utf-8"))
     manifest["versions"]["numpy"] = "1.0"
-    identity.write_json(path, manifest)
+    run_identity.write_json(path, manifest)
     with pytest.raises(UsageError, match=r"numpy 1\.0, now 2"):
         job(*tiny, "out=old")
 
@@ -166,9 +166,9 @@ def test_a_full_disk_while_the_page_is_written_loses_nothing(
 
 def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
-    identity.write_json(path, {"a": 1})
+    run_identity.write_json(path, {"a": 1})
     with pytest.raises(TypeError):
-        identity.write_json(path, {"a": 2, "b": object()})
+        run_identity.write_json(path, {"a": 2, "b": object()})
     assert json.loads(path.read_text("utf-8")) == {"a": 1}
     assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
 

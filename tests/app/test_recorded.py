@@ -17,7 +17,7 @@ from skg_bench.app.agentropy import convert
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.app.skillbooks import book, replay, show
+from skg_bench.app.skillbooks import book, show, verify
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.simulator import corpus
@@ -153,7 +153,7 @@ def test_the_page_says_what_is_not_known_and_which_rows_were_left_out(replayed: 
 
 
 def test_books_are_rebuilt_from_the_log_of_a_replay(replayed: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    replay(replayed.path, ["skg", "everything"], USERS)
+    verify(replayed.path, ["skg", "everything"], USERS)
     assert "every state hash agrees" in capsys.readouterr().out
 
 
@@ -278,4 +278,4 @@ def test_redacted_messages_are_in_no_file_and_decisions_stay_the_same(replayed: 
         content = file.read_bytes() if file.is_file() else b""
         assert not [words for words in (*long, *slugs) if words.encode() in content], file
     assert "pseudonyms, not anonymity" in (hidden.path / "report.html").read_text("utf-8")
-    replay(hidden.path, ["skg"], 2)
+    verify(hidden.path, ["skg"], 2)

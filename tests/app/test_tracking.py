@@ -19,10 +19,10 @@ import skg_bench
 from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.app.identity import write_json
+from skg_bench.app.run_identity import write_json
 from skg_bench.app.tracking import beside
 from skg_bench.core.run import Run
-from tests.app.places import Mood
+from tests.app.sinks import Mood
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_run_that_is_interrupted_leaves_no_process_and_delivers_nothing(
 
     job = launch.prepare(compose([*tiny, "out=cut"]))
     with pytest.raises(KeyboardInterrupt):
-        launch.start(replace(job, places=(Mood("well"), Mood("hangs early"))), interrupt, pytest.fail)
+        launch.start(replace(job, sinks=(Mood("well"), Mood("hangs early"))), interrupt, pytest.fail)
     assert not multiprocessing.active_children()
 
 
@@ -161,10 +161,10 @@ def both(url: str) -> dict[str, Any]:
 
 def test_an_export_takes_settings_from_the_run_but_no_address(run: Run) -> None:
     there = with_tracker(run, both("http://127.0.0.1:9"))
-    (place,) = tracking.chosen("opik", there, ["tracker.users=2"])
-    assert repr(place) == "Opik(url=None, users=2, texts='hash')"
-    (place,) = tracking.chosen("opik", there, ["tracker.url=http://127.0.0.1:8"])
-    assert repr(place) == "Opik(url='http://127.0.0.1:8', users=3, texts='hash')"
+    (sink,) = tracking.chosen("opik", there, ["tracker.users=2"])
+    assert repr(sink) == "Opik(url=None, users=2, texts='hash')"
+    (sink,) = tracking.chosen("opik", there, ["tracker.url=http://127.0.0.1:8"])
+    assert repr(sink) == "Opik(url='http://127.0.0.1:8', users=3, texts='hash')"
     assert list(map(repr, tracking.chosen("both", there, ["tracker.opik.url=http://127.0.0.1:8"]))) == [
         "MLflow(uri=None, page=False)", "Opik(url='http://127.0.0.1:8', users=3, texts='hash')",
     ]  # fmt: skip
@@ -172,8 +172,8 @@ def test_an_export_takes_settings_from_the_run_but_no_address(run: Run) -> None:
 
 @pytest.mark.parametrize("tracker", ["text", {"_target_": 3, "url": 4}, {"opik": None}])
 def test_an_export_of_a_run_with_a_strange_tracker_takes_nothing_from_it(run: Run, tracker: Any) -> None:
-    (place,) = tracking.chosen("opik", with_tracker(run, tracker), [])
-    assert repr(place) == "Opik(url=None, users=1, texts=None)"
+    (sink,) = tracking.chosen("opik", with_tracker(run, tracker), [])
+    assert repr(sink) == "Opik(url=None, users=1, texts=None)"
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skg_bench.core.agentropy import FIELDS, TABLE, Index, read, read_fvecs, write, write_fvecs
+from skg_bench.core.agentropy import FIELDS, TABLE, AgentropyIndex, read, read_fvecs, write, write_fvecs
 from skg_bench.core.errors import UsageError
 from skg_bench.core.skillbook import Operation, Skillbook, apply
 
 MONDAY = datetime(2026, 1, 5)
 
 
-def index() -> Index:
+def index() -> AgentropyIndex:
     """Three skills, the second archived; the first has two examples."""
     operations = [
         [Operation("ADD", 0, 3_600, "brew-tea", "how long does tea steep", 0)],
@@ -33,7 +33,7 @@ def index() -> Index:
         book = apply(book, batch)
     vectors = (np.arange(12).reshape(3, 4) / 4000).astype(np.float32)
     signal: dict[str, Any] = dict.fromkeys(TABLE) | {"user_msg_id": "u0-t0", "message": "hi", "max_sim": 0.25}
-    return Index(
+    return AgentropyIndex(
         book, (("Four minutes.", None), ("Ja.",), (None,)), vectors, (signal | {"time": "2026-01-05T01:00:00"},)
     )
 

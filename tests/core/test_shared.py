@@ -6,10 +6,10 @@ import pytest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Router
-from skg_bench.engine.vectors import Pinned, Table
+from skg_bench.engine.vectors import Pinned, SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim
-from tests.core import books
+from tests.core import samples
 
 EXAMPLE = np.array([5, 9, 2, 7, 7, 1], np.int32)
 SKILL = np.array([0, 0, 1, 2, 2, 2], np.int32)
@@ -18,12 +18,12 @@ SKILL = np.array([0, 0, 1, 2, 2, 2], np.int32)
 @pytest.mark.parametrize("router", [MaxSim(3), Centroid(3)], ids=repr)
 def test_many_users_and_one_find_the_same_in_a_shared_book(router: Router) -> None:
     rng = np.random.default_rng(0)
-    vectors = books.vectors(rng, 40, 384)
+    vectors = samples.vectors(rng, 40, 384)
     whole = vectors.astype(np.float32)
     text = rng.integers(0, 40, 30).astype(np.int32)
-    together = router.route(books.query(text, Pinned(vectors, EXAMPLE)), shared_book(vectors, EXAMPLE, SKILL, 30))
+    together = router.route(samples.query(text, Pinned(vectors, EXAMPLE)), shared_book(vectors, EXAMPLE, SKILL, 30))
     for u in range(30):
-        asked = books.query(text[u : u + 1], Table(whole @ whole.T))
+        asked = samples.query(text[u : u + 1], SimilarityTable(whole @ whole.T))
         alone = router.route(asked, shared_book(vectors, EXAMPLE, SKILL, 1))
         assert np.array_equal(alone.skill, together.skill[u : u + 1])
         assert np.array_equal(alone.similarity, together.similarity[u : u + 1])
@@ -31,18 +31,18 @@ def test_many_users_and_one_find_the_same_in_a_shared_book(router: Router) -> No
 
 
 def test_a_shared_book_takes_no_room_for_each_user_and_cannot_be_changed() -> None:
-    vectors = books.vectors(np.random.default_rng(0), 40, 384)
-    book = shared_book(vectors, EXAMPLE, SKILL, 1000)
-    assert book.example.shape == (1000, 6)
-    assert book.example.strides[0] == book.square.strides[0] == 0
-    assert not book.example.flags.writeable
+    vectors = samples.vectors(np.random.default_rng(0), 40, 384)
+    books = shared_book(vectors, EXAMPLE, SKILL, 1000)
+    assert books.example.shape == (1000, 6)
+    assert books.example.strides[0] == books.square.strides[0] == 0
+    assert not books.example.flags.writeable
     sums = np.stack([vectors[EXAMPLE[s == SKILL]].sum(axis=0, dtype=np.int64) for s in range(3)])
-    assert book.square[999].tolist() == (sums**2).sum(axis=1).tolist()
-    assert book.examples_of[0].tolist() == [2, 1, 3]
+    assert books.square[999].tolist() == (sums**2).sum(axis=1).tolist()
+    assert books.examples_of[0].tolist() == [2, 1, 3]
 
 
 @pytest.mark.parametrize("skill", [[1, 0, 0], [0, 2, 2], [1, 1, 2], [0, 1, 0]])
 def test_examples_out_of_order_and_skills_without_any_are_refused(skill: list[int]) -> None:
-    vectors = books.vectors(np.random.default_rng(0), 5, 16)
+    vectors = samples.vectors(np.random.default_rng(0), 5, 16)
     with pytest.raises(UsageError, match="in order of their skills"):
         shared_book(vectors, np.arange(3, dtype=np.int32), np.array(skill, np.int32), 1)

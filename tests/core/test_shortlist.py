@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from skg_bench.core.grid import cosine
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import Similarity
-from skg_bench.engine.vectors import Pinned, Rows, Table
-from tests.core import books
+from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
+from tests.core import samples
 
 NONE = -(2**24)
 
@@ -21,29 +21,29 @@ def test_maxsim_is_the_exact_largest_dot_product_to_any_example(seed: int, users
     """Against integers, for looked up, kept and computed vectors, in a batch and one by one with a grouped book."""
     rng = np.random.default_rng(seed)
     users = min(users, max(1, 9000 // (examples + 1)))
-    vectors, book = books.vectors(rng, 120, 384), books.ragged(rng, users, examples, texts=120)
+    vectors, books = samples.vectors(rng, 120, 384), samples.ragged(rng, users, examples, texts=120)
     text = rng.integers(0, 120, users).astype(np.int32)
-    expected = np.full(book.active.shape, NONE, np.int64)
+    expected = np.full(books.active.shape, NONE, np.int64)
     whole = vectors.astype(np.int64)
     for u in range(users):
-        for e in range(book.n_examples[u]):
-            s = book.example_skill[u, e]
-            if book.active[u, s]:
-                dot = int(whole[text[u]] @ whole[book.example[u, e]])
+        for e in range(books.n_examples[u]):
+            s = books.example_skill[u, e]
+            if books.active[u, s]:
+                dot = int(whole[text[u]] @ whole[books.example[u, e]])
                 expected[u, s] = max(expected[u, s], dot)
-    table = Table(vectors.astype(np.float32) @ vectors.astype(np.float32).T)
+    table = SimilarityTable(vectors.astype(np.float32) @ vectors.astype(np.float32).T)
     kept = Rows(vectors)
     sources: list[Similarity] = [table, kept, kept]
     for similarity in sources:
-        dots = max_dots(books.query(text, similarity), book)
+        dots = max_dots(samples.query(text, similarity), books)
         assert dots.dtype == np.float32
         assert np.array_equal(dots.astype(np.int64), expected)
     double = vectors.astype(np.float64) @ vectors.astype(np.float64).T
     assert np.array_equal(table.table.astype(np.float64), double)
     for u in range(min(users, 20)):
-        alone = books.one(book, u)
-        dots = max_dots(books.query(text[u : u + 1], Pinned(vectors, alone.example[0])), alone)
-        n = int(book.n_skills[u])
+        alone = samples.one(books, u)
+        dots = max_dots(samples.query(text[u : u + 1], Pinned(vectors, alone.example[0])), alone)
+        n = int(books.n_skills[u])
         assert np.array_equal(dots[0, :n].astype(np.int64), expected[u, :n])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.skillbook import Operation, Skillbook, apply, replay
+from skg_bench.core.skillbook import Operation, Skillbook, apply, rebuild
 
 SATURDAY = 5 * 86_400 + 13 * 3600
 ADD = Operation("ADD", 0, SATURDAY, name="get-time", message="what time is it", source_turn=4, after=-1)
@@ -120,7 +120,7 @@ BATCHES = (
 def test_a_log_rebuilds_every_past_book() -> None:
     rows = logged(*BATCHES)
     for until, batches in ((-1, 0), (0, 1), (9, 1), (10, 2), (25, 3), (None, 3)):
-        book, n = replay(rows, until)
+        book, n = rebuild(rows, until)
         assert (book, n) == (book_of(*BATCHES[:batches]), batches)
 
 
@@ -142,7 +142,7 @@ def test_a_log_that_was_touched_is_refused_with_the_turn(row: int, field: str, v
     rows = logged(*BATCHES)
     rows[row] = rows[row] | {field: value}
     with pytest.raises(UsageError, match=rf"replay differs from the log at turn {rows[row]['turn']}"):
-        replay(rows)
+        rebuild(rows)
 
 
 def test_a_log_that_lost_a_row_is_refused() -> None:
@@ -150,4 +150,4 @@ def test_a_log_that_lost_a_row_is_refused() -> None:
         rows = logged(*BATCHES)
         del rows[lost]
         with pytest.raises(UsageError):
-            replay(rows)
+            rebuild(rows)

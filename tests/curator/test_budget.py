@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.curator.budget import Budget, Evict
-from skg_bench.curator.oracle import Oracle
-from skg_bench.engine.arena import Arena
-from tests.core import books
+from skg_bench.curator.oracle import RightAnswers
+from skg_bench.engine.skillbook_table import SkillbookTable
+from tests.core import samples
 from tests.curator.test_curators import PAPER, B, columns, operations, turn
 
 RULES: list[Evict] = ["lru", "lfu", "ttl"]
@@ -24,10 +24,10 @@ RULES: list[Evict] = ["lru", "lfu", "ttl"]
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 2**32), capacity=st.integers(1, 8))
 def test_what_goes_beyond_the_capacity_is_what_the_rule_says(evict: Evict, seed: int, capacity: int) -> None:
-    seen, offer, name, late, book = turn(seed)
-    book = replace(book, last_used=book.last_used // 10**6, born=book.born // 10**6)  # many ties
+    seen, offer, name, feedback, books = turn(seed)
+    books = replace(books, last_used=books.last_used // 10**6, born=books.born // 10**6)  # many ties
     budget = Budget(PAPER, capacity, evict)
-    inside, batch = (c.curate(seen, offer, name, late, book) for c in (PAPER, budget))
+    inside, batch = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, budget))
     n = len(inside.op)
     assert [c[:n] for c in columns(batch)] == columns(inside)
     evicted: list[list[int]] = [[] for _ in range(B)]
@@ -36,16 +36,16 @@ def test_what_goes_beyond_the_capacity_is_what_the_rule_says(evict: Evict, seed:
         evicted[op["row"]].append(op["skill"])
     assert sum(map(len, evicted)) == len(batch.op) - n
     rules: dict[str, Callable[[int, int], tuple[int, ...]]] = {
-        "lru": lambda u, s: (book.last_used[u, s], s),
-        "lfu": lambda u, s: (book.uses[u, s], book.last_used[u, s], s),
-        "ttl": lambda u, s: (book.born[u, s], s),
+        "lru": lambda u, s: (books.last_used[u, s], s),
+        "lfu": lambda u, s: (books.uses[u, s], books.last_used[u, s], s),
+        "ttl": lambda u, s: (books.born[u, s], s),
     }
     age = rules[evict]
     for u in range(B):
         mine = [o for op in (ADD, UPDATE, REMOVE) for o in operations(inside, op) if o["row"] == u]
         renewed = {o["skill"] for o in mine if o["skill"] >= 0 and o["text"] >= 0}
         gone = {o["skill"] for o in mine if o["skill"] >= 0 and o["text"] < 0}
-        active = (set(np.flatnonzero(book.active[u]).tolist()) | renewed) - gone
+        active = (set(np.flatnonzero(books.active[u]).tolist()) | renewed) - gone
         size = len(active) + sum(o["skill"] < 0 for o in mine)
         free = active - renewed - ({int(seen.skill[u])} if seen.hit[u] else set())
         oldest = [s for *_, s in sorted(age(u, s) for s in free)]
@@ -55,26 +55,26 @@ def test_what_goes_beyond_the_capacity_is_what_the_rule_says(evict: Evict, seed:
 def test_a_book_that_grows_by_one_a_turn_stays_at_its_capacity() -> None:
     rng, b = np.random.default_rng(0), 3
     words = rng.integers(0, 2**64, 300, np.uint64)
-    arena = Arena(b, words, words, books.table(rng, 100))
+    table = SkillbookTable(b, words, words, samples.table(rng, 100))
     budget = Budget(PAPER, 4, "lru")
     for t in range(12):
         now = np.full(b, t * 3600)
-        seen, _, _, late, _ = turn(t, b)
+        seen, _, _, feedback, _ = turn(t, b)
         seen = replace(seen, time=now, turn=t, hit=np.zeros(b, np.bool_), skill=np.full(b, -1, np.int32))
         batch = budget.curate(
-            seen, np.zeros(b, np.int32), np.full(b, t, np.int32), replace(late, **{f: getattr(late, f)[:0] for f in
-            ("row", "skill", "rating", "turn")}), arena.view(b)
+            seen, np.zeros(b, np.int32), np.full(b, t, np.int32), replace(
+            feedback, **{f: getattr(feedback, f)[:0] for f in ("row", "skill", "rating", "turn")}), table.view(b)
         )  # fmt: skip
         n = len(batch.op)
-        arena.apply(batch, now, np.full(b, -1, np.int32), now[batch.row], np.zeros(n, np.int32), np.ones(n, np.bool_))
-        assert arena.n_active.tolist() == [min(t + 1, 4)] * b
-    assert np.flatnonzero(arena.active[0]).tolist() == [8, 9, 10, 11]
+        table.apply(batch, now, np.full(b, -1, np.int32), now[batch.row], np.zeros(n, np.int32), np.ones(n, np.bool_))
+        assert table.n_active.tolist() == [min(t + 1, 4)] * b
+    assert np.flatnonzero(table.active[0]).tolist() == [8, 9, 10, 11]
 
 
 def test_a_budget_that_is_never_reached_changes_nothing() -> None:
-    seen, offer, name, late, book = turn(4)
-    assert columns(Budget(PAPER, 1000, "lru").curate(seen, offer, name, late, book)) == columns(
-        PAPER.curate(seen, offer, name, late, book)
+    seen, offer, name, feedback, books = turn(4)
+    assert columns(Budget(PAPER, 1000, "lru").curate(seen, offer, name, feedback, books)) == columns(
+        PAPER.curate(seen, offer, name, feedback, books)
     )
     assert np.array_equal(Budget(PAPER, 1, "lru").offers(seen), PAPER.offers(seen))
     assert Budget(PAPER, 1, "lru").learns(3) == PAPER.learns(3)
@@ -85,7 +85,7 @@ def test_a_budget_that_is_never_reached_changes_nothing() -> None:
     [
         ({"capacity": 0}, "curator.capacity=0 must be at least 1"),
         ({"evict": "fifo"}, "curator.evict='fifo', valid are lru, lfu, ttl"),
-        ({"curator": Oracle()}, "cannot wrap a curator that sees the truth"),
+        ({"curator": RightAnswers()}, "cannot wrap a curator that sees the truth"),
     ],
 )
 def test_a_bad_budget_is_refused_by_name(change: dict[str, Any], says: str) -> None:

@@ -15,8 +15,8 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import Book, Curator, Late, Observation
-from skg_bench.curator.oracle import Oracle
+from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
+from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Content, Sham
 from skg_bench.engine.plan import Arm
 from skg_bench.reranker.identity import Identity
@@ -30,8 +30,8 @@ seeds = st.integers(0, 2**32)
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds, draw=st.integers(0, 3))
 def test_all_but_example_and_answer_is_what_the_curator_inside_does(seed: int, draw: int) -> None:
-    seen, offer, name, late, book = turn(seed)
-    real, sham = (c.curate(seen, offer, name, late, book) for c in (PAPER, Sham(PAPER, "any", draw)))
+    seen, offer, name, feedback, books = turn(seed)
+    real, sham = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Sham(PAPER, "any", draw)))
     for f in fields(Batch):
         if f.name not in ("text", "source"):
             assert np.array_equal(getattr(real, f.name), getattr(sham, f.name)), f.name
@@ -44,10 +44,10 @@ def test_all_but_example_and_answer_is_what_the_curator_inside_does(seed: int, d
 
 
 def test_every_other_turn_of_the_llm_is_as_likely() -> None:
-    seen, offer, name, late, book = turn(3)
+    seen, offer, name, feedback, books = turn(3)
     drawn, n = Counter[tuple[int, int]](), 2000
     for draw in range(n):
-        batch = Sham(PAPER, "any", draw).curate(seen, offer, name, late, book)
+        batch = Sham(PAPER, "any", draw).curate(seen, offer, name, feedback, books)
         at = batch.source >= 0
         drawn.update(zip(batch.row[at].tolist(), batch.source[at].tolist(), strict=True))
     captured = {row for row, _ in drawn}
@@ -61,8 +61,8 @@ def test_every_other_turn_of_the_llm_is_as_likely() -> None:
 
 
 def test_a_draw_repeats_and_another_draw_differs() -> None:
-    seen, offer, name, late, book = turn(4)
-    a, again, b = (Sham(PAPER, "any", d).curate(seen, offer, name, late, book) for d in (0, 0, 1))
+    seen, offer, name, feedback, books = turn(4)
+    a, again, b = (Sham(PAPER, "any", d).curate(seen, offer, name, feedback, books) for d in (0, 0, 1))
     assert np.array_equal(a.source, again.source)
     assert not np.array_equal(a.source, b.source)
 
@@ -70,27 +70,27 @@ def test_a_draw_repeats_and_another_draw_differs() -> None:
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds)
 def test_what_is_known_comes_from_an_active_skill_and_a_renewed_skill_keeps_its_answer(seed: int) -> None:
-    seen, offer, name, late, book = turn(seed)
-    past, source = np.maximum(seen.past, 0), book.source  # the sources of skills are turns of the LLM
+    seen, offer, name, feedback, books = turn(seed)
+    past, source = np.maximum(seen.past, 0), books.source  # the sources of skills are turns of the LLM
     seen = replace(seen, past=past)
-    real, sham = (c.curate(seen, offer, name, late, book) for c in (PAPER, Sham(PAPER, "known", 0)))
+    real, sham = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Sham(PAPER, "known", 0)))
     for one in operations(sham, ADD):
-        assert one["source"] in set(source[one["row"]][book.active[one["row"]]].tolist())
+        assert one["source"] in set(source[one["row"]][books.active[one["row"]]].tolist())
     for one in operations(sham, UPDATE):
         assert one["source"] == source[one["row"], one["skill"]]
-        assert book.active[one["row"], one["skill"]]
+        assert books.active[one["row"], one["skill"]]
     for one in operations(sham, ADD) + operations(sham, UPDATE):
         assert one["text"] == past[one["row"], one["source"]]
     for op in (TAG, REMOVE):
         assert operations(sham, op) == operations(real, op)
-    has = {row for row in range(len(book.active)) if book.active[row].any()}
+    has = {row for row in range(len(books.active)) if books.active[row].any()}
     assert {o["row"] for o in operations(sham, ADD)} == {o["row"] for o in operations(real, ADD)} & has
 
 
 def test_a_first_message_has_no_other_turn_and_is_not_captured() -> None:
-    seen, offer, name, late, book = turn(5)
+    seen, offer, name, feedback, books = turn(5)
     seen = replace(seen, past=seen.past[:, :0], turn=0)
-    real, sham = (c.curate(seen, offer, name, late, book) for c in (PAPER, Sham(PAPER, "any", 0)))
+    real, sham = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Sham(PAPER, "any", 0)))
     assert np.isin(real.op, [ADD, UPDATE]).any()
     assert not np.isin(sham.op, [ADD, UPDATE]).any()
 
@@ -102,7 +102,7 @@ def test_bad_values_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"curator\.draw=-1 must not be negative"):
         Sham(PAPER, "any", -1)
     with pytest.raises(UsageError, match="cannot wrap a curator that sees the truth"):
-        Sham(Oracle(), "any", 0)
+        Sham(RightAnswers(), "any", 0)
 
 
 # ------------------------------------------------------------------------------------------------ a whole run
@@ -195,9 +195,9 @@ class Until:
         asked = self.first.offers(seen)
         return asked & (seen.turn < self.at_turn or self.then is not None)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
         curator = self.first if self.then is None or seen.turn < self.at_turn else self.then
-        return curator.curate(seen, offer, name, late, book)
+        return curator.curate(seen, offer, name, feedback, books)
 
     def learns(self, turn: int) -> bool:
         return True

@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 from skg_bench.core.run import Run
 from skg_bench.core.shortlist import alike
-from skg_bench.curator.oracle import Oracle
+from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.without import Without
 from tests.curator.test_curators import PAPER, operations, turn
 from tests.laws import world
@@ -33,44 +33,44 @@ def others(batch: Batch, rows: Bool) -> list[list[int]]:
 def test_the_skill_is_added_and_archived_at_once_and_books_that_are_not_so_far_are_left_alone(
     seed: int, skill: int
 ) -> None:
-    seen, offer, name, late, book = turn(seed)
-    real, made = (c.curate(seen, offer, name, late, book) for c in (PAPER, Without(PAPER, skill, False, None)))
-    added = {o["row"] for o in operations(real, ADD) if book.n_skills[o["row"]] == skill}
-    fresh = [o for o in operations(made, REMOVE) if o["skill"] >= book.n_skills[o["row"]]]
+    seen, offer, name, feedback, books = turn(seed)
+    real, made = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Without(PAPER, skill, False, None)))
+    added = {o["row"] for o in operations(real, ADD) if books.n_skills[o["row"]] == skill}
+    fresh = [o for o in operations(made, REMOVE) if o["skill"] >= books.n_skills[o["row"]]]
     assert {(o["row"], o["skill"]) for o in fresh} == {(row, skill) for row in added}
     assert all(Without(PAPER, skill, False, None).reasons[o["reason"]] == "left out" for o in fresh)
     assert operations(made, ADD) == operations(real, ADD)  # other skills keep their ids
-    touched = np.isin(np.arange(len(book.n_skills)), list(added)) | (book.n_skills > skill)
+    touched = np.isin(np.arange(len(books.n_skills)), list(added)) | (books.n_skills > skill)
     assert others(made, touched) == others(real, touched)
 
 
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds, skill=skills)
 def test_without_recapture_nothing_renews_it_and_all_others_are_renewed(seed: int, skill: int) -> None:
-    seen, offer, name, late, book = turn(seed)
-    real, made = (c.curate(seen, offer, name, late, book) for c in (PAPER, Without(PAPER, skill, False, None)))
+    seen, offer, name, feedback, books = turn(seed)
+    real, made = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Without(PAPER, skill, False, None)))
     assert operations(made, UPDATE) == [o for o in operations(real, UPDATE) if o["skill"] != skill]
 
 
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds)
 def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_added(seed: int) -> None:
-    seen, offer, name, late, book = turn(seed)
+    seen, offer, name, feedback, books = turn(seed)
     curator = Without(PAPER, 0, True, None)
-    asked = (offer >= 0) & (offer != 2) & (book.n_skills > 0)
-    name = np.where(asked, book.name[:, 0], name)  # all who accept give the name of their first skill
-    again = curator.curate(seen, offer, name, late, book)
+    asked = (offer >= 0) & (offer != 2) & (books.n_skills > 0)
+    name = np.where(asked, books.name[:, 0], name)  # all who accept give the name of their first skill
+    again = curator.curate(seen, offer, name, feedback, books)
     assert not [o for o in operations(again, UPDATE) if o["skill"] == 0]
     anew = {o["row"]: o for o in operations(again, ADD) if asked[o["row"]]}
     assert set(anew) == set(np.flatnonzero(asked).tolist())
-    assert all(o["name"] == book.name[row, 0] and o["text"] == seen.text[row] for row, o in anew.items())
+    assert all(o["name"] == books.name[row, 0] and o["text"] == seen.text[row] for row, o in anew.items())
 
-    last = book.n_skills - 1  # in each of these books the last skill was added in its place
-    names = book.name.copy()
+    last = books.n_skills - 1  # in each of these books the last skill was added in its place
+    names = books.name.copy()
     rows = np.flatnonzero(asked & (last > 0))
-    names[rows, last[rows]] = book.name[rows, 0]
-    faded = replace(book, name=names, last_used=np.zeros_like(book.last_used))  # and would be archived as unused
-    later = curator.curate(seen, offer, name, late, faded)
+    names[rows, last[rows]] = books.name[rows, 0]
+    faded = replace(books, name=names, last_used=np.zeros_like(books.last_used))  # and would be archived as unused
+    later = curator.curate(seen, offer, name, feedback, faded)
     renewed = {o["row"]: o["skill"] for o in operations(later, UPDATE)}
     assert {row: renewed[row] for row in rows.tolist()} == {row: int(last[row]) for row in rows}
     gone = {(o["row"], o["skill"]) for o in operations(later, REMOVE)}
@@ -81,11 +81,11 @@ def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_adde
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds, skill=st.integers(0, 3), lineage=st.sampled_from([0.25, 0.5, 0.75]))
 def test_a_lineage_stays_away_under_whatever_name(seed: int, skill: int, lineage: float) -> None:
-    seen, offer, name, late, book = turn(seed)
-    alone, whole = (Without(PAPER, skill, False, x).curate(seen, offer, name, late, book) for x in (None, lineage))
-    near = alike(seen.similarity, seen.text, book, lineage)[:, skill]
+    seen, offer, name, feedback, books = turn(seed)
+    alone, whole = (Without(PAPER, skill, False, x).curate(seen, offer, name, feedback, books) for x in (None, lineage))
+    near = alike(seen.similarity, seen.text, books, lineage)[:, skill]
     for op in (ADD, UPDATE):
-        kept = [o for o in operations(alone, op) if not (near[o["row"]] and book.n_skills[o["row"]] > skill)]
+        kept = [o for o in operations(alone, op) if not (near[o["row"]] and books.n_skills[o["row"]] > skill)]
         assert operations(whole, op) == kept
 
 
@@ -95,7 +95,7 @@ def test_a_lineage_stays_away_under_whatever_name(seed: int, skill: int, lineage
         ((PAPER, -1, False, None), r"curator\.skill=-1 must not be negative"),
         ((PAPER, 0, False, 1.2), r"curator\.lineage=1\.2 must lie in \[0, 1\]"),
         ((PAPER, 0, True, 0.8), r"set lineage to null or recapture to false"),
-        ((Oracle(), 0, False, None), "cannot wrap a curator that sees the truth"),
+        ((RightAnswers(), 0, False, None), "cannot wrap a curator that sees the truth"),
     ],
 )
 def test_values_without_a_meaning_are_refused_by_name(values: Any, said: str) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
-from skg_bench.engine.arena import Arena
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import EPOCH
+from skg_bench.engine.skillbook_table import SkillbookTable
 from skg_bench.simulator.corpus import load
-from tests.core import books
+from tests.core import samples
 from tests.laws import world
 
 USERS = 48
@@ -163,17 +163,19 @@ def test_the_first_link_that_failed_is_the_cause(
     skills: list[Stored], combined: list[float], served: int, answerable: int, cause: str
 ) -> None:
     """Candidates are the first skills of the book, as many as there are scores."""
-    arena, now = (
-        Arena(1, np.zeros(9, np.uint64), np.zeros(9, np.uint64), books.table(np.random.default_rng(0), 9, 8)),
+    table, now = (
+        SkillbookTable(
+            1, np.zeros(9, np.uint64), np.zeros(9, np.uint64), samples.table(np.random.default_rng(0), 9, 8)
+        ),
         np.array([1_000_000]),
     )
     for s, (kind, right, age) in enumerate(skills):
-        arena.active[0, s], arena.source_type[0, s], arena.source_right[0, s] = True, kind, right
-        arena.born[0, s] = now[0] - age
+        table.active[0, s], table.source_type[0, s], table.source_right[0, s] = True, kind, right
+        table.born[0, s] = now[0] - age
     pad = 3 - len(combined)
     shortlist = np.array([[*range(len(combined)), *[-1] * pad]], np.int32)
     scores, skill = np.array([[*combined, *[-1.0] * pad]]), np.array([served], np.int32)
     type_, earlier = np.array([5], np.int32), np.array([answerable], np.int32)
     daily: Any = Daily()
-    (code,) = causes(daily, arena, type_, now, earlier, shortlist, scores, skill, prompted=False)
+    (code,) = causes(daily, table, type_, now, earlier, shortlist, scores, skill, prompted=False)
     assert CAUSES[code] == cause

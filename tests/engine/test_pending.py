@@ -5,27 +5,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.types import Rated, Reaction
-from skg_bench.engine.pending import Pending, Ratings, Shown
+from skg_bench.core.types import Reaction, TrainingRows
+from skg_bench.engine.pending import DecisionContext, Pending, Ratings
 
 LABEL = (1.0, 0.5, 0.0)
 Learned = tuple[int, float, bytes, int, int, int]  # user, label, features, candidates, place, event
 
 
-def shown_to(rng: np.random.Generator, b: int, width: int) -> Shown:
+def shown_to(rng: np.random.Generator, b: int, width: int) -> DecisionContext:
     candidates = rng.integers(1, 6, b).astype(np.int32)
     features = np.rint(rng.random((b, 5, width)) * 64) / 64
     place = (candidates * rng.random(b)).astype(np.int32)
-    return Shown(features, candidates, place, rng.integers(0, 2**64, b, np.uint64))
+    return DecisionContext(features, candidates, place, rng.integers(0, 2**64, b, np.uint64))
 
 
-def one(user: int, label: float, shown: Shown) -> Learned:
-    numbers = (int(column[user]) for column in (shown.candidates, shown.place, shown.event))
-    return user, label, shown.features[user].tobytes(), *numbers
+def one(user: int, label: float, context: DecisionContext) -> Learned:
+    numbers = (int(column[user]) for column in (context.candidates, context.place, context.event))
+    return user, label, context.features[user].tobytes(), *numbers
 
 
-def each(rows: np.ndarray, rated: Rated) -> list[Learned]:
-    columns = (rated.row, rated.label, rated.features, rated.candidates, rated.place, rated.event)
+def each(rows: np.ndarray, training: TrainingRows) -> list[Learned]:
+    columns = (training.row, training.label, training.features, training.candidates, training.place, training.event)
     return [(int(rows[r]), y, x.tobytes(), *map(int, rest)) for r, y, x, *rest in zip(*columns, strict=True)]
 
 
@@ -43,22 +43,22 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
     waiting: list[tuple[int, int, int, int, int]] = []  # known at, user, turn, skill, rating
     fresh: dict[int, list[Learned]] = {user: [] for user in range(b)}  # known, and not yet learned from
     known: dict[int, list[Learned]] = {user: [] for user in range(b)}  # ever
-    of: dict[tuple[int, int], Shown] = {}
+    of: dict[tuple[int, int], DecisionContext] = {}
     now = np.zeros(b, np.int64)
 
     def learn(due: np.ndarray) -> None:
-        rows, rated = ratings.take(due)
+        rows, training = ratings.take(due)
         assert rows.tolist() == [u for u in due.tolist() if fresh[u]]
         expected = [k for u in rows.tolist() for k in (known[u][-window:] if window else fresh[u])]
-        assert each(rows, rated) == expected  # in the order in which they became known
+        assert each(rows, training) == expected  # in the order in which they became known
         for u in rows.tolist():
             fresh[u] = []
 
     for t in range(turns):
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
-        late = pending.due(now[:here], ratings)
-        found = list(zip(late.row, late.turn, late.skill, late.rating, strict=True))
+        feedback = pending.due(now[:here], ratings)
+        found = list(zip(feedback.row, feedback.turn, feedback.skill, feedback.rating, strict=True))
         due = sorted((u, turn, s, r) for at, u, turn, s, r in waiting if at <= now[u] and u < here)
         assert found == due  # by user, then by the turn that was rated
         for u, turn, _, r in due if width else []:
@@ -66,22 +66,22 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
             known[u].append(fresh[u][-1])
         waiting = [w for w in waiting if w[0] > now[w[1]] or w[1] >= here]
 
-        shown = shown_to(rng, here, width) if width else None
+        context = shown_to(rng, here, width) if width else None
         skill = rng.integers(-1, 5, here).astype(np.int32)
         reaction = Reaction(rng.integers(0, 3, here).astype(np.int32), rng.integers(1, 200, here).astype(np.int64))
         said = rng.random(here)
         row = np.flatnonzero(said < 0.6)
-        pending.add(row, t, now[:here], reaction, skill, shown)
+        pending.add(row, t, now[:here], reaction, skill, context)
         at_once = np.flatnonzero(said > 0.8)
-        ratings.add(at_once, reaction.rating[at_once], None if shown is None else shown.rows(at_once))
-        for u in at_once.tolist() if shown else []:
-            fresh[u].append(one(u, LABEL[reaction.rating[u]], shown))  # type: ignore[arg-type]
+        ratings.add(at_once, reaction.rating[at_once], None if context is None else context.rows(at_once))
+        for u in at_once.tolist() if context else []:
+            fresh[u].append(one(u, LABEL[reaction.rating[u]], context))  # type: ignore[arg-type]
             known[u].append(fresh[u][-1])
         for u in row.tolist():
             if skill[u] >= 0:  # ratings of the LLM's answers teach a skillbook nothing
                 waiting.append((int(now[u] + reaction.delay[u]), u, t, int(skill[u]), int(reaction.rating[u])))
-                if shown is not None:
-                    of[u, t] = shown
+                if context is not None:
+                    of[u, t] = context
         if rng.random() < 0.3:
             learn(np.flatnonzero(rng.random(b) < 0.5))
     learn(np.arange(b))
@@ -91,13 +91,13 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
 def test_ratings_are_taken_once_by_those_who_are_asked_for() -> None:
     ratings = Ratings(3, 0)
     features = np.arange(6.0).reshape(3, 1, 2)
-    shown = Shown(features, np.ones(3, np.int32), np.zeros(3, np.int32), np.arange(3, dtype=np.uint64))
+    context = DecisionContext(features, np.ones(3, np.int32), np.zeros(3, np.int32), np.arange(3, dtype=np.uint64))
     rows = np.array([0, 2])
     for rating in ([0, 2], [1, 1]):
-        ratings.add(rows, np.array(rating, np.int32), shown.rows(rows))
-    rows, rated = ratings.take(np.array([1, 2]))
+        ratings.add(rows, np.array(rating, np.int32), context.rows(rows))
+    rows, training = ratings.take(np.array([1, 2]))
     assert rows.tolist() == [2]
-    assert (rated.row.tolist(), rated.label.tolist()) == ([0, 0], [0.0, 0.5])
-    assert rated.features.tolist() == [[[4, 5]], [[4, 5]]]
+    assert (training.row.tolist(), training.label.tolist()) == ([0, 0], [0.0, 0.5])
+    assert training.features.tolist() == [[[4, 5]], [[4, 5]]]
     assert ratings.take(np.array([1, 2]))[0].tolist() == []
     assert ratings.take(np.array([0, 1, 2]))[0].tolist() == [0]

@@ -10,35 +10,35 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, snap
-from skg_bench.core.types import Book, Query, Shortlist
-from skg_bench.engine.signals import DAY, GROUPS, Places, Signals
-from tests.core import books
+from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.engine.signals import DAY, GROUPS, Positions, Signals
+from tests.core import samples
 
 SKG = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 unit = st.floats(0, 1)
 
 
-def places(rng: np.random.Generator, book: Book, k: int = 5) -> tuple[Places, Shortlist]:
+def places(rng: np.random.Generator, books: Skillbooks, k: int = 5) -> tuple[Positions, Shortlist]:
     """Random shortlists of skills that exist."""
-    b = len(book.n_skills)
+    b = len(books.n_skills)
     skill = np.full((b, k), -1, np.int32)
     for u in range(b):
-        n = min(k, int(book.n_skills[u]))
-        skill[u, :n] = rng.permutation(book.n_skills[u])[:n]
+        n = min(k, int(books.n_skills[u]))
+        skill[u, :n] = rng.permutation(books.n_skills[u])[:n]
     similarity = -np.sort(-snap(rng.random((b, k))) * (skill >= 0), axis=1)
     shortlist = Shortlist(skill, np.where(skill >= 0, similarity, 0.0))
-    return Places(shortlist, book), shortlist
+    return Positions(shortlist, books), shortlist
 
 
-def shown(seed: int, b: int = 40) -> tuple[dict[str, np.ndarray], Any, Book, Places, Shortlist]:
+def shown(seed: int, b: int = 40) -> tuple[dict[str, np.ndarray], Any, Skillbooks, Positions, Shortlist]:
     """Features by name, and what they were made from."""
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, b, 60, skills=12)
-    at, shortlist = places(rng, book)
-    asked = books.query(rng.integers(0, 100, b).astype(np.int32), books.table(rng, 100, 8))
-    preference = SKG.prefer(book, at, asked.time)
-    made = SKG.describe(asked, book, at, shortlist.similarity, preference)
-    return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True)), asked, book, at, shortlist
+    books = samples.ragged(rng, b, 60, skills=12)
+    at, shortlist = places(rng, books)
+    asked = samples.query(rng.integers(0, 100, b).astype(np.int32), samples.table(rng, 100, 8))
+    preference = SKG.prefer(books, at, asked.time)
+    made = SKG.describe(asked, books, at, shortlist.similarity, preference)
+    return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True)), asked, books, at, shortlist
 
 
 @settings(deadline=None)
@@ -74,44 +74,44 @@ def test_the_default_weights_sum_to_one() -> None:
 @pytest.mark.req("K09")
 def test_the_preference_is_the_mean_of_a_beta_posterior_of_rated_uses(seed: int, prior: tuple[float, float]) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, 30, 60)
-    at, shortlist = places(rng, book)
+    books = samples.ragged(rng, 30, 60)
+    at, shortlist = places(rng, books)
     signals = replace(SKG, prior_ok=prior[0], prior_miss=prior[1], half_life_days=None)
-    found = signals.prefer(book, at, np.full(30, books.NOW))
+    found = signals.prefer(books, at, np.full(30, samples.NOW))
     for u, k in zip(*np.nonzero(shortlist.skill >= 0), strict=True):
         s = shortlist.skill[u, k]
-        a = prior[0] + book.ok[u, s] + book.partial[u, s] / 2
-        b = prior[1] + book.miss[u, s] + book.partial[u, s] / 2
+        a = prior[0] + books.ok[u, s] + books.partial[u, s] / 2
+        b = prior[1] + books.miss[u, s] + books.partial[u, s] / 2
         assert found[u, k] == pytest.approx(a / (a + b), abs=UNIT)
     assert ((found >= 0) & (found <= 1)).all()
-    unused = replace(book, ok=book.ok * 0, partial=book.partial * 0, miss=book.miss * 0)
-    found = signals.prefer(unused, Places(shortlist, unused), np.full(30, books.NOW))
+    unused = replace(books, ok=books.ok * 0, partial=books.partial * 0, miss=books.miss * 0)
+    found = signals.prefer(unused, Positions(shortlist, unused), np.full(30, samples.NOW))
     assert found[0, 0] == pytest.approx(prior[0] / sum(prior), abs=UNIT)
 
 
 @pytest.mark.req("K29")
 def test_the_preference_halves_with_every_half_life_since_the_last_success() -> None:
     rng = np.random.default_rng(0)
-    book = books.ragged(rng, 20, 30)
-    at, _ = places(rng, book)
-    now = book.last_ok.max() + np.zeros(20, np.int64)
-    fresh = replace(SKG, half_life_days=None).prefer(book, at, now)
+    books = samples.ragged(rng, 20, 30)
+    at, _ = places(rng, books)
+    now = books.last_ok.max() + np.zeros(20, np.int64)
+    fresh = replace(SKG, half_life_days=None).prefer(books, at, now)
     days = [0, 1, 15, 30, 60, 300]
-    faded = [SKG.prefer(replace(book, last_ok=book.last_ok * 0 + now[0] - d * DAY), at, now) for d in days]
+    faded = [SKG.prefer(replace(books, last_ok=books.last_ok * 0 + now[0] - d * DAY), at, now) for d in days]
     for d, f in zip(days, faded, strict=True):
         assert np.abs(f - fresh * 2 ** (-d / 30)).max() < 2 * UNIT
     assert (faded[-1] > 0).any()
-    ages = SKG.prefer(replace(book, last_ok=book.last_ok - 4000 * 400 * DAY), at, now)
+    ages = SKG.prefer(replace(books, last_ok=books.last_ok - 4000 * 400 * DAY), at, now)
     assert (ages >= 0).all()  # for ever ago is no error
 
 
 @pytest.mark.req("K29")
 def test_without_a_half_life_nothing_fades() -> None:
     rng = np.random.default_rng(1)
-    book = books.ragged(rng, 20, 30)
-    at, _ = places(rng, book)
+    books = samples.ragged(rng, 20, 30)
+    at, _ = places(rng, books)
     signals = replace(SKG, half_life_days=None)
-    assert np.array_equal(signals.prefer(book, at, np.full(20, 0)), signals.prefer(book, at, np.full(20, 10**9)))
+    assert np.array_equal(signals.prefer(books, at, np.full(20, 0)), signals.prefer(books, at, np.full(20, 10**9)))
 
 
 @settings(deadline=None, max_examples=30)
@@ -129,56 +129,56 @@ def test_all_features_lie_on_the_grid_in_the_unit_interval_and_are_zero_beyond_t
 @pytest.mark.req("K10")
 def test_features_stay_in_the_unit_interval_for_a_skill_that_is_captured_again_and_again() -> None:
     rng = np.random.default_rng(3)
-    book = books.ragged(rng, 1, 1)
-    while not book.n_skills[0]:
-        book = books.ragged(rng, 1, 1)
+    books = samples.ragged(rng, 1, 1)
+    while not books.n_skills[0]:
+        books = samples.ragged(rng, 1, 1)
     captures = 21  # at one hour of weekends, and never used
-    hours = np.zeros_like(book.hours)
-    hours[0, 0, books.NOW // 10_800 % 8] = captures
+    hours = np.zeros_like(books.hours)
+    hours[0, 0, samples.NOW // 10_800 % 8] = captures
     several = {"weekend": captures, "examples_of": captures, "uses": 0, "ok": 0, "partial": 0, "miss": 0}
-    filled = {name: np.full_like(getattr(book, name), value) for name, value in several.items()}
-    book = replace(book, hours=hours, **filled)
-    at, shortlist = places(rng, book)
+    filled = {name: np.full_like(getattr(books, name), value) for name, value in several.items()}
+    books = replace(books, hours=hours, **filled)
+    at, shortlist = places(rng, books)
     for day in (0, 3):
         asked = replace(
-            books.query(np.zeros(1, np.int32), books.table(rng, 3, 8)), time=np.array([books.NOW + day * DAY])
+            samples.query(np.zeros(1, np.int32), samples.table(rng, 3, 8)), time=np.array([samples.NOW + day * DAY])
         )
-        made = SKG.describe(asked, book, at, shortlist.similarity, SKG.prefer(book, at, asked.time))
+        made = SKG.describe(asked, books, at, shortlist.similarity, SKG.prefer(books, at, asked.time))
         found = dict(zip(SKG.names, made[0, 0], strict=True))
         assert all(0 <= x <= 1 for x in found.values()), found
         assert found["hour_fit"] > 0.7
-        assert (found["weekday_fit"] > 0.9) == (books.NOW // DAY % 7 + day >= 5 and books.NOW // DAY % 7 + day < 7)
+        assert (found["weekday_fit"] > 0.9) == (samples.NOW // DAY % 7 + day >= 5 and samples.NOW // DAY % 7 + day < 7)
 
 
 @pytest.mark.req("K10")
 def test_each_feature_means_what_its_name_says() -> None:
-    f, asked, book, at, shortlist = shown(5)
+    f, asked, books, at, shortlist = shown(5)
     checked = 0
     for u, k in zip(*np.nonzero(at.skill >= 0), strict=True):
         s = at.skill[u, k]
         row = {name: float(x[u, k]) for name, x in f.items()}
-        moments = int(book.uses[u, s] + book.examples_of[u, s])
+        moments = int(books.uses[u, s] + books.examples_of[u, s])
         weekend = asked.time[u] // DAY % 7 >= 5
-        here = int(book.hours[u, s, asked.time[u] % DAY // 10_800])
-        alike = int(book.weekend[u, s]) if weekend else moments - int(book.weekend[u, s])
+        here = int(books.hours[u, s, asked.time[u] % DAY // 10_800])
+        alike = int(books.weekend[u, s]) if weekend else moments - int(books.weekend[u, s])
         similarity = shortlist.similarity[u]
         rival = max([x for j, x in enumerate(similarity) if j != k], default=0.0)
-        rated = int(book.ok[u, s] + book.partial[u, s] + book.miss[u, s])
+        rated = int(books.ok[u, s] + books.partial[u, s] + books.miss[u, s])
         expected = {
             "similarity": similarity[k],
             "margin": max(similarity[k] - rival, 0),
             "lead": similarity[k] == similarity[0],
             "hour_fit": (here + 1) / (moments + 8),
             "weekday_fit": (alike + 1) / (moments + 2),
-            "freshness": 1 / (1 + (asked.time[u] - book.last_used[u, s]) / DAY),
-            "answer_age": 1 / (1 + (asked.time[u] - book.born[u, s]) / DAY),
+            "freshness": 1 / (1 + (asked.time[u] - books.last_used[u, s]) / DAY),
+            "answer_age": 1 / (1 + (asked.time[u] - books.born[u, s]) / DAY),
             "in_conversation": asked.gap[u] < 1800,
             "same_as_last": s == asked.last_skill[u],
             "length": asked.words[u] / (asked.words[u] + 8),
-            "follows_last": book.after[u, s] == asked.last_skill[u] >= 0,
-            "uses": (book.uses[u, s] + 1) / (book.uses[u, s] + 5),
+            "follows_last": books.after[u, s] == asked.last_skill[u] >= 0,
+            "uses": (books.uses[u, s] + 1) / (books.uses[u, s] + 5),
             "ratings": 1 - 2 / (2 + rated),
-            "examples": 1 - 1 / book.examples_of[u, s],
+            "examples": 1 - 1 / books.examples_of[u, s],
             "constant": 1,
         }
         assert set(expected) == set(row) - {"preference"}
@@ -189,11 +189,11 @@ def test_each_feature_means_what_its_name_says() -> None:
 
 
 def test_hour_and_weekday_are_those_of_the_users_clock_and_ages_are_not() -> None:
-    before, asked, book, at, shortlist = shown(4)
-    preference, evening = SKG.prefer(book, at, asked.time), asked.time - 11 * 3600  # of Friday, not Saturday morning
+    before, asked, books, at, shortlist = shown(4)
+    preference, evening = SKG.prefer(books, at, asked.time), asked.time - 11 * 3600  # of Friday, not Saturday morning
 
     def described(query: Query) -> dict[str, np.ndarray]:
-        made = SKG.describe(query, book, at, shortlist.similarity, preference)
+        made = SKG.describe(query, books, at, shortlist.similarity, preference)
         return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True))
 
     found, meant = described(replace(asked, local=evening)), described(replace(asked, time=evening))

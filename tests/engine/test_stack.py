@@ -11,10 +11,10 @@ from skg_bench.app.launch import prepare
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.types import Curator, Observation, Policy
 from skg_bench.curator.frozen import Frozen
-from skg_bench.curator.none import Nothing
-from skg_bench.curator.oracle import Oracle as OracleCurator
+from skg_bench.curator.none import NoLearning
+from skg_bench.curator.oracle import RightAnswers as OracleCurator
 from skg_bench.curator.skg import SKG
-from skg_bench.engine.cohort import World, run_cohort
+from skg_bench.engine.cohort import Setting, run_cohort
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm, Fork, Plan
 from skg_bench.engine.signals import GROUPS, Signals
@@ -28,7 +28,7 @@ from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear
 from skg_bench.router.exact import Exact
 from skg_bench.router.maxsim import MaxSim
-from tests.core import books
+from tests.core import samples
 from tests.policy.test_policies import candidates
 
 PAPER = SKG("any", 0.6, "ok", 3, 60)
@@ -40,10 +40,10 @@ TOGETHER: list[dict[str, Any]] = [
     {"name": "other"},
     {"policy": Always()},
     {"curator": Frozen(PAPER, 9, "all")},
-    {"name": "other", "policy": EpsilonThreshold(0.5, 0.1), "curator": Nothing()},
+    {"name": "other", "policy": EpsilonThreshold(0.5, 0.1), "curator": NoLearning()},
     {"fork": Fork(ARM, 9), "policy": Always()},
-    {"fork": Fork(replace(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": Nothing()},
-    {"fork": Fork(ARM, 9), "book": "donor", "curator": Nothing()},
+    {"fork": Fork(replace(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": NoLearning()},
+    {"fork": Fork(ARM, 9), "book": "donor", "curator": NoLearning()},
     {"fork": Fork(replace(ARM, router=Exact(5)), 0)},  # nothing of the other arm is left
 ]
 APART: list[dict[str, Any]] = [
@@ -64,7 +64,7 @@ APART: list[dict[str, Any]] = [
     {"fork": Fork(ARM, 9), "router": Exact(5)},
     {"fork": Fork(replace(ARM, router=Exact(5)), 9)},
     {"fork": Fork(replace(ARM, curator=OracleCurator()), 9)},
-    {"fork": Fork(ARM, 9), "book": "hindsight", "curator": Nothing()},  # goes through its turns twice
+    {"fork": Fork(ARM, 9), "book": "hindsight", "curator": NoLearning()},  # goes through its turns twice
 ]
 
 
@@ -93,17 +93,17 @@ def test_each_arm_is_in_one_stack_in_order() -> None:
 def test_a_row_of_a_stack_is_decided_by_its_own_arm() -> None:
     policies: list[Policy] = [Threshold(0.5), Always(), Threshold(0.5), EpsilonThreshold(0.4, 0.5)]
     stack = stacked([replace(ARM, name=str(i), policy=p) for i, p in enumerate(policies)])
-    c, luck = candidates(0, b=40), books.luck(np.random.default_rng(0), 40)
-    made = stack.policy.choose(c, luck)
+    c, draws = candidates(0, b=40), samples.draws(np.random.default_rng(0), 40)
+    made = stack.policy.choose(c, draws)
     for j, policy in enumerate(policies):
-        alone = policy.choose(c, luck)
+        alone = policy.choose(c, draws)
         for field in ("place", "propensity", "explored"):
             assert np.array_equal(getattr(made, field)[j::4], getattr(alone, field)[j::4])
-    assert not np.array_equal(made.place, Threshold(0.5).choose(c, luck).place)
+    assert not np.array_equal(made.place, Threshold(0.5).choose(c, draws).place)
 
 
 def test_a_stack_answers_for_each_arm_whether_it_learns() -> None:
-    curators: list[Curator] = [PAPER, Frozen(PAPER, 9, "all"), Nothing(), Frozen(PAPER, 9, "book")]
+    curators: list[Curator] = [PAPER, Frozen(PAPER, 9, "all"), NoLearning(), Frozen(PAPER, 9, "book")]
     stack = stacked([replace(ARM, name=str(i), curator=c) for i, c in enumerate(curators)])
     assert np.asarray(stack.curator.learns(8)).tolist() == [True, True, False, True]
     assert np.asarray(stack.curator.learns(9)).tolist() == [True, False, False, True]
@@ -122,14 +122,14 @@ def test_a_stack_with_forks_counts_its_reasons_in_the_same_way_before_and_after(
 
 
 def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
-    stack = stacked([replace(ARM, curator=Nothing()), replace(ARM, name="other", curator=Nothing())])
+    stack = stacked([replace(ARM, curator=NoLearning()), replace(ARM, name="other", curator=NoLearning())])
     rng = np.random.default_rng(0)
-    book, nobody = books.ragged(rng, 4, 9), np.full(4, -1, np.int32)
+    books, nobody = samples.ragged(rng, 4, 9), np.full(4, -1, np.int32)
     no = np.zeros(4, np.bool_)
-    past = books.history(rng, 4, turns=3)
-    seen = Observation(np.full(4, books.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, None)
+    past = samples.history(rng, 4, turns=3)
+    seen = Observation(np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, None)
     late: Any = None
-    assert stack.curator.curate(seen, nobody, nobody, late, book) is NOTHING
+    assert stack.curator.curate(seen, nobody, nobody, late, books) is NOTHING
     assert isinstance(NOTHING, Batch)
 
 
@@ -152,9 +152,9 @@ def plan() -> Plan:
     return prepare(compose([*dense, "users=6", "weeks=2", "seed=3", f"arms={ARMS}", "reference=skg"])).plan
 
 
-def world(plan: Plan) -> World:
+def world(plan: Plan) -> Setting:
     vectors = plan.embedder.embed(plan.simulator.messages)
-    return World(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks)
+    return Setting(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks)
 
 
 def logs(log: Logbook) -> list[dict[str, list[Any]]]:

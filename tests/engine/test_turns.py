@@ -13,7 +13,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import Book, Curator, Late, Observation, Rated, Reranker, Scorer
+from skg_bench.core.types import Curator, KnownFeedback, Observation, Reranker, Scorer, Skillbooks, TrainingRows
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.simulator.corpus import load
 from tests.laws import world
@@ -37,7 +37,7 @@ def rows(run: Run, arm: str) -> dict[tuple[int, int], Row]:
     return {(r["user"], r["turn"]): r | {"time": int(t)} for r, t in zip(found, time, strict=True)}
 
 
-def luck(row: Row, purpose: Purpose) -> float:
+def uniform_of(row: Row, purpose: Purpose) -> float:
     """The uniform of a turn."""
     return float(draw(key(7, np.array([row["user"]])), row["turn"], purpose)[0])
 
@@ -69,7 +69,7 @@ def test_a_stored_answer_is_right_if_it_was_and_still_holds_for_this_request(run
 def test_the_llm_is_right_by_the_luck_of_the_event_alone(run: Run, arm: str) -> None:
     fallbacks = [r for r in rows(run, arm).values() if r["fallback_to_llm"]]
     for r in fallbacks[::7]:
-        assert r["answer_correct"] == (luck(r, Purpose.LLM_RIGHT) < 0.9)
+        assert r["answer_correct"] == (uniform_of(r, Purpose.LLM_RIGHT) < 0.9)
         assert r["skill_correct"] is None
         assert (r["skill"], r["source_turn"], r["serving"], r["matched_skill"]) == (-1, -1, "llm", None)
 
@@ -83,7 +83,7 @@ def test_a_prompted_skill_is_right_if_it_is_about_the_intent_and_the_llm_succeed
     outcomes = set()
     for r in (r for r in of.values() if not r["fallback_to_llm"]):
         intent = [i for turn, i in about[r["user"], r["skill"]] if turn < r["turn"]][-1]
-        succeeds = luck(r, Purpose.SKILL_RIGHT) < 0.93
+        succeeds = uniform_of(r, Purpose.SKILL_RIGHT) < 0.93
         same = intent is not None and intent == r["intent"]
         assert r["answer_correct"] == (same and succeeds)
         assert (r["serving"], r["source_turn"]) == ("prompted", -1)
@@ -162,8 +162,8 @@ class Watched:
     def offers(self, seen: Observation) -> Bool:
         return self.curator.offers(seen)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, late: Late, book: Book) -> Batch:
-        batch = self.curator.curate(seen, offer, name, late, book)
+    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+        batch = self.curator.curate(seen, offer, name, feedback, books)
         self.clock.turn = seen.turn
         self.clock.captured = {int(u) for u in batch.row[batch.source >= 0]}
         return batch
@@ -183,10 +183,10 @@ class Noting:
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return self.reranker.start(n_users, features)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        assert set(rated.row.tolist()) == set(range(len(rows)))  # only who has something new
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        assert set(training.row.tolist()) == set(range(len(rows)))  # only who has something new
         self.clock.fits.append((self.clock.turn, set(rows.tolist()), self.clock.captured))
-        return self.reranker.fit(scorer, rows, rated)
+        return self.reranker.fit(scorer, rows, training)
 
 
 @pytest.mark.parametrize("on_capture", [True, False])

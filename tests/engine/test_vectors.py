@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
-from skg_bench.engine.vectors import Pinned, Rows, Table, check, open_table, write_table
-from tests.core import books
+from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable, check, open_table, write_table
+from tests.core import samples
 
 
 @settings(deadline=None, max_examples=30)
@@ -19,9 +19,9 @@ from tests.core import books
 def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: int, width: int) -> None:
     """Users leave from the end, books grow, and a row's examples may be others than before."""
     rng = np.random.default_rng(seed)
-    vectors = books.vectors(rng, 90, width)
+    vectors = samples.vectors(rng, 90, width)
     whole = vectors.astype(np.int64)
-    table, kept = Table(vectors.astype(np.float32) @ vectors.astype(np.float32).T), Rows(vectors)
+    table, kept = SimilarityTable(vectors.astype(np.float32) @ vectors.astype(np.float32).T), Rows(vectors)
     example = rng.integers(0, 90, (b, 60)).astype(np.int32)
     for step in range(3):
         here, known = max(1, b - step * b // 3), min(60, e + step * 7)
@@ -42,7 +42,7 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
 
 
 def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:
-    vectors = books.vectors(np.random.default_rng(0), 2100, 384)  # more than two blocks
+    vectors = samples.vectors(np.random.default_rng(0), 2100, 384)  # more than two blocks
     write_table(vectors, tmp_path / "table.npy")
     table = open_table(tmp_path / "table.npy").table
     whole = vectors.astype(np.float64)
@@ -53,7 +53,7 @@ def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_table_that_does_not_fit_on_the_disk_is_an_error_and_not_the_end_of_the_process() -> None:
     with pytest.raises(OSError, match="No space left"):
-        write_table(books.vectors(np.random.default_rng(0), 2100, 16), Path("/dev/full"))
+        write_table(samples.vectors(np.random.default_rng(0), 2100, 16), Path("/dev/full"))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_vectors_of_another_kind_are_refused(vectors: np.ndarray, says: str) -> 
 
 
 def test_vectors_off_the_grid_are_refused_as_their_sums_would_not_be_exact() -> None:
-    vectors = books.vectors(np.random.default_rng(0), 3, 384)
+    vectors = samples.vectors(np.random.default_rng(0), 3, 384)
     check(vectors, 3)
     for row in (np.zeros(384, np.int16), np.full(384, 3000, np.int16), vectors[1] * np.int16(2), vectors[1] // 8):
         wrong = vectors.copy()

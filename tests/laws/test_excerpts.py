@@ -1,4 +1,4 @@
-"""Law 2 where events are left out: those that stay meet the luck that they always met."""
+"""Law 2 where events are left out: those that stay get the draws that they always get."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 
 from skg_bench.core.grid import I64
 from skg_bench.core.types import RIGHT, Events
-from skg_bench.engine.cohort import World
-from skg_bench.engine.excerpt import Excerpts, lived
+from skg_bench.engine.cohort import Setting
+from skg_bench.engine.excerpt import Excerpts, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Rows
 from tests.laws import world
 
 ARMS = ("skg", "always", "never", "exact", "epsilon")
-LUCK = ("tokens_in", "tokens_out", "cost_usd", "latency_ms", "correct", "satisfaction")
+DRAWN = ("tokens_in", "tokens_out", "cost_usd", "latency_ms", "correct", "satisfaction")
 
 
 @lru_cache(maxsize=1)
-def place() -> tuple[Plan, World, Events]:
+def place() -> tuple[Plan, Setting, Events]:
     """The dense world, and a user with many events."""
     plan = world.plan(12, ARMS)
     vectors = plan.embedder.embed(plan.simulator.messages)
     events = plan.simulator.population(plan.seed, np.arange(12, dtype=np.int32), plan.weeks)
     busiest = int(np.argmax(events.n))
-    return plan, World(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks), events.rows(np.array([busiest]))
+    return plan, Setting(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks), events.rows(np.array([busiest]))
 
 
 def of_row(log: Logbook, name: str, row: int) -> np.ndarray:
@@ -41,14 +41,14 @@ def of_row(log: Logbook, name: str, row: int) -> np.ndarray:
 def whole() -> list[Logbook]:
     """The user's life under each arm."""
     plan, here, events = place()
-    return lived(here, plan.arms, events, 5)
+    return run_excerpts(here, plan.arms, events, 5)
 
 
 def part(kept: list[I64]) -> tuple[Events, list[Logbook]]:
-    """Excerpts, and the lives of them under each arm."""
+    """Excerpts, and what each arm does with them."""
     plan, here, events = place()
     some = Excerpts(plan.simulator, events).rows(kept)
-    return some, lived(here, plan.arms, some, 5)
+    return some, run_excerpts(here, plan.arms, some, 5)
 
 
 def test_all_of_a_users_events_are_the_life_that_a_run_logs(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_event_keeps_its_luck_whatever_else_is_left_out(seed: int) -> None:
             assert np.array_equal(some.number[row, : len(turns)], turns)
             both = (of_row(log, "skill", row) < 0) & (of_row(long, "skill", 0)[turns] < 0)
             compared += both.sum()
-            for name in LUCK:
+            for name in DRAWN:
                 assert np.array_equal(of_row(log, name, row)[both], of_row(long, name, 0)[turns][both]), name
             if log.arm == "epsilon":
                 explored = of_row(log, "explored", row), of_row(long, "explored", 0)[turns]

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.core.grid import I64
-from skg_bench.core.run import Log, Run
-from skg_bench.core.types import Rated, Reranker, Scorer
+from skg_bench.core.run import LogName, Run
+from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.engine.stack import stacks
 from tests.laws import world
 from tests.laws.world import FORK
@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return world.run(tmp_path_factory.mktemp("forks") / "run", USERS, 1000, 1, ARMS)
 
 
-def rows(run: Run, log: Log, arm: str, *, first: int = 0, last: int = 2**30) -> pa.Table:
+def rows(run: Run, log: LogName, arm: str, *, first: int = 0, last: int = 2**30) -> pa.Table:
     """Rows of turns from `first` until before `last`."""
     table = world.rows(run, log, arm, range(USERS))
     here = pc.and_(pc.greater_equal(table["turn"], first), pc.less(table["turn"], last))
@@ -87,7 +87,7 @@ class Counting:
     """A reranker that keeps what each fit was given."""
 
     reranker: Reranker
-    fits: list[tuple[int, Rated]]
+    fits: list[tuple[int, TrainingRows]]
 
     @property
     def window(self) -> int:
@@ -96,9 +96,9 @@ class Counting:
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return self.reranker.start(n_users, features)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        self.fits.append((len(rows), rated))
-        return self.reranker.fit(scorer, rows, rated)
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        self.fits.append((len(rows), training))
+        return self.reranker.fit(scorer, rows, training)
 
 
 @pytest.mark.req("K19")

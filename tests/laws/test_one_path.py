@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from skg_bench.core.grid import I16, I32
-from skg_bench.core.types import Book, Luck, Query, Scorer, Simulator
+from skg_bench.core.types import Draws, Query, Scorer, Simulator, Skillbooks
 from skg_bench.engine import step
 from skg_bench.engine.comparisons import Comparisons
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.step import Choice
-from skg_bench.engine.vectors import Pinned, Rows, Table
+from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
 from skg_bench.engine.weighings import Weighings
-from tests.core import books
+from tests.core import samples
 from tests.laws import world
 
 USERS = 40
@@ -54,12 +54,12 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     many, rng, checked = step.decide, np.random.default_rng(0), []
 
     def decide(
-        arm: Arm, query: Query, book: Book, scorer: Scorer | None, llm_turns: I32, luck: Luck,
+        arm: Arm, query: Query, books: Skillbooks, scorer: Scorer | None, llm_turns: I32, draws: Draws,
         compared: Comparisons | None, weighed: Weighings | None,
     ) -> Choice:  # fmt: skip
-        choice = many(arm, query, book, scorer, llm_turns, luck, compared, weighed)
+        choice = many(arm, query, books, scorer, llm_turns, draws, compared, weighed)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
-            own, asked = books.one(book, row), books.some_queries(query, [row])
+            own, asked = samples.one(books, row), samples.some_queries(query, [row])
             own_scorer = None if scorer is None else alone(scorer, row)
             used = np.concatenate([asked.text, own.example[0]])
             few = vectors[used].astype(np.float32)
@@ -72,10 +72,10 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             ):
                 single = many(
                     arm, replace(asked, similarity=similarity), own, own_scorer, llm_turns[[row]],
-                    books.some_luck(luck, [row]), alone(compared, row), alone(weighed, row),
+                    samples.some_draws(draws, [row]), alone(compared, row), alone(weighed, row),
                 )  # fmt: skip
                 assert same(single, alone(choice, row))
-            checked.append(int(book.n_skills[row]))
+            checked.append(int(books.n_skills[row]))
         return choice
 
     monkeypatch.setattr(step, "decide", decide)
@@ -94,7 +94,7 @@ class _Column:
 
     def dots(self, query: I32, example: I32) -> np.ndarray:
         assert query.tolist() == [self.query]
-        return Table(self.table).dots(np.zeros(1, np.int32), example * 1)
+        return SimilarityTable(self.table).dots(np.zeros(1, np.int32), example * 1)
 
     def gram(self, text: I32) -> np.ndarray:
         return Rows(self.vectors).gram(text)
@@ -114,7 +114,7 @@ def sealed(value: Any) -> Any:
         return seen
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: sealed(getattr(value, f.name)) for f in fields(value)})
-    if type(value).__name__ == "Places":
+    if type(value).__name__ == "Positions":
         places = copy(value)
         for name, part in vars(value).items():
             setattr(places, name, sealed(part))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Skillbook, replay
+from skg_bench.core.skillbook import Skillbook, rebuild
 from skg_bench.engine.logbook import EPOCH
 from tests.laws import world
 from tests.laws.conftest import USERS
@@ -41,7 +41,7 @@ def test_the_log_rebuilds_every_book_and_the_turns_carry_its_hash(base: Run, arm
     for user in SOME:
         rows = updates.get(user, [])
         for until in {last[user], int(rng.integers(0, last[user] + 1))}:
-            book, n = replay(rows, until)  # which compares the hash after each batch
+            book, n = rebuild(rows, until)  # which compares the hash after each batch
             row = of_turn[user, until]
             assert (book.hash, book.version) == (row["book_hash"], row["book_version"])
             assert sum(s.active for s in book.skills) == row["book_size"]
@@ -112,4 +112,4 @@ def test_the_logs_of_a_run_agree_with_each_other(base: Run) -> None:
 
 
 def test_an_empty_log_is_an_empty_book() -> None:
-    assert replay([]) == (Skillbook(), 0)
+    assert rebuild([]) == (Skillbook(), 0)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.core.run import Log, Run
+from skg_bench.core.run import LogName, Run
 from skg_bench.engine.logbook import EPOCH
 from tests.laws import world
 from tests.laws.worlds_apart import Moody
@@ -24,7 +24,7 @@ def seconds(column: pa.ChunkedArray) -> np.ndarray:
     return since
 
 
-def until(run: Run, log: Log, arm: str, cut: int) -> pa.Table:
+def until(run: Run, log: LogName, arm: str, cut: int) -> pa.Table:
     """Rows of turns up to a time; of feedback those known by then."""
     table = world.rows(run, log, arm, range(USERS))
     return table.filter(pa.array(seconds(table["known_at" if log == "feedback" else "time"]) <= cut))

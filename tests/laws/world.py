@@ -18,11 +18,11 @@ from skg_bench.analysis import summary
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
 from skg_bench.core import schema
-from skg_bench.core.run import Log, Run
+from skg_bench.core.run import LogName, Run
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 
-LOGS: tuple[Log, ...] = ("turns", "updates", "feedback")
+LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback")
 FREEZE = 15  # the turn at which frozen arms stop to learn
 DENSE = (
     "simulator.messages_per_day=6", "simulator.rated_share=0.6", "simulator.late_share=0.3", "simulator.late_hours=6",
@@ -122,7 +122,7 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
     (out / "manifest.json").write_text(json.dumps(known))
 
 
-def rows(one: Run, log: Log, arm: str, users: Sequence[int]) -> pa.Table:
+def rows(one: Run, log: LogName, arm: str, users: Sequence[int]) -> pa.Table:
     """All rows of these users, with words in place of dictionary codes."""
     table = getattr(one, log)(arm, users=users)
     plain = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]

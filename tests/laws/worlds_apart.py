@@ -8,7 +8,7 @@ import numpy as np
 
 from skg_bench.core.draws import fold, key
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.types import LLM, Answer, Events, Luck, Reaction, Simulator, Truth
+from skg_bench.core.types import LLM, Answer, Draws, Events, Reaction, Simulator, Truth
 
 
 @dataclass
@@ -29,23 +29,23 @@ class Remembering(Front):
     offers: dict[int, tuple[int, int, float]] = field(default_factory=dict)
     agreed: dict[int, bool] = field(default_factory=dict)
 
-    def react(self, quality: I32, luck: Luck) -> Reaction:
+    def react(self, quality: I32, draws: Draws) -> Reaction:
         """As the users behind."""
-        done = self.users.react(quality, luck)
+        done = self.users.react(quality, draws)
         rows = zip(done.rating.tolist(), done.delay.tolist(), strict=True)
-        self.reactions.update(zip(luck.event.tolist(), rows, strict=True))
+        self.reactions.update(zip(draws.event.tolist(), rows, strict=True))
         return done
 
-    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
         """As the users behind."""
-        same: Bool = self.users.same_answer(stored, fresh, luck)
-        self.agreed.update(zip(luck.event.tolist(), same.tolist(), strict=True))
+        same: Bool = self.users.same_answer(stored, fresh, draws)
+        self.agreed.update(zip(draws.event.tolist(), same.tolist(), strict=True))
         return same
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
         """As the users behind."""
-        done = self.users.offer(type_, text, fatigue, idle, luck)
-        self.offers.update(zip(luck.event.tolist(), zip(*(d.tolist() for d in done), strict=True), strict=True))
+        done = self.users.offer(type_, text, fatigue, idle, draws)
+        self.offers.update(zip(draws.event.tolist(), zip(*(d.tolist() for d in done), strict=True), strict=True))
         return done
 
 
@@ -74,18 +74,18 @@ class Lying(Front):
         contrary: I32 = 2 - self.users.judge(event_type, source_type, source_right, age)
         return contrary
 
-    def react(self, quality: I32, luck: Luck) -> Reaction:
+    def react(self, quality: I32, draws: Draws) -> Reaction:
         """What was said the first time."""
-        rating, delay = zip(*(self.said.reactions[e] for e in luck.event.tolist()), strict=True)
+        rating, delay = zip(*(self.said.reactions[e] for e in draws.event.tolist()), strict=True)
         return Reaction(np.array(rating, np.int32), np.array(delay, np.int64))
 
-    def same_answer(self, stored: I32, fresh: I32, luck: Luck) -> Bool:
+    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
         """What was found the first time."""
-        return np.array([self.said.agreed[e] for e in luck.event.tolist()])
+        return np.array([self.said.agreed[e] for e in draws.event.tolist()])
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, luck: Luck) -> tuple[I32, I32, F64]:
+    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
         """What was done the first time; nobody is asked at another event than then."""
-        code, name, tired = zip(*(self.said.offers[e] for e in luck.event.tolist()), strict=True)
+        code, name, tired = zip(*(self.said.offers[e] for e in draws.event.tolist()), strict=True)
         return np.array(code, np.int32), np.array(name, np.int32), np.array(tired)
 
 
@@ -95,14 +95,14 @@ class Contrary:
 
     llm: LLM
 
-    def answer(self, words: I32, with_skill: Bool, luck: Luck) -> Answer:
+    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer:
         """At the same cost."""
-        answer = self.llm.answer(words, with_skill, luck)
+        answer = self.llm.answer(words, with_skill, draws)
         return replace(answer, right=~answer.right)
 
-    def serve(self, words: I32, luck: Luck) -> Answer:
+    def serve(self, words: I32, draws: Draws) -> Answer:
         """At the same cost."""
-        return self.llm.serve(words, luck)
+        return self.llm.serve(words, draws)
 
 
 @dataclass
@@ -121,9 +121,9 @@ class Moody(Front):
         self._time_of = lambda event: time[np.searchsorted(known, event)]
         return events
 
-    def react(self, quality: I32, luck: Luck) -> Reaction:
+    def react(self, quality: I32, draws: Draws) -> Reaction:
         """Ok becomes partial, partial miss, miss ok; who would have said nothing says miss."""
         assert self._time_of is not None
-        done = self.users.react(quality, luck)
-        later = self._time_of(luck.event) + done.delay > self.until
+        done = self.users.react(quality, draws)
+        later = self._time_of(draws.event) + done.delay > self.until
         return replace(done, rating=np.where(later, (done.rating + 1) % 3, done.rating).astype(np.int32))

@@ -15,7 +15,7 @@ from skg_bench.engine.signals import GROUPS, Signals
 from skg_bench.engine.weighings import Weighings
 from skg_bench.policy.exp4 import Exp4
 from skg_bench.policy.threshold import Threshold
-from tests.core import books
+from tests.core import samples
 
 GRID = ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.2, 0.4, 0.4))
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
@@ -42,7 +42,7 @@ def test_it_chooses_as_often_as_it_says() -> None:
     policy = replace(POLICY, rate=0.2)
     for u in range(12):
         c = shown(given_.rows(np.full(n, u)))
-        made = policy.choose(c, replace(books.luck(np.random.default_rng(u), n), policy=fine))
+        made = policy.choose(c, replace(samples.draws(np.random.default_rng(u), n), policy=fine))
         total = 0.0
         for place in np.unique(made.place):
             chosen = made.place == place
@@ -70,7 +70,7 @@ def test_each_weighting_takes_what_the_threshold_rule_takes_with_these_weights(s
             combined = replace(SIGNALS, similarity=s, preference=p, score=r).combine(similarity, preference, learned)
             combined[skill < 0] = -1.0
             c = Candidates(skill, combined, zero, np.zeros((b, k)), zero, np.zeros(b, np.int32))
-            expected = Threshold(0.5).choose(c, books.luck(rng, b)).place
+            expected = Threshold(0.5).choose(c, samples.draws(rng, b)).place
             assert np.array_equal(found.place[:, m], expected)
 
 
@@ -80,18 +80,18 @@ def so_far(kept: Weighings, b: int) -> Trials:
     return kept.of(np.zeros((b, 1), np.int32), nothing, nothing, None)
 
 
-def live(policy: Exp4, places: I32, right: F64, luck_seed: int = 0) -> tuple[Weighings, F64]:
+def rated_turns(policy: Exp4, places: I32, right: F64, draws_seed: int = 0) -> tuple[Weighings, F64]:
     """Turns with `places` `[B, T, M]` of the weightings; place i is right with probability `right[i]`, always rated.
 
     Returns what was learned, and how much each weighting would have gained by itself, on average a user.
     """
     b, t, m = places.shape
-    kept, rng = Weighings(policy, SIGNALS, b, t), np.random.default_rng(luck_seed)
+    kept, rng = Weighings(policy, SIGNALS, b, t), np.random.default_rng(draws_seed)
     would = np.zeros(m)
     for now in range(t):
         state = so_far(kept, b)
         asked = replace(state, place=places[:, now])
-        made = policy.choose(shown(asked), books.luck(rng, b))
+        made = policy.choose(shown(asked), samples.draws(rng, b))
         kept.chosen(now, asked, made.place, made.propensity)
         ok = rng.random((b, len(right))) < right
         hit = np.flatnonzero(made.place >= 0)
@@ -105,7 +105,7 @@ def live(policy: Exp4, places: I32, right: F64, luck_seed: int = 0) -> tuple[Wei
 def test_what_a_weighting_is_told_is_on_average_what_it_would_have_gained_by_itself() -> None:
     rng = np.random.default_rng(0)
     places = rng.integers(-1, 3, (4000, 30, 4)).astype(np.int32)
-    kept, would = live(POLICY, places, np.array([0.9, 0.5, 0.2]))
+    kept, would = rated_turns(POLICY, places, np.array([0.9, 0.5, 0.2]))
     state = so_far(kept, 4000)
     for m in range(4):
         error = state.gained[:, m].std() / 4000**0.5
@@ -121,21 +121,21 @@ def test_it_comes_to_follow_the_weighting_that_is_right_more_often_and_the_llm_w
     places = np.concatenate([order, np.full((60, 300, 1), -1, np.int32)], axis=2)
     places[:, :, :3] = np.arange(3)  # weighting i always takes place i, the last one the LLM
     for right, best in ((np.array([0.3, 1.0, 0.5]), 1), (np.array([0.3, 0.5, 0.2]), -1)):
-        kept, _ = live(POLICY, places, right)
+        kept, _ = rated_turns(POLICY, places, right)
         state = so_far(kept, 60)
-        made = POLICY.choose(shown(replace(state, place=places[:, 0])), books.luck(rng, 60))
+        made = POLICY.choose(shown(replace(state, place=places[:, 0])), samples.draws(rng, 60))
         assert (made.place == best).mean() > 0.7
         assert made.propensity[made.place == best].mean() > 0.8
-        deaf, _ = live(replace(POLICY, rate=0.0), places, right)
+        deaf, _ = rated_turns(replace(POLICY, rate=0.0), places, right)
         state = so_far(deaf, 60)
-        made = replace(POLICY, rate=0.0).choose(shown(replace(state, place=places[:, 0])), books.luck(rng, 60))
+        made = replace(POLICY, rate=0.0).choose(shown(replace(state, place=places[:, 0])), samples.draws(rng, 60))
         assert made.propensity == pytest.approx(0.25)
 
 
 def test_without_trials_it_does_not_run_and_settings_without_a_meaning_are_refused_by_name() -> None:
     c = shown(trials(0, 3))
     with pytest.raises(ValueError, match="needs trials"):
-        POLICY.choose(replace(c, trials=None), books.luck(np.random.default_rng(0), 3))
+        POLICY.choose(replace(c, trials=None), samples.draws(np.random.default_rng(0), 3))
     for change, says in (
         ({"threshold": -0.1}, "threshold=-0.1"),
         ({"llm_ok": 1.5}, "llm_ok=1.5"),

@@ -18,7 +18,7 @@ from skg_bench.policy.softmax import Softmax
 from skg_bench.policy.thompson import Thompson
 from skg_bench.policy.threshold import Threshold
 from skg_bench.policy.uniform import Uniform
-from tests.core import books
+from tests.core import samples
 
 DETERMINISTIC: list[Policy] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
 RANDOM: list[Policy] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
@@ -56,7 +56,7 @@ def same(one: Decision, other: Decision) -> bool:
 @given(seed=seeds)
 def test_a_decision_is_a_place_that_holds_a_skill_or_the_fallback(policy: Policy, seed: int) -> None:
     c = candidates(seed)
-    made = policy.choose(c, books.luck(np.random.default_rng(seed), 40))
+    made = policy.choose(c, samples.draws(np.random.default_rng(seed), 40))
     assert made.place.dtype == np.int32
     assert made.propensity.dtype == np.float64
     assert made.explored.dtype == np.bool_
@@ -71,10 +71,10 @@ def test_a_decision_is_a_place_that_holds_a_skill_or_the_fallback(policy: Policy
 @settings(deadline=None, max_examples=15)
 @given(seed=seeds)
 def test_users_do_not_know_of_one_another(policy: Policy, seed: int) -> None:
-    c, luck = candidates(seed), books.luck(np.random.default_rng(seed), 40)
-    whole = policy.choose(c, luck)
+    c, draws = candidates(seed), samples.draws(np.random.default_rng(seed), 40)
+    whole = policy.choose(c, draws)
     for which in (np.random.default_rng(seed).permutation(40), np.array([3])):
-        part = policy.choose(rows(c, which), books.some_luck(luck, which))
+        part = policy.choose(rows(c, which), samples.some_draws(draws, which))
         assert same(part, Decision(whole.place[which], whole.propensity[which], whole.explored[which]))
 
 
@@ -82,7 +82,7 @@ def test_users_do_not_know_of_one_another(policy: Policy, seed: int) -> None:
 def test_an_empty_shortlist_leaves_the_fallback_with_certainty(policy: Policy) -> None:
     zero = np.zeros((9, 5), np.int32)
     none = Candidates(zero - 1, np.full((9, 5), -1.0), zero, np.zeros((9, 5)), zero, np.zeros(9, np.int32))
-    made = policy.choose(none, books.luck(np.random.default_rng(0), 9))
+    made = policy.choose(none, samples.draws(np.random.default_rng(0), 9))
     assert (made.place == -1).all()
     assert made.propensity == pytest.approx(1.0)
 
@@ -92,7 +92,7 @@ def test_an_empty_shortlist_leaves_the_fallback_with_certainty(policy: Policy) -
 @pytest.mark.req("K11")
 def test_the_highest_combined_score_wins_and_the_llm_answers_if_none_reaches_the_threshold(seed: int) -> None:
     c = candidates(seed)
-    made = Threshold(0.5).choose(c, books.luck(np.random.default_rng(seed), 40))
+    made = Threshold(0.5).choose(c, samples.draws(np.random.default_rng(seed), 40))
     for u in range(40):
         reach = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(5) if c.combined[u, i] >= 0.5]
         assert made.place[u] == (min(reach)[2] if reach else -1)
@@ -111,32 +111,32 @@ def test_a_score_right_at_the_threshold_reaches_it_and_of_equal_scores_the_lower
         np.zeros((3, 3), np.int32),
         np.zeros(3, np.int32),
     )
-    assert Threshold(0.5).choose(c, books.luck(np.random.default_rng(0), 3)).place.tolist() == [1, 2, -1]
+    assert Threshold(0.5).choose(c, samples.draws(np.random.default_rng(0), 3)).place.tolist() == [1, 2, -1]
 
 
 @pytest.mark.req("K11")
 def test_a_threshold_of_zero_still_needs_a_skill() -> None:
     c = candidates(0)
-    luck = books.luck(np.random.default_rng(0), 40)
-    assert same(Threshold(0.0).choose(c, luck), Always().choose(c, luck))
+    draws = samples.draws(np.random.default_rng(0), 40)
+    assert same(Threshold(0.0).choose(c, draws), Always().choose(c, draws))
 
 
 @settings(deadline=None)
 @given(seed=seeds)
 def test_always_takes_the_best_skill_and_never_takes_none(seed: int) -> None:
-    c, luck = candidates(seed), books.luck(np.random.default_rng(seed), 40)
-    for u, place in enumerate(Always().choose(c, luck).place):
+    c, draws = candidates(seed), samples.draws(np.random.default_rng(seed), 40)
+    for u, place in enumerate(Always().choose(c, draws).place):
         there = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(5) if c.skill[u, i] >= 0]
         assert place == (min(there)[2] if there else -1)
-    assert (Never().choose(c, luck).place == -1).all()
+    assert (Never().choose(c, draws).place == -1).all()
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=seeds, threshold=st.integers(0, 16))
 def test_without_exploration_epsilon_threshold_is_the_threshold_rule(seed: int, threshold: int) -> None:
-    c, luck = candidates(seed), books.luck(np.random.default_rng(seed), 40)
+    c, draws = candidates(seed), samples.draws(np.random.default_rng(seed), 40)
     t = threshold / 16
-    assert same(EpsilonThreshold(t, 0.0).choose(c, luck), Threshold(t).choose(c, luck))
+    assert same(EpsilonThreshold(t, 0.0).choose(c, draws), Threshold(t).choose(c, draws))
 
 
 @pytest.mark.parametrize("policy", [*RANDOM, *DETERMINISTIC], ids=repr)
@@ -144,8 +144,8 @@ def test_propensities_are_the_share_of_uniforms_that_make_the_choice(policy: Pol
     n, c = 6000, candidates(1, b=12)  # 6000 parts: each of 2 to 6 actions gets a whole number of them
     fine = (np.arange(n) + 0.5) / n
     for u in range(12):
-        luck = replace(books.luck(np.random.default_rng(u), n), policy=fine)
-        made = policy.choose(rows(c, np.full(n, u)), luck)
+        draws = replace(samples.draws(np.random.default_rng(u), n), policy=fine)
+        made = policy.choose(rows(c, np.full(n, u)), draws)
         actions = np.unique(made.place)
         reported = 0.0
         for action in actions:
@@ -160,14 +160,14 @@ def test_propensities_are_the_share_of_uniforms_that_make_the_choice(policy: Pol
 
 def test_exploration_is_marked_for_its_share_of_turns() -> None:
     n = 6000
-    luck = replace(books.luck(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
-    made = EpsilonThreshold(0.5, 0.3).choose(rows(candidates(1), np.zeros(n, np.int64)), luck)
+    draws = replace(samples.draws(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
+    made = EpsilonThreshold(0.5, 0.3).choose(rows(candidates(1), np.zeros(n, np.int64)), draws)
     assert made.explored.mean() == pytest.approx(0.3)
 
 
 def test_matched_random_hits_are_the_best_skill_at_the_rate_that_was_asked_for() -> None:
     n, c = 6000, candidates(1, b=12)
-    fine = replace(books.luck(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
+    fine = replace(samples.draws(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
     for u in range(12):
         each = rows(c, np.full(n, u))
         made, first = MatchedRandom(0.3).choose(each, fine), Always().choose(each, fine).place
@@ -180,7 +180,7 @@ def test_matched_random_hits_are_the_best_skill_at_the_rate_that_was_asked_for()
 def test_the_proportional_policy_chooses_as_often_as_it_says_and_in_proportion_to_uses() -> None:
     n, c = 40_000, candidates(2, b=6)
     for u in range(6):
-        made = Proportional().choose(rows(c, np.full(n, u)), books.luck(np.random.default_rng(u), n))
+        made = Proportional().choose(rows(c, np.full(n, u)), samples.draws(np.random.default_rng(u), n))
         weight = {-1: c.llm_turns[u] + 1.0} | {k: c.uses[u, k] + 1.0 for k in range(5) if c.skill[u, k] >= 0}
         for action, w in weight.items():
             chosen, p = made.place == action, w / sum(weight.values())
@@ -190,9 +190,9 @@ def test_the_proportional_policy_chooses_as_often_as_it_says_and_in_proportion_t
 
 
 def test_the_proportional_choice_of_a_skill_does_not_depend_on_its_place() -> None:
-    c, luck = candidates(3), books.luck(np.random.default_rng(3), 40)
+    c, draws = candidates(3), samples.draws(np.random.default_rng(3), 40)
     turned = replace(c, skill=c.skill[:, ::-1], combined=c.combined[:, ::-1], uses=c.uses[:, ::-1])
-    one, other = Proportional().choose(c, luck), Proportional().choose(turned, luck)
+    one, other = Proportional().choose(c, draws), Proportional().choose(turned, draws)
     assert np.array_equal(np.where(one.place < 0, -1, 4 - one.place), other.place)
     assert one.propensity == pytest.approx(other.propensity)
 

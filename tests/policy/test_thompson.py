@@ -10,7 +10,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.types import Candidates
 from skg_bench.policy.thompson import Thompson
-from tests.core import books
+from tests.core import samples
 from tests.policy.test_policies import candidates, rows
 
 POLICY = Thompson(0.25, 1.0, 1.0, 3.0, 2.0)
@@ -36,7 +36,7 @@ def integral(of: dict[int, tuple[float, float]], action: int) -> float:
 def test_it_chooses_as_often_as_it_says_and_as_the_posteriors_say() -> None:
     c, several = candidates(5, b=8), 0
     for u in range(8):
-        made = POLICY.choose(rows(c, np.full(N, u)), books.luck(np.random.default_rng(u), N))
+        made = POLICY.choose(rows(c, np.full(N, u)), samples.draws(np.random.default_rng(u), N))
         of = posteriors(POLICY, c, u)
         assert set(made.place.tolist()) <= set(of)
         total = 0.0
@@ -75,7 +75,7 @@ def test_it_says_what_a_count_over_all_pairs_of_levels_says() -> None:
         0: (nine > by_llm) & (nine > four),
         1: (four > by_llm) & (four >= nine),
     }
-    made = POLICY.choose(rows(c, np.zeros(200, np.int64)), books.luck(np.random.default_rng(0), 200))
+    made = POLICY.choose(rows(c, np.zeros(200, np.int64)), samples.draws(np.random.default_rng(0), 200))
     assert set(made.place.tolist()) == set(wins)
     for action, won in wins.items():
         assert made.propensity[made.place == action] == pytest.approx(float(joint[won].sum()), abs=1e-8)
@@ -83,24 +83,24 @@ def test_it_says_what_a_count_over_all_pairs_of_levels_says() -> None:
 
 def test_below_the_threshold_nothing_is_drawn_and_a_skill_that_failed_often_is_hardly_tried() -> None:
     c = candidates(6, b=40)
-    luck = books.luck(np.random.default_rng(0), 40)
-    low = POLICY.choose(replace(c, combined=np.minimum(c.combined, 0.2)), luck)
+    draws = samples.draws(np.random.default_rng(0), 40)
+    low = POLICY.choose(replace(c, combined=np.minimum(c.combined, 0.2)), draws)
     assert (low.place == -1).all()
     assert (low.propensity == 1).all()
     assert not low.explored.any()
     rated = np.full((40, 5), 50, np.int32)
-    bad = POLICY.choose(replace(c, ok=np.zeros((40, 5)), rated=rated), luck)
-    good = POLICY.choose(replace(c, ok=rated.astype(np.float64), rated=rated), luck)
+    bad = POLICY.choose(replace(c, ok=np.zeros((40, 5)), rated=rated), draws)
+    good = POLICY.choose(replace(c, ok=rated.astype(np.float64), rated=rated), draws)
     reached = (c.combined >= 0.25).any(axis=1)
     assert np.mean(bad.place[reached] >= 0) < 0.1
     assert np.mean(good.place[reached] >= 0) > 0.9
 
 
 def test_a_posterior_of_a_million_ratings_has_a_propensity_still() -> None:
-    c, luck = candidates(7, b=40), books.luck(np.random.default_rng(0), 40)
+    c, draws = candidates(7, b=40), samples.draws(np.random.default_rng(0), 40)
     for ok in (0.0, 1e6):
         many = replace(c, ok=np.full((40, 5), ok), rated=np.full((40, 5), 10**6, np.int32))
-        made = Thompson(0.25, 1e-3, 1e-3, 1e6, 1e6).choose(many, luck)
+        made = Thompson(0.25, 1e-3, 1e-3, 1e6, 1e6).choose(many, draws)
         assert ((made.propensity > 0) & (made.propensity <= 1)).all()
 
 

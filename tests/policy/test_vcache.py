@@ -12,7 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.types import Candidates
 from skg_bench.engine.comparisons import Comparisons
 from skg_bench.policy.vcache import VCache, lower_bound
-from tests.core import books
+from tests.core import samples
 
 seeds = st.integers(0, 2**32)
 
@@ -48,8 +48,8 @@ def test_errors_per_request_stay_below_delta_at_every_stage_where_the_assumption
     wrong, hits = np.zeros((users, turns), np.bool_), np.zeros((users, turns), np.bool_)
     for t in range(turns):
         asked = candidates(seen.of(nearest, similarity[:, t], t))
-        luck = replace(books.luck(rng, users), policy=rng.random(users))
-        hit = policy.choose(asked, luck).place == 0
+        draws = replace(samples.draws(rng, users), policy=rng.random(users))
+        hit = policy.choose(asked, draws).place == 0
         rows = np.flatnonzero(~hit)
         seen.add(t, rows, nearest[rows], similarity[rows, t], right[rows, t])
         hits[:, t], wrong[:, t] = hit, hit & ~right[:, t]
@@ -88,14 +88,14 @@ def test_the_bound_is_below_the_chance_that_the_posterior_gives(seed: int) -> No
 def test_propensities_are_exact_and_users_do_not_know_of_one_another(seed: int, delta: float) -> None:
     seen, n = compared(seed, 4), 200
     policy = VCache(delta, 6)
-    whole = policy.choose(candidates(seen), books.luck(np.random.default_rng(seed), 4))
+    whole = policy.choose(candidates(seen), samples.draws(np.random.default_rng(seed), 4))
     for u in range(4):
         own = candidates(seen).rows(np.array([u]))
-        luck = books.luck(np.random.default_rng(seed), 4)
-        alone = policy.choose(own, books.some_luck(luck, [u]))
+        draws = samples.draws(np.random.default_rng(seed), 4)
+        alone = policy.choose(own, samples.some_draws(draws, [u]))
         assert (alone.place[0], alone.propensity[0]) == (whole.place[u], whole.propensity[u])
         many = candidates(seen).rows(np.full(n, u))
-        made = policy.choose(many, replace(books.luck(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n))
+        made = policy.choose(many, replace(samples.draws(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n))
         for place in (0, -1):
             chosen = made.place == place
             if chosen.any():
@@ -109,7 +109,7 @@ def test_before_enough_comparisons_the_llm_answers_with_certainty() -> None:
         seen = compared(0, turns=30)
         seen = replace(seen, made=np.arange(30) < made, same=np.ones((40, 30), np.bool_))
         seen = replace(seen, made=np.tile(seen.made, (40, 1)))
-        decision = VCache(0.3, least).choose(candidates(seen), books.luck(np.random.default_rng(0), 40))
+        decision = VCache(0.3, least).choose(candidates(seen), samples.draws(np.random.default_rng(0), 40))
         assert (decision.place == -1).all()
         assert (decision.propensity == 1).all()
         assert not decision.explored.any()
@@ -117,10 +117,10 @@ def test_before_enough_comparisons_the_llm_answers_with_certainty() -> None:
 
 def test_what_always_agreed_is_answered_and_what_never_did_hardly_ever() -> None:
     seen = compared(0, 400, 200, made=1.0)
-    luck = books.luck(np.random.default_rng(0), 400)
+    draws = samples.draws(np.random.default_rng(0), 400)
     near = replace(seen, similarity=np.full(400, 0.95), earlier=0.5 + seen.earlier / 2)
-    always = VCache(0.05, 6).choose(candidates(replace(near, same=np.ones_like(seen.same))), luck)
-    never = VCache(0.05, 6).choose(candidates(replace(near, same=np.zeros_like(seen.same))), luck)
+    always = VCache(0.05, 6).choose(candidates(replace(near, same=np.ones_like(seen.same))), draws)
+    never = VCache(0.05, 6).choose(candidates(replace(near, same=np.zeros_like(seen.same))), draws)
     assert (always.place == 0).all()
     assert (never.place == 0).mean() < 0.1
 
@@ -150,4 +150,6 @@ def test_parameters_that_bound_nothing_are_refused(parameters: tuple[float, int]
 
 def test_it_does_not_run_without_comparisons() -> None:
     with pytest.raises(ValueError, match="needs comparisons"):
-        VCache(0.1, 6).choose(replace(candidates(compared(0)), compared=None), books.luck(np.random.default_rng(0), 40))
+        VCache(0.1, 6).choose(
+            replace(candidates(compared(0)), compared=None), samples.draws(np.random.default_rng(0), 40)
+        )

@@ -20,7 +20,7 @@ from skg_bench.analysis.report.chart import (
     band,
     extent,
     path,
-    place_ticks,
+    position_ticks,
     spread,
     svg,
     tick,
@@ -64,7 +64,7 @@ def test_labels_keep_their_order_and_distance_and_stay_inside(wanted: list[float
 
 @pytest.mark.parametrize("weeks", [1, 2, 4, 7, 13, 26, 52, 104])
 def test_the_first_and_the_last_week_are_marked_and_marks_do_not_crowd(weeks: int) -> None:
-    marks = place_ticks([float(w) for w in range(1, weeks + 1)])
+    marks = position_ticks([float(w) for w in range(1, weeks + 1)])
     assert marks[0] == 1
     assert marks[-1] == weeks
     assert marks == sorted(set(marks))
@@ -72,8 +72,8 @@ def test_the_first_and_the_last_week_are_marked_and_marks_do_not_crowd(weeks: in
 
 
 def test_marks_keep_apart_where_places_are_uneven() -> None:
-    assert place_ticks([0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]) == [0.0, 2.0, 3.0, 5.0, 10.0]
-    assert place_ticks([float(w) for w in range(1, 27)]) == [1.0, 8.0, 12.0, 16.0, 20.0, 26.0]
+    assert position_ticks([0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]) == [0.0, 2.0, 3.0, 5.0, 10.0]
+    assert position_ticks([float(w) for w in range(1, 27)]) == [1.0, 8.0, 12.0, 16.0, 20.0, 26.0]
 
 
 def test_lines_and_bands_break_where_nothing_is_known() -> None:
@@ -137,8 +137,8 @@ def test_arms_look_like_what_they_are_and_no_two_look_alike() -> None:
         "never": composed(policy="never.Never"),
         "always": composed(policy="always.Always"),
         "exact": composed(router="exact.Exact"),
-        "unlearned": composed(curator="none.Nothing"),
-        "oracle": composed(router="oracle.Oracle"),
+        "unlearned": composed(curator="none.NoLearning"),
+        "oracle": composed(router="oracle.RightSkill"),
     }
     found = looks(list(arms), "never", arms, {})
     assert [look.kind for look in found] == ["learning", "learning", "frozen", "frozen", *["control"] * 5]

@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 
 from skg_bench import run as simulate
 from skg_bench.analysis import report
+from skg_bench.analysis.companion_runs import companion_runs
 from skg_bench.analysis.contrasts import findings
-from skg_bench.analysis.effects import effects
-from skg_bench.analysis.evidence import evidence
-from skg_bench.analysis.matrix import matrix
-from skg_bench.analysis.order import order_control
+from skg_bench.analysis.learning_effect import learning_effect
+from skg_bench.analysis.order_control import order_control
 from skg_bench.analysis.report.typeset import shown
+from skg_bench.analysis.transfer_matrix import transfer_matrix
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -59,15 +59,15 @@ def permuted(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.req("P31")
 def test_evidence_is_what_each_run_says_by_itself(plain: Run, over: Run, asking: Run, permuted: Run) -> None:
-    found = evidence(plain, [over, asking, permuted])
-    assert found.effects is not None
-    assert found.matrix is not None
-    assert found.effects[1].effect.mean.tobytes() == effects(over).effect.mean.tobytes()
-    assert found.matrix[1].worth.mean.tobytes() == matrix(over).worth.mean.tobytes()
+    found = companion_runs(plain, [over, asking, permuted])
+    assert found.learning_effect is not None
+    assert found.transfer_matrix is not None
+    assert found.learning_effect[1].effect.mean.tobytes() == learning_effect(over).effect.mean.tobytes()
+    assert found.transfer_matrix[1].worth.mean.tobytes() == transfer_matrix(over).worth.mean.tobytes()
     assert found.findings == tuple(findings(asking))
-    assert found.order == tuple(order_control(plain, permuted))
-    alone = evidence(plain)
-    assert (alone.effects, alone.matrix, alone.findings, alone.order) == (None, None, (), ())
+    assert found.order_control == tuple(order_control(plain, permuted))
+    alone = companion_runs(plain)
+    assert (alone.learning_effect, alone.transfer_matrix, alone.findings, alone.order_control) == (None, None, (), ())
 
 
 def test_a_run_of_another_world_or_without_anything_to_add_is_refused(
@@ -75,16 +75,16 @@ def test_a_run_of_another_world_or_without_anything_to_add_is_refused(
 ) -> None:
     other = made(tmp_path_factory, "other", "", "users=7", "simulator.rated_share=0.4")
     with pytest.raises(UsageError, match=r"another world than .*: they differ in simulator\.rated_share, users"):
-        evidence(plain, [other])
+        companion_runs(plain, [other])
     same = made(tmp_path_factory, "same", "", "reference=skg")
     with pytest.raises(UsageError, match="adds nothing"):
-        evidence(plain, [same])
+        companion_runs(plain, [same])
 
 
 def test_the_page_shows_the_proof_of_its_own_run_and_switches_its_lines(over: Run, visit: Visit) -> None:
     page = visit(over.path / "report.html")
     proof = page.locator("#proof")
-    table = effects(over).effect
+    table = learning_effect(over).effect
     assert shown(float(table.mean[0, 1]), "utility", signed=True) in proof.locator("table.grid").first.inner_text()
     line = page.locator("#f-over-turns .arm.frozen")
     assert line.count() == 1

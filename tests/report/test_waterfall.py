@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from skg_bench.analysis import summary
 from skg_bench.analysis.report.arms import looks
 from skg_bench.analysis.report.typeset import shown
-from skg_bench.analysis.report.waterfall import WORDS, Panel, panels
+from skg_bench.analysis.report.waterfall import WORDS, ArmLosses, panels
 from skg_bench.analysis.waterfall import ORDER
 from skg_bench.core.run import Run
 
@@ -27,11 +27,11 @@ def figures(run: Run) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def drawn(run: Run, figures: dict[str, Any]) -> list[Panel]:
+def drawn(run: Run, figures: dict[str, Any]) -> list[ArmLosses]:
     return panels(figures, looks(run.arms, "never", run.manifest["compositions"], {}))
 
 
-def parsed(panel: Panel) -> ET.Element:
+def parsed(panel: ArmLosses) -> ET.Element:
     return ET.fromstring(str(panel.drawing).replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1))  # noqa: S314  our own
 
 
@@ -39,7 +39,7 @@ def test_every_cause_is_in_words_for_the_reader() -> None:
     assert set(WORDS) == set(ORDER)
 
 
-def test_bars_hang_on_one_another_from_the_ceiling_down_to_what_was_reached(drawn: list[Panel]) -> None:
+def test_bars_hang_on_one_another_from_the_ceiling_down_to_what_was_reached(drawn: list[ArmLosses]) -> None:
     for panel in drawn:
         root = parsed(panel)
         rects = [(float(r.attrib["x"]), float(r.attrib["width"])) for r in root.iter(f"{SVG}rect")]
@@ -51,7 +51,7 @@ def test_bars_hang_on_one_another_from_the_ceiling_down_to_what_was_reached(draw
         assert rects[-1][0] == pytest.approx(reached, abs=0.2)
 
 
-def test_a_bars_width_is_its_loss(drawn: list[Panel], figures: dict[str, Any]) -> None:
+def test_a_bars_width_is_its_loss(drawn: list[ArmLosses], figures: dict[str, Any]) -> None:
     losses = figures["waterfall"]["skg"]["losses"]
     widths = [float(r.attrib["width"]) for r in parsed(drawn[0]).iter(f"{SVG}rect")]
     biggest = max(ORDER, key=lambda cause: losses[cause]["mean"])
@@ -60,7 +60,7 @@ def test_a_bars_width_is_its_loss(drawn: list[Panel], figures: dict[str, Any]) -
         assert width == pytest.approx(max(losses[cause]["mean"] * scale, 0.8), abs=0.3)
 
 
-def test_the_table_says_the_same_in_numbers(drawn: list[Panel], figures: dict[str, Any]) -> None:
+def test_the_table_says_the_same_in_numbers(drawn: list[ArmLosses], figures: dict[str, Any]) -> None:
     for panel in drawn:
         found = figures["waterfall"][panel.look.arm]
         assert panel.reached == shown(figures["arms"][panel.look.arm]["utility"]["mean"], "utility")
@@ -71,7 +71,7 @@ def test_the_table_says_the_same_in_numbers(drawn: list[Panel], figures: dict[st
             assert row.difference == shown(against.get("mean"), "utility", signed=True)
 
 
-def test_the_drawing_is_said_for_those_who_do_not_see_it(drawn: list[Panel]) -> None:
+def test_the_drawing_is_said_for_those_who_do_not_see_it(drawn: list[ArmLosses]) -> None:
     said = parsed(drawn[0]).attrib["aria-label"]
     assert said.startswith("skg: from 1.000 to ")
     assert all(label in said for label, _ in WORDS.values())

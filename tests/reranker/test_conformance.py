@@ -13,7 +13,7 @@ import yaml
 from skg_bench.app.components import build
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, snap
-from skg_bench.core.types import Rated, Reranker, Scorer
+from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from tests.reranker.turns import served, turns
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "reranker"
@@ -38,7 +38,7 @@ def started(made: Reranker, users: int = B) -> Scorer:
     return scorer
 
 
-def some_turns(seed: int, users: int = B, n: int = 40 * B) -> Rated:
+def some_turns(seed: int, users: int = B, n: int = 40 * B) -> TrainingRows:
     """Rated turns, each user's in order."""
     told = turns(np.random.default_rng(seed), users, n, F, K)
     told.features[:, :, -1] = np.arange(K) < told.candidates[:, None]
@@ -208,7 +208,7 @@ def test_a_scorer_of_another_kind_is_not_continued(name: str) -> None:
         reranker(name).fit(other, EVERYONE, some_turns(0))
 
 
-def easy_world(seed: int, taste: F64, n: int) -> tuple[Rated, F64]:
+def easy_world(seed: int, taste: F64, n: int) -> tuple[TrainingRows, F64]:
     """`n` turns a user: one candidate or none is right, by what the user likes; which one is served is chance."""
     rng, users = np.random.default_rng(seed), len(taste)
     row = np.repeat(np.arange(users), n)
@@ -220,7 +220,7 @@ def easy_world(seed: int, taste: F64, n: int) -> tuple[Rated, F64]:
     place = rng.integers(0, K, len(row)).astype(np.int32)
     label = (right == place).astype(np.float64)
     event = rng.integers(0, 2**64, len(row), np.uint64)
-    return Rated(row.astype(np.int32), x, np.full(len(row), K, np.int32), place, label, event), label
+    return TrainingRows(row.astype(np.int32), x, np.full(len(row), K, np.int32), place, label, event), label
 
 
 @each

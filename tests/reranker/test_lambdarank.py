@@ -9,7 +9,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import WEIGHT_UNIT, snap
-from skg_bench.core.types import Rated
+from skg_bench.core.types import TrainingRows
 from skg_bench.reranker import lambdarank
 from skg_bench.reranker.lambdarank import LambdaRank, TreeScorer
 from tests.reranker.turns import turns
@@ -19,7 +19,7 @@ NAMES = [f"f{i}" for i in range(F)]
 RANK = LambdaRank(trees=20, more=5, most=30, rate=0.1, min_rows=10, l2=1.0, window=300)
 
 
-def fitted(recipe: LambdaRank, told: Rated, scorer: TreeScorer | None = None, users: int = 1) -> TreeScorer:
+def fitted(recipe: LambdaRank, told: TrainingRows, scorer: TreeScorer | None = None, users: int = 1) -> TreeScorer:
     before = scorer or recipe.start(users, NAMES)
     assert before is not None
     made = recipe.fit(before, np.arange(users), told)
@@ -27,7 +27,7 @@ def fitted(recipe: LambdaRank, told: Rated, scorer: TreeScorer | None = None, us
     return made
 
 
-def liked(rng: np.random.Generator, n: int) -> Rated:
+def liked(rng: np.random.Generator, n: int) -> TrainingRows:
     """Served skills are ok where feature 3 is high."""
     told = turns(rng, 1, n, F)
     x = told.features[np.arange(n), told.place, 3]

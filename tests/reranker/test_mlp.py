@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Rated
+from skg_bench.core.types import TrainingRows
 from skg_bench.reranker import mlp
 from skg_bench.reranker.mlp import MLP, MLPScorer
 from tests.reranker.turns import served, turns
@@ -18,7 +18,7 @@ NAMES = [f"f{i}" for i in range(F)]
 NET = MLP(units=64, steps=10, rate=0.01, l2=1.0, window=300, seed=0, device="cpu")
 
 
-def fitted(net: MLP, told: Rated, users: int) -> MLPScorer:
+def fitted(net: MLP, told: TrainingRows, users: int) -> MLPScorer:
     scorer = net.start(users, NAMES)
     assert scorer is not None
     made = net.fit(scorer, np.arange(users), told)
@@ -83,7 +83,7 @@ def test_a_rating_says_nothing_of_which_rival_would_have_been_right() -> None:
     x[:, 0, 0] = x[:, 1:, 1] = 1.0
     for label, sign in ((0.0, 1), (1.0, -1)):
         one, three, event = np.zeros(200, np.int32), np.full(200, 3, np.int32), np.zeros(200, np.uint64)
-        told = Rated(one, x, three, one, np.full(200, label), event)
+        told = TrainingRows(one, x, three, one, np.full(200, label), event)
         logits = fitted(NET, told, 1).score(x[:1])[0]
         assert logits[1] == logits[2]
         assert np.sign(logits[1] - logits[0]) == sign

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.types import Scorer, TrainingRows
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear
 from skg_bench.reranker.permuted import Permuted, PermutedScorer
@@ -28,17 +28,17 @@ class Hearing:
     """A recipe that keeps what it was told."""
 
     window: int = 0
-    heard: list[Rated] = field(default_factory=list)
+    heard: list[TrainingRows] = field(default_factory=list)
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return Linear(1.0).start(n_users, features)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        self.heard.append(rated)
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        self.heard.append(training)
         return scorer
 
 
-def told(seed: int, users: int = B, n: int = 20 * B) -> Rated:
+def told(seed: int, users: int = B, n: int = 20 * B) -> TrainingRows:
     """Rated turns, each user's in order; labels that tell one turn from another."""
     some = turns(np.random.default_rng(seed), users, n, F, K)
     some = some.rows(np.argsort(some.row, kind="stable"))
@@ -54,31 +54,31 @@ def started(made: Permuted, users: int = B) -> PermutedScorer:
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds, draw=st.integers(0, 3), cut=st.integers(1, 20 * B - 1))
 def test_each_turn_gets_a_rating_that_the_same_user_gave_before_it(seed: int, draw: int, cut: int) -> None:
-    inside, rated = Hearing(), told(seed)
+    inside, training = Hearing(), told(seed)
     made = Permuted(inside, draw)
     scorer: Scorer = started(made)
-    for piece in (rated.rows(np.arange(cut)), rated.rows(np.arange(cut, len(rated.row)))):
+    for piece in (training.rows(np.arange(cut)), training.rows(np.arange(cut, len(training.row)))):
         rows = np.unique(piece.row)  # those who have something new, in an order of their own
         rows = rows[::-1]
         place = np.searchsorted(-rows, -piece.row).astype(np.int32)
         scorer = made.fit(scorer, rows.astype(np.int64), replace(piece, row=place))
     label = np.concatenate([one.label for one in inside.heard])
     for user in range(B):
-        own = np.flatnonzero(rated.row == user)
+        own = np.flatnonzero(training.row == user)
         for nth, i in enumerate(own):
-            assert label[i] in (rated.label[own[:nth]] if nth else rated.label[own[:1]])
-    assert np.array_equal(np.concatenate([one.features for one in inside.heard]), rated.features)
+            assert label[i] in (training.label[own[:nth]] if nth else training.label[own[:1]])
+    assert np.array_equal(np.concatenate([one.features for one in inside.heard]), training.features)
 
 
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds)
 def test_fitting_in_pieces_is_fitting_at_once_and_a_user_alone_hears_the_same(seed: int) -> None:
-    rated = told(seed)
+    training = told(seed)
     made = Permuted(Linear(1.0), 0)
-    once = made.fit(started(made), EVERYONE, rated)
+    once = made.fit(started(made), EVERYONE, training)
     scorer: Scorer = started(made)
     for user in np.random.default_rng(seed).permutation(B):
-        own = rated.rows(rated.row == user)
+        own = training.rows(training.row == user)
         for piece in np.array_split(np.arange(len(own.row)), 3):
             some = own.rows(piece)
             if len(piece):
@@ -89,30 +89,32 @@ def test_fitting_in_pieces_is_fitting_at_once_and_a_user_alone_hears_the_same(se
 
 def test_with_a_window_the_turns_that_come_along_are_those_to_choose_from() -> None:
     inside = Hearing(window=5)
-    made, rated = Permuted(inside, 0), told(3, users=1, n=12)
+    made, training = Permuted(inside, 0), told(3, users=1, n=12)
     assert made.window == 5
     scorer: Scorer = started(made, 1)
     for end in (4, 8, 12):
-        scorer = made.fit(scorer, np.arange(1), rated.rows(np.arange(max(end - 5, 0), end)))
+        scorer = made.fit(scorer, np.arange(1), training.rows(np.arange(max(end - 5, 0), end)))
     for end, heard in zip((4, 8, 12), inside.heard, strict=True):
-        before = rated.label[max(end - 5, 0) : end]
+        before = training.label[max(end - 5, 0) : end]
         assert heard.label[0] == before[0]
         assert all(heard.label[i] in before[:i] for i in range(1, len(before)))
 
 
 def test_every_earlier_turn_is_as_likely() -> None:
-    counts, rated = np.zeros(8), told(4, users=1, n=9)
+    counts, training = np.zeros(8), told(4, users=1, n=9)
     for draw in range(1600):
         inside = Hearing()
         made = Permuted(inside, draw)
-        made.fit(started(made, 1), np.arange(1), rated)
-        counts[np.flatnonzero(rated.label == inside.heard[0].label[-1])] += 1
+        made.fit(started(made, 1), np.arange(1), training)
+        counts[np.flatnonzero(training.label == inside.heard[0].label[-1])] += 1
     assert ((counts - 200) ** 2 / 200).sum() < 30  # chi-square with 7 degrees of freedom
 
 
 def test_a_draw_repeats_and_another_one_differs() -> None:
-    rated, x = told(5), shortlists(1)
-    a, again, b = (Permuted(Linear(1.0), d).fit(started(Permuted(Linear(1.0), d)), EVERYONE, rated) for d in (0, 0, 1))
+    training, x = told(5), shortlists(1)
+    a, again, b = (
+        Permuted(Linear(1.0), d).fit(started(Permuted(Linear(1.0), d)), EVERYONE, training) for d in (0, 0, 1)
+    )
     assert np.array_equal(a.score(x), again.score(x))
     assert not np.array_equal(a.score(x), b.score(x))
 
@@ -131,11 +133,11 @@ def test_nothing_is_learned_of_what_pleases_but_how_satisfied_the_user_is() -> N
     users = 40
     taste = np.zeros((users, F))
     taste[:, :3] = rng.choice([-9.0, 9.0], (users, 3))
-    rated, _ = easy_world(0, taste, 150)
+    training, _ = easy_world(0, taste, 150)
     asked, label = easy_world(1, taste, 100)
 
     def right(recipe: Any) -> tuple[float, F64]:
-        scorer = recipe.fit(recipe.start(users, NAMES), np.arange(users), rated)
+        scorer = recipe.fit(recipe.start(users, NAMES), np.arange(users), training)
         logits = scorer.score(asked.features.reshape(users, 100 * K, F)).reshape(-1, K)
         own = logits[np.arange(len(asked.row)), asked.place]
         return float(np.mean([order(own[asked.row == u], label[asked.row == u]) for u in range(users)])), own
@@ -143,7 +145,7 @@ def test_nothing_is_learned_of_what_pleases_but_how_satisfied_the_user_is() -> N
     live, placebo = right(Linear(1.0)), right(Permuted(Linear(1.0), 0))
     assert live[0] > 0.75
     assert abs(placebo[0] - 0.5) < 0.03
-    satisfied, level = rated.label.mean(), 1 / (1 + np.exp(-placebo[1].mean()))
+    satisfied, level = training.label.mean(), 1 / (1 + np.exp(-placebo[1].mean()))
     assert abs(level - satisfied) < 0.1 < abs(0.5 - satisfied)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import WEIGHT_UNIT, snap
-from skg_bench.core.types import Rated, Scorer
+from skg_bench.core.types import Scorer, TrainingRows
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear, LinearScorer
 from tests.reranker.turns import chosen, served, turns
@@ -19,7 +19,7 @@ NAMES = [f"f{i}" for i in range(F)]
 seeds = st.integers(0, 2**32)
 
 
-def rated(rng: np.random.Generator, users: int, n: int) -> Rated:
+def rated(rng: np.random.Generator, users: int, n: int) -> TrainingRows:
     return turns(rng, users, n, F)
 
 

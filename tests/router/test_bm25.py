@@ -10,30 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.terms import terms
 from skg_bench.core.types import Similarity
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.router.bm25 import BM25
-from tests.core import books
-from tests.core.books import MESSAGES
+from tests.core import samples
+from tests.core.samples import MESSAGES
 
 N = len(MESSAGES)
 seeds = st.integers(0, 2**32)
 
 
 def silent(rng: np.random.Generator) -> Similarity:
-    return books.table(rng, N, 8)  # BM25 does not look at vectors
+    return samples.table(rng, N, 8)  # BM25 does not look at vectors
 
 
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds, k1=st.sampled_from([0.5, 1.2, 1.5, 2.0]), b=st.sampled_from([0.0, 0.4, 0.75, 1.0]))
 def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int, k1: float, b: float) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, 12, 60, texts=N, skills=30)
-    asked = books.query(rng.integers(0, N, 12).astype(np.int32), silent(rng))
-    made = BM25(40, k1, b).route(asked, book)
+    books = samples.ragged(rng, 12, 60, texts=N, skills=30)
+    asked = samples.query(rng.integers(0, N, 12).astype(np.int32), silent(rng))
+    made = BM25(40, k1, b).route(asked, books)
     for u in range(12):
-        active = [e for e in range(book.n_examples[u]) if book.active[u, book.example_skill[u, e]]]
-        corpus = [MESSAGES[book.example[u, e]].split() for e in active]
+        active = [e for e in range(books.n_examples[u]) if books.active[u, books.example_skill[u, e]]]
+        corpus = [MESSAGES[books.example[u, e]].split() for e in active]
         words = MESSAGES[asked.text[u]].split()
         if not words or not any(corpus):
             assert (made.skill[u] == -1).all()
@@ -51,7 +51,7 @@ def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int
             repeat += idf * often / (often + k1 * (1 - b + b * len(words) / max(float(mean), 1.0)))
         best: dict[int, float] = {}
         for e, score in zip(active, scores, strict=True):
-            s = int(book.example_skill[u, e])
+            s = int(books.example_skill[u, e])
             best[s] = max(best.get(s, 0.0), min(float(score) / repeat, 1.0))
         expected = {s: x for s, x in best.items() if x > 2**-16}
         found = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
@@ -59,28 +59,31 @@ def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int
 
 
 def test_a_verbatim_repeat_has_similarity_one_and_no_word_in_common_finds_nothing() -> None:
-    words = terms(["turn on the kitchen lights", "Turn ON the kitchen lights!", "what is my balance", "", "?!"])
+    words = vocabulary_of(["turn on the kitchen lights", "Turn ON the kitchen lights!", "what is my balance", "", "?!"])
     rng = np.random.default_rng(0)
-    book = books.ragged(rng, 1, 1, texts=1)
-    book = replace(book, n_examples=np.ones(1, np.int32), example=np.zeros_like(book.example),
-                   active=np.arange(book.active.shape[1])[None] == 0, example_skill=book.example_skill * 0)  # fmt: skip
+    books = samples.ragged(rng, 1, 1, texts=1)
+    books = replace(books, n_examples=np.ones(1, np.int32), example=np.zeros_like(books.example),
+                   active=np.arange(books.active.shape[1])[None] == 0,
+                   example_skill=books.example_skill * 0)  # fmt: skip
     made = {}
     for text in range(5):
-        asked = replace(books.query(np.array([text], np.int32), silent(rng)), terms=words)
-        made[text] = BM25(1, 1.5, 0.75).route(asked, book)
+        asked = replace(samples.query(np.array([text], np.int32), silent(rng)), vocabulary=words)
+        made[text] = BM25(1, 1.5, 0.75).route(asked, books)
     assert [made[t].similarity.item() for t in range(5)] == [1, 1, 0, 0, 0]
     assert [made[t].skill.item() for t in range(5)] == [0, 0, -1, -1, -1]
 
 
 def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
     """What vectors share with words: polarity is one word."""
-    words = terms(["turn on the kitchen lights", "turn off the kitchen lights", "play jazz in the kitchen"])
+    words = vocabulary_of(["turn on the kitchen lights", "turn off the kitchen lights", "play jazz in the kitchen"])
     rng = np.random.default_rng(0)
-    book = books.ragged(rng, 1, 3, texts=1)
-    book = replace(book, n_examples=np.array([2], np.int32), example=np.array([[0, 2, 0, 0]], np.int32),
-                   active=np.arange(book.active.shape[1])[None] < 2,
+    books = samples.ragged(rng, 1, 3, texts=1)
+    books = replace(books, n_examples=np.array([2], np.int32), example=np.array([[0, 2, 0, 0]], np.int32),
+                   active=np.arange(books.active.shape[1])[None] < 2,
                    example_skill=np.array([[0, 1, 0, 0]], np.int32))  # fmt: skip
-    made = BM25(2, 1.5, 0.75).route(replace(books.query(np.array([1], np.int32), silent(rng)), terms=words), book)
+    made = BM25(2, 1.5, 0.75).route(
+        replace(samples.query(np.array([1], np.int32), silent(rng)), vocabulary=words), books
+    )
     assert made.skill.tolist() == [[0, 1]]
     assert made.similarity[0, 0] > 4 * made.similarity[0, 1] > 0
 
@@ -89,13 +92,13 @@ def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
 @given(seed=seeds, users=st.integers(1, 300))
 def test_users_do_not_know_of_one_another(seed: int, users: int) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, users, 40, texts=N, skills=20)
-    asked = books.query(rng.integers(0, N, users).astype(np.int32), silent(rng))
-    whole, order = BM25(5, 1.5, 0.75).route(asked, book), rng.permutation(users)
-    mixed = BM25(5, 1.5, 0.75).route(books.some_queries(asked, order), books.some(book, order))
+    books = samples.ragged(rng, users, 40, texts=N, skills=20)
+    asked = samples.query(rng.integers(0, N, users).astype(np.int32), silent(rng))
+    whole, order = BM25(5, 1.5, 0.75).route(asked, books), rng.permutation(users)
+    mixed = BM25(5, 1.5, 0.75).route(samples.some_queries(asked, order), samples.some(books, order))
     assert np.array_equal(mixed.skill, whole.skill[order])
     assert np.array_equal(mixed.similarity, whole.similarity[order])
-    alone = BM25(5, 1.5, 0.75).route(books.some_queries(asked, [0]), books.one(book, 0))
+    alone = BM25(5, 1.5, 0.75).route(samples.some_queries(asked, [0]), samples.one(books, 0))
     assert np.array_equal(alone.similarity, whole.similarity[:1])
 
 

@@ -9,29 +9,29 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, UNIT
-from skg_bench.core.types import Book, Query, Router
-from skg_bench.engine.vectors import Pinned, Rows, Table
+from skg_bench.core.types import Query, Router, Skillbooks
+from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.maxsim_centroid import MaxSimCentroid
-from tests.core import books
+from tests.core import samples
 
 ALL = 100
 seeds = st.integers(0, 2**32)
 
 
-def world(seed: int, users: int, examples: int, width: int = 384) -> tuple[Query, Book, I16]:
+def world(seed: int, users: int, examples: int, width: int = 384) -> tuple[Query, Skillbooks, I16]:
     """Messages, books, and the vectors of all texts, at production shapes."""
     rng = np.random.default_rng(seed)
-    vectors = books.vectors(rng, 200, width)
-    book = books.lengthened(books.ragged(rng, users, examples, texts=200, skills=40), vectors)
+    vectors = samples.vectors(rng, 200, width)
+    books = samples.lengthened(samples.ragged(rng, users, examples, texts=200, skills=40), vectors)
     text = rng.integers(0, 200, users).astype(np.int32)
-    return books.query(text, Rows(vectors)), book, vectors
+    return samples.query(text, Rows(vectors)), books, vectors
 
 
-def of(router: Router, asked: Query, book: Book) -> list[dict[int, float]]:
+def of(router: Router, asked: Query, books: Skillbooks) -> list[dict[int, float]]:
     """Similarity by skill, for each user."""
-    made = router.route(asked, book)
+    made = router.route(asked, books)
     return [
         {s: x for s, x in zip(skill, similarity, strict=True) if s >= 0}
         for skill, similarity in zip(made.skill.tolist(), made.similarity.tolist(), strict=True)
@@ -41,15 +41,15 @@ def of(router: Router, asked: Query, book: Book) -> list[dict[int, float]]:
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, users=st.integers(1, 40), examples=st.integers(0, 300))
 def test_similarity_is_the_cosine_to_the_mean_of_a_skills_examples(seed: int, users: int, examples: int) -> None:
-    asked, book, vectors = world(seed, users, examples)
+    asked, books, vectors = world(seed, users, examples)
     real = vectors.astype(np.float64) / 4000.0
-    made = Centroid(ALL).route(asked, book)
+    made = Centroid(ALL).route(asked, books)
     for u in range(users):
-        own = book.example_skill[u, : book.n_examples[u]]
+        own = books.example_skill[u, : books.n_examples[u]]
         found = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
-        assert set(found) == set(np.flatnonzero(book.active[u]).tolist())
+        assert set(found) == set(np.flatnonzero(books.active[u]).tolist())
         for s, similarity in found.items():
-            mean = real[book.example[u, : len(own)][own == s]].mean(axis=0)
+            mean = real[books.example[u, : len(own)][own == s]].mean(axis=0)
             exact = real[asked.text[u]] @ mean / np.linalg.norm(mean)
             assert similarity == pytest.approx(np.clip(exact, 0, 1), abs=1.01 * UNIT)
         assert list(found) == sorted(found, key=lambda s: (-found[s], s))
@@ -58,22 +58,22 @@ def test_similarity_is_the_cosine_to_the_mean_of_a_skills_examples(seed: int, us
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, users=st.integers(2, 300))
 def test_a_centroid_is_the_same_bits_looked_up_computed_alone_and_in_any_company(seed: int, users: int) -> None:
-    asked, book, vectors = world(seed, users, 60)
+    asked, books, vectors = world(seed, users, 60)
     wide = vectors.astype(np.float32)
     routers: list[Router] = [Centroid(5), MaxSimCentroid(5, 0.3)]
     order = np.random.default_rng(seed).permutation(users)
     for router in routers:
-        computed = router.route(asked, book)
-        looked_up = router.route(replace(asked, similarity=Table(wide @ wide.T)), book)
+        computed = router.route(asked, books)
+        looked_up = router.route(replace(asked, similarity=SimilarityTable(wide @ wide.T)), books)
         mixed = router.route(
-            books.some_queries(replace(asked, similarity=Rows(vectors)), order), books.some(book, order)
+            samples.some_queries(replace(asked, similarity=Rows(vectors)), order), samples.some(books, order)
         )
         for other, rows in ((looked_up, np.arange(users)), (mixed, order)):
             assert np.array_equal(other.skill, computed.skill[rows])
             assert np.array_equal(other.similarity, computed.similarity[rows])
         for u in (0, users - 1):
-            alone = books.one(book, u)
-            own = replace(books.some_queries(asked, [u]), similarity=Pinned(vectors, alone.example[0]))
+            alone = samples.one(books, u)
+            own = replace(samples.some_queries(asked, [u]), similarity=Pinned(vectors, alone.example[0]))
             online = router.route(own, alone)
             assert np.array_equal(online.skill, computed.skill[[u]])
             assert np.array_equal(online.similarity, computed.similarity[[u]])
@@ -81,16 +81,16 @@ def test_a_centroid_is_the_same_bits_looked_up_computed_alone_and_in_any_company
 
 def test_a_skill_with_one_example_has_the_similarity_that_maxsim_gives_it() -> None:
     rng = np.random.default_rng(0)
-    vectors = books.vectors(rng, 200, 384)
-    book = books.ragged(rng, 50, 20, texts=200)
-    single = replace(book, example_skill=np.tile(np.arange(book.example.shape[1], dtype=np.int32), (50, 1)),
-                     active=np.arange(book.example.shape[1]) < book.n_examples[:, None])  # fmt: skip
-    single = books.lengthened(single, vectors)
-    asked = books.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors))
+    vectors = samples.vectors(rng, 200, 384)
+    books = samples.ragged(rng, 50, 20, texts=200)
+    single = replace(books, example_skill=np.tile(np.arange(books.example.shape[1], dtype=np.int32), (50, 1)),
+                     active=np.arange(books.example.shape[1]) < books.n_examples[:, None])  # fmt: skip
+    single = samples.lengthened(single, vectors)
+    asked = samples.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors))
     for u, (centre, nearest) in enumerate(
         zip(of(Centroid(ALL), asked, single), of(MaxSim(ALL), asked, single), strict=True)
     ):
-        assert len(centre) == book.n_examples[u]
+        assert len(centre) == books.n_examples[u]
         # an example's length is 4000 but for rounding, so that the two may differ by that
         assert centre == pytest.approx(nearest, abs=0.005)
 
@@ -98,11 +98,11 @@ def test_a_skill_with_one_example_has_the_similarity_that_maxsim_gives_it() -> N
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, weight=st.integers(0, 8))
 def test_half_and_half_is_the_weighted_mean_of_both(seed: int, weight: int) -> None:
-    asked, book, _ = world(seed, 20, 50, 64)
+    asked, books, _ = world(seed, 20, 50, 64)
     w = weight / 8
 
     def of(router: Centroid | MaxSim | MaxSimCentroid) -> list[dict[int, float]]:
-        made = router.route(asked, book)
+        made = router.route(asked, books)
         return [
             dict(zip(s.tolist(), x.tolist(), strict=True)) for s, x in zip(made.skill, made.similarity, strict=True)
         ]
@@ -113,14 +113,14 @@ def test_half_and_half_is_the_weighted_mean_of_both(seed: int, weight: int) -> N
 
 
 def test_examples_that_cancel_out_have_no_direction() -> None:
-    asked, book, vectors = world(1, 20, 30)
-    book = replace(book, square=np.zeros_like(book.square))
+    asked, books, vectors = world(1, 20, 30)
+    books = replace(books, square=np.zeros_like(books.square))
     opposite = np.concatenate([vectors, -vectors])
     asked = replace(asked, similarity=Rows(opposite))
-    own = np.where(np.arange(book.example.shape[1]) % 2, book.example[:, :1] + 200, book.example[:, :1])
+    own = np.where(np.arange(books.example.shape[1]) % 2, books.example[:, :1] + 200, books.example[:, :1])
     n = np.full(20, 2, np.int32)
-    book = replace(book, example=own.astype(np.int32), example_skill=book.example_skill * 0, n_examples=n)
-    made = Centroid(5).route(asked, book)
+    books = replace(books, example=own.astype(np.int32), example_skill=books.example_skill * 0, n_examples=n)
+    made = Centroid(5).route(asked, books)
     assert not made.similarity.any()
     assert np.isfinite(made.similarity).all()
 

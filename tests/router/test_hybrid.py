@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.router.hybrid import Hybrid
 from skg_bench.router.knn import KNN
 from skg_bench.router.maxsim import MaxSim
-from skg_bench.router.oracle import Oracle
-from tests.core import books
+from skg_bench.router.oracle import RightSkill
+from tests.core import samples
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Fixed:
     similarity: tuple[float, ...]
     sees_truth: ClassVar[bool] = False
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         b = len(query.text)
         return Shortlist(np.tile(np.array(self.skill, np.int32), (b, 1)), np.tile(self.similarity, (b, 1)))
 
 
 def routed(hybrid: Hybrid) -> tuple[list[int], list[float]]:
     rng = np.random.default_rng(0)
-    asked = books.query(np.zeros(2, np.int32), books.table(rng, 5, 8))
-    book = replace(books.ragged(rng, 2, 40), active=np.ones((2, 12), np.bool_))
-    made = hybrid.route(asked, book)
+    asked = samples.query(np.zeros(2, np.int32), samples.table(rng, 5, 8))
+    books = replace(samples.ragged(rng, 2, 40), active=np.ones((2, 12), np.bool_))
+    made = hybrid.route(asked, books)
     assert np.array_equal(made.skill[0], made.skill[1])
     return made.skill[0].tolist(), made.similarity[0].tolist()
 
@@ -68,16 +68,16 @@ def test_a_skill_that_comes_later_is_never_first_only_because_similarities_are_z
 @given(seed=st.integers(0, 2**32))
 def test_a_router_with_itself_keeps_its_order_and_its_best_similarity(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, 40, 60, texts=100, skills=20)
-    asked = books.query(rng.integers(0, 100, 40).astype(np.int32), books.table(rng, 100))
-    alone = MaxSim(5).route(asked, book)
-    twice = Hybrid(MaxSim(5), MaxSim(5), 60, 5).route(asked, book)
+    books = samples.ragged(rng, 40, 60, texts=100, skills=20)
+    asked = samples.query(rng.integers(0, 100, 40).astype(np.int32), samples.table(rng, 100))
+    alone = MaxSim(5).route(asked, books)
+    twice = Hybrid(MaxSim(5), MaxSim(5), 60, 5).route(asked, books)
     assert np.array_equal(twice.skill, alone.skill)
     assert np.array_equal(twice.similarity[:, 0], alone.similarity[:, 0])
 
 
 def test_it_sees_the_truth_exactly_if_a_part_does() -> None:
-    assert Hybrid(Oracle(), KNN(5, 5), 60, 5).sees_truth
+    assert Hybrid(RightSkill(), KNN(5, 5), 60, 5).sees_truth
     assert not Hybrid(MaxSim(5), KNN(5, 5), 60, 5).sees_truth
 
 

@@ -10,7 +10,7 @@ from skg_bench.core.grid import cosine
 from skg_bench.engine.vectors import Rows
 from skg_bench.router.knn import KNN
 from skg_bench.router.maxsim import MaxSim
-from tests.core import books
+from tests.core import samples
 
 seeds = st.integers(0, 2**32)
 
@@ -21,17 +21,17 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
     seed: int, neighbours: int, examples: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    vectors = books.vectors(rng, 200, 384)
-    book = books.ragged(rng, 30, examples, texts=200, skills=20)
-    asked = books.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors))
-    made = KNN(30, neighbours).route(asked, book)
+    vectors = samples.vectors(rng, 200, 384)
+    books = samples.ragged(rng, 30, examples, texts=200, skills=20)
+    asked = samples.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors))
+    made = KNN(30, neighbours).route(asked, books)
     whole = vectors.astype(np.int64)
     for u in range(30):
         near = []
-        for e in range(book.n_examples[u]):
-            s = int(book.example_skill[u, e])
-            if book.active[u, s]:
-                near.append((-int(whole[asked.text[u]] @ whole[book.example[u, e]]), s))
+        for e in range(books.n_examples[u]):
+            s = int(books.example_skill[u, e])
+            if books.active[u, s]:
+                near.append((-int(whole[asked.text[u]] @ whole[books.example[u, e]]), s))
         near = sorted(near)[:neighbours]
         votes: dict[int, float] = {}
         for minus, s in near:
@@ -46,9 +46,9 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
 @given(seed=seeds)
 def test_with_one_neighbour_the_skill_of_maxsim_wins_with_the_same_similarity(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, 60, 60, texts=200, skills=20)
-    asked = books.query(rng.integers(0, 200, 60).astype(np.int32), books.table(rng, 200))
-    one, nearest = KNN(5, 1).route(asked, book), MaxSim(1).route(asked, book)
+    books = samples.ragged(rng, 60, 60, texts=200, skills=20)
+    asked = samples.query(rng.integers(0, 200, 60).astype(np.int32), samples.table(rng, 200))
+    one, nearest = KNN(5, 1).route(asked, books), MaxSim(1).route(asked, books)
     assert np.array_equal(one.skill[:, :1], nearest.skill)
     assert np.array_equal(one.similarity[:, :1], nearest.similarity)
     assert (one.skill[:, 1:] == -1).all()

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import Router
-from skg_bench.engine.vectors import Table
+from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.router.exact import Exact
 from skg_bench.router.frequency import Frequency
 from skg_bench.router.masked import Masked
 from skg_bench.router.maxsim import MaxSim
-from tests.core import books
+from tests.core import samples
 
 TEXTS = 40
 INSIDE: list[Router] = [MaxSim(70), Frequency(70), Exact(70)]
@@ -26,9 +26,9 @@ seeds = st.integers(0, 2**32)
 @given(seed=seeds, skill=st.integers(0, 14))
 def test_the_skill_alone_is_missing_and_the_rest_keeps_its_order(inside: Router, seed: int, skill: int) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, 30, 60, texts=TEXTS, skills=12)
-    asked = books.query(rng.integers(0, TEXTS, 30).astype(np.int32), books.table(rng, TEXTS, 64))
-    whole, rest = inside.route(asked, book), Masked(inside, skill, None).route(asked, book)
+    books = samples.ragged(rng, 30, 60, texts=TEXTS, skills=12)
+    asked = samples.query(rng.integers(0, TEXTS, 30).astype(np.int32), samples.table(rng, TEXTS, 64))
+    whole, rest = inside.route(asked, books), Masked(inside, skill, None).route(asked, books)
     for u in range(30):
         kept = (whole.skill[u] >= 0) & (whole.skill[u] != skill)
         n = int(kept.sum())
@@ -39,10 +39,10 @@ def test_the_skill_alone_is_missing_and_the_rest_keeps_its_order(inside: Router,
 
 def test_another_skill_takes_the_place_of_the_one_that_is_masked() -> None:
     rng = np.random.default_rng(1)
-    book = books.ragged(rng, 40, 60, texts=TEXTS, skills=12)
-    asked = books.query(rng.integers(0, TEXTS, 40).astype(np.int32), books.table(rng, TEXTS, 64))
-    whole, rest = MaxSim(5).route(asked, book), Masked(MaxSim(5), 0, None).route(asked, book)
-    crowded = (whole.skill == 0).any(axis=1) & (book.active.sum(axis=1) > 5)
+    books = samples.ragged(rng, 40, 60, texts=TEXTS, skills=12)
+    asked = samples.query(rng.integers(0, TEXTS, 40).astype(np.int32), samples.table(rng, TEXTS, 64))
+    whole, rest = MaxSim(5).route(asked, books), Masked(MaxSim(5), 0, None).route(asked, books)
+    crowded = (whole.skill == 0).any(axis=1) & (books.active.sum(axis=1) > 5)
     assert crowded.any()
     assert (rest.skill[crowded] >= 0).all()
 
@@ -53,37 +53,37 @@ def test_a_lineage_is_every_skill_with_an_example_near_the_first_of_the_skill(
     seed: int, skill: int, lineage: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    book = books.ragged(rng, 20, 30, texts=TEXTS, skills=10)
-    vectors = books.vectors(rng, TEXTS, 64).astype(np.float64) / 4000.0
+    books = samples.ragged(rng, 20, 30, texts=TEXTS, skills=10)
+    vectors = samples.vectors(rng, TEXTS, 64).astype(np.float64) / 4000.0
     grid = (vectors * 4000).astype(np.float32)
-    asked = books.query(rng.integers(0, TEXTS, 20).astype(np.int32), Table(grid @ grid.T))
-    found = Masked(MaxSim(70), skill, lineage).route(asked, book).skill
+    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), SimilarityTable(grid @ grid.T))
+    found = Masked(MaxSim(70), skill, lineage).route(asked, books).skill
     for u in range(20):
-        examples = list(zip(book.example[u, : book.n_examples[u]], book.example_skill[u], strict=False))
+        examples = list(zip(books.example[u, : books.n_examples[u]], books.example_skill[u], strict=False))
         first = next((text for text, s in examples if s == skill), None)
         gone = {skill}
         if first is not None:
             gone |= {int(s) for text, s in examples if vectors[text] @ vectors[first] >= lineage - 2.0**-17}
-        left = set(np.flatnonzero(book.active[u]).tolist()) - gone
+        left = set(np.flatnonzero(books.active[u]).tolist()) - gone
         assert set(found[u][found[u] >= 0].tolist()) == left
 
 
 def test_a_book_that_never_had_the_skill_is_routed_as_it_is() -> None:
     rng = np.random.default_rng(3)
-    book = books.ragged(rng, 20, 30, texts=TEXTS, skills=10)
-    asked = books.query(rng.integers(0, TEXTS, 20).astype(np.int32), books.table(rng, TEXTS, 64))
-    whole = MaxSim(5).route(asked, book)
+    books = samples.ragged(rng, 20, 30, texts=TEXTS, skills=10)
+    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), samples.table(rng, TEXTS, 64))
+    whole = MaxSim(5).route(asked, books)
     for lineage in (None, 0.1):
-        assert np.array_equal(Masked(MaxSim(5), 99, lineage).route(asked, book).skill, whole.skill)
+        assert np.array_equal(Masked(MaxSim(5), 99, lineage).route(asked, books).skill, whole.skill)
 
 
 def test_the_book_that_it_was_given_stays_as_it_was() -> None:
     rng = np.random.default_rng(4)
-    book = books.ragged(rng, 20, 30, texts=TEXTS, skills=10)
-    before = replace(book, active=book.active.copy())
-    asked = books.query(rng.integers(0, TEXTS, 20).astype(np.int32), books.table(rng, TEXTS, 64))
-    Masked(MaxSim(5), 0, 0.2).route(asked, book)
-    assert np.array_equal(book.active, before.active)
+    books = samples.ragged(rng, 20, 30, texts=TEXTS, skills=10)
+    before = replace(books, active=books.active.copy())
+    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), samples.table(rng, TEXTS, 64))
+    Masked(MaxSim(5), 0, 0.2).route(asked, books)
+    assert np.array_equal(books.active, before.active)
 
 
 def test_its_shortlist_is_as_long_as_that_of_the_router_inside() -> None:

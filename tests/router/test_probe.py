@@ -10,36 +10,40 @@ from sklearn.linear_model import Ridge
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, quantise
-from skg_bench.core.types import Book, Query
-from skg_bench.engine.vectors import Table
+from skg_bench.core.types import Query, Skillbooks
+from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.probe import Probe
-from tests.core import books
+from tests.core import samples
 
 seeds = st.integers(0, 2**32)
 
 
-def world(seed: int, users: int = 20, examples: int = 25) -> tuple[Query, Book, np.ndarray]:
+def world(seed: int, users: int = 20, examples: int = 25) -> tuple[Query, Skillbooks, np.ndarray]:
     rng = np.random.default_rng(seed)
-    vectors = books.vectors(rng, 60, 64)
-    book = books.lengthened(books.ragged(rng, users, examples, texts=60, skills=8), vectors)
+    vectors = samples.vectors(rng, 60, 64)
+    books = samples.lengthened(samples.ragged(rng, users, examples, texts=60, skills=8), vectors)
     wide = vectors.astype(np.float32)
-    return books.query(rng.integers(0, 60, users).astype(np.int32), Table(wide @ wide.T)), book, vectors / 4000.0
+    return (
+        samples.query(rng.integers(0, 60, users).astype(np.int32), SimilarityTable(wide @ wide.T)),
+        books,
+        vectors / 4000.0,
+    )
 
 
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds, l2=st.floats(0.05, 5))
 def test_scores_are_those_of_a_ridge_regression_on_who_an_example_belongs_to(seed: int, l2: float) -> None:
-    asked, book, real = world(seed)
-    made = Probe(70, 25, l2).route(asked, book)
+    asked, books, real = world(seed)
+    made = Probe(70, 25, l2).route(asked, books)
     for u in range(20):
-        known = np.flatnonzero(book.active[u, book.example_skill[u, : book.n_examples[u]]])
-        skill = book.example_skill[u, known]
+        known = np.flatnonzero(books.active[u, books.example_skill[u, : books.n_examples[u]]])
+        skill = books.example_skill[u, known]
         there = made.skill[u][made.skill[u] >= 0]
         assert sorted(there.tolist()) == sorted(set(skill.tolist()))
         for k, s in enumerate(there):
-            ridge = Ridge(alpha=l2, fit_intercept=False, tol=1e-12).fit(real[book.example[u, known]], skill == s)
+            ridge = Ridge(alpha=l2, fit_intercept=False, tol=1e-12).fit(real[books.example[u, known]], skill == s)
             expected = float(ridge.predict(real[asked.text[[u]]])[0])
             assert made.similarity[u, k] == pytest.approx(min(max(expected, 0.0), 1.0), abs=2 * UNIT)
 
@@ -48,14 +52,14 @@ def test_scores_are_those_of_a_ridge_regression_on_who_an_example_belongs_to(see
 @given(seed=seeds, neighbours=st.integers(1, 30))
 def test_the_order_in_which_a_book_stores_its_examples_changes_no_bit(seed: int, neighbours: int) -> None:
     """Though the same message may be an example of two skills, or twice of one."""
-    asked, book, _ = world(seed)
+    asked, books, _ = world(seed)
     rng = np.random.default_rng(seed)
-    book = replace(book, example=book.example % 6)
-    order = np.argsort(np.where(np.arange(book.example.shape[1]) < book.n_examples[:, None], 0, 1) + 0.5 * rng.random(
-        book.example.shape), axis=1)  # fmt: skip
-    example, skill = (np.take_along_axis(a, order, axis=1) for a in (book.example, book.example_skill))
+    books = replace(books, example=books.example % 6)
+    order = np.argsort(np.where(np.arange(books.example.shape[1]) < books.n_examples[:, None], 0, 1) + 0.5 * rng.random(
+        books.example.shape), axis=1)  # fmt: skip
+    example, skill = (np.take_along_axis(a, order, axis=1) for a in (books.example, books.example_skill))
     one, other = (
-        Probe(5, neighbours, 0.3).route(asked, b) for b in (book, replace(book, example=example, example_skill=skill))
+        Probe(5, neighbours, 0.3).route(asked, b) for b in (books, replace(books, example=example, example_skill=skill))
     )
     assert np.array_equal(one.skill, other.skill)
     assert np.array_equal(one.similarity, other.similarity)
@@ -77,18 +81,18 @@ def test_it_finds_the_skill_of_messages_that_maxsim_and_centroid_mistake() -> No
     vectors = quantise(raw)
     wide = vectors.astype(np.float32)
     n, users = len(said), skills * 50
-    book = books.ragged(rng, users, 1, texts=n, skills=1)
+    books = samples.ragged(rng, users, 1, texts=n, skills=1)
     known = np.ones((users, skills), np.bool_)
-    book = replace(
-        book, n_skills=np.full(users, skills, np.int32), n_examples=np.full(users, n, np.int32), active=known,
+    books = replace(
+        books, n_skills=np.full(users, skills, np.int32), n_examples=np.full(users, n, np.int32), active=known,
         example=np.tile(np.arange(n, dtype=np.int32), (users, 1)),
         example_skill=np.tile(said.astype(np.int32), (users, 1)),
     )  # fmt: skip
     square = np.stack([(vectors[:n][said == s].astype(np.int64).sum(axis=0) ** 2).sum() for s in range(skills)])
-    book = replace(book, square=np.tile(square, (users, 1)))
-    asked = books.query(np.arange(n, n + users, dtype=np.int32), Table(wide @ wide.T))
+    books = replace(books, square=np.tile(square, (users, 1)))
+    asked = samples.query(np.arange(n, n + users, dtype=np.int32), SimilarityTable(wide @ wide.T))
     right = {
-        type(router).__name__: float((router.route(asked, book).skill[:, 0] == of[n:]).mean())
+        type(router).__name__: float((router.route(asked, books).skill[:, 0] == of[n:]).mean())
         for router in (Probe(5, 32, 0.3), MaxSim(5), Centroid(5))
     }
     assert right["Probe"] > 0.8

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT
-from skg_bench.core.types import RIGHT, Book, Query, Router, Shortlist, TurnTruth
-from skg_bench.engine.vectors import Pinned, Table
+from skg_bench.core.types import RIGHT, Query, Router, Shortlist, Skillbooks, TurnTruth
+from skg_bench.engine.vectors import Pinned, SimilarityTable
 from skg_bench.router.bm25 import BM25
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.exact import Exact
@@ -20,33 +20,34 @@ from skg_bench.router.knn import KNN
 from skg_bench.router.masked import Masked
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.maxsim_centroid import MaxSimCentroid
-from skg_bench.router.oracle import Oracle
+from skg_bench.router.oracle import RightSkill
 from skg_bench.router.probe import Probe
 from skg_bench.router.repeat_last import RepeatLast
-from tests.core import books
+from tests.core import samples
 
 ROUTERS: list[Router] = [
-    MaxSim(5), Frequency(5), Exact(5), Oracle(), MaxSim(70), Frequency(1), Exact(70), Masked(MaxSim(5), 1, None),
-    Masked(MaxSim(5), 0, 0.6), Masked(Oracle(), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
+    MaxSim(5), Frequency(5), Exact(5), RightSkill(), MaxSim(70), Frequency(1), Exact(70), Masked(MaxSim(5), 1, None),
+    Masked(MaxSim(5), 0, 0.6), Masked(RightSkill(), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
     BM25(5, 1.5, 0.75), Hybrid(MaxSim(20), BM25(20, 1.5, 0.75), 60, 5), Centroid(70), MaxSimCentroid(1, 0.3),
-    KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(Oracle(), KNN(20, 20), 0, 70), Masked(BM25(5, 1.5, 0.75), 1, 0.6),
+    KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(RightSkill(), KNN(20, 20), 0, 70),
+    Masked(BM25(5, 1.5, 0.75), 1, 0.6),
     RepeatLast(), Probe(5, 32, 0.3), Probe(70, 1, 1.0), Probe(70, 5, 0.1),
 ]  # fmt: skip
 TEXTS = 40  # few, so that messages come back verbatim
 seeds = st.integers(0, 2**32)
 
 
-def world(seed: int, users: int = 30, examples: int = 40) -> tuple[Query, Book, np.ndarray]:
+def world(seed: int, users: int = 30, examples: int = 40) -> tuple[Query, Skillbooks, np.ndarray]:
     """Messages, books, and the vectors of all texts."""
     rng = np.random.default_rng(seed)
-    vectors = books.vectors(rng, TEXTS, 64)
-    book = books.lengthened(books.ragged(rng, users, examples, texts=TEXTS, skills=12), vectors)
+    vectors = samples.vectors(rng, TEXTS, 64)
+    books = samples.lengthened(samples.ragged(rng, users, examples, texts=TEXTS, skills=12), vectors)
     wide = vectors.astype(np.float32)
     truth = TurnTruth(
-        rng.integers(0, 3, book.active.shape).astype(np.int32), np.zeros(users, np.int32), np.zeros(users, np.bool_)
+        rng.integers(0, 3, books.active.shape).astype(np.int32), np.zeros(users, np.int32), np.zeros(users, np.bool_)
     )
     text = rng.integers(0, TEXTS, users).astype(np.int32)
-    return books.query(text, Table(wide @ wide.T), truth), book, vectors
+    return samples.query(text, SimilarityTable(wide @ wide.T), truth), books, vectors
 
 
 def same(one: Shortlist, other: Shortlist) -> bool:
@@ -58,8 +59,8 @@ def same(one: Shortlist, other: Shortlist) -> bool:
 @given(seed=seeds)
 @pytest.mark.req("K08")
 def test_a_shortlist_holds_distinct_active_skills_first_and_then_nothing(router: Router, seed: int) -> None:
-    asked, book, _ = world(seed)
-    made = router.route(asked, book)
+    asked, books, _ = world(seed)
+    made = router.route(asked, books)
     assert made.skill.dtype == np.int32
     assert made.similarity.dtype == np.float64
     assert made.skill.shape == made.similarity.shape == (30, getattr(router, "top_k", 1))
@@ -67,7 +68,7 @@ def test_a_shortlist_holds_distinct_active_skills_first_and_then_nothing(router:
         there = row[row >= 0]
         assert (row[len(there) :] == -1).all()
         assert len(set(there.tolist())) == len(there)
-        assert book.active[u, there].all()
+        assert books.active[u, there].all()
     assert (made.similarity[made.skill < 0] == 0).all()
     assert ((made.similarity >= 0) & (made.similarity <= 1)).all()
 
@@ -76,26 +77,26 @@ def test_a_shortlist_holds_distinct_active_skills_first_and_then_nothing(router:
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_a_user_is_routed_the_same_alone_and_among_others_in_any_order(router: Router, seed: int) -> None:
-    asked, book, vectors = world(seed)
-    whole = router.route(asked, book)
+    asked, books, vectors = world(seed)
+    whole = router.route(asked, books)
     order = np.random.default_rng(seed).permutation(30)
-    mixed = router.route(books.some_queries(asked, order), books.some(book, order))
+    mixed = router.route(samples.some_queries(asked, order), samples.some(books, order))
     assert same(mixed, Shortlist(whole.skill[order], whole.similarity[order]))
     for u in range(4):  # alone, unpadded and grouped, as served online
-        alone = books.one(book, u)
-        asked_alone = replace(books.some_queries(asked, [u]), similarity=Pinned(vectors, alone.example[0]))
+        alone = samples.one(books, u)
+        asked_alone = replace(samples.some_queries(asked, [u]), similarity=Pinned(vectors, alone.example[0]))
         found = router.route(asked_alone, alone)
         assert same(found, Shortlist(whole.skill[[u]], whole.similarity[[u]]))
 
 
 @pytest.mark.parametrize("router", ROUTERS, ids=repr)
 def test_an_empty_book_gives_an_empty_shortlist(router: Router) -> None:
-    asked, book, vectors = world(1, users=3, examples=0)
-    made = router.route(asked, book)
+    asked, books, vectors = world(1, users=3, examples=0)
+    made = router.route(asked, books)
     assert (made.skill == -1).all()
     assert not made.similarity.any()
-    alone = books.one(book, 0)
-    made = router.route(replace(books.some_queries(asked, [0]), similarity=Pinned(vectors, alone.example[0])), alone)
+    alone = samples.one(books, 0)
+    made = router.route(replace(samples.some_queries(asked, [0]), similarity=Pinned(vectors, alone.example[0])), alone)
     assert (made.skill == -1).all()
 
 
@@ -103,15 +104,15 @@ def test_an_empty_book_gives_an_empty_shortlist(router: Router) -> None:
 @given(seed=seeds)
 @pytest.mark.req("K08")
 def test_maxsim_gives_the_largest_cosine_to_any_example_and_the_nearest_skills(seed: int) -> None:
-    asked, book, vectors = world(seed)
+    asked, books, vectors = world(seed)
     real = vectors.astype(np.float64) / 4000.0
-    made = MaxSim(5).route(asked, book)
+    made = MaxSim(5).route(asked, books)
     for u in range(30):
         best = dict[int, float]()
-        for e in range(book.n_examples[u]):
-            s = int(book.example_skill[u, e])
-            if book.active[u, s]:
-                best[s] = max(best.get(s, -1.0), float(real[asked.text[u]] @ real[book.example[u, e]]))
+        for e in range(books.n_examples[u]):
+            s = int(books.example_skill[u, e])
+            if books.active[u, s]:
+                best[s] = max(best.get(s, -1.0), float(real[asked.text[u]] @ real[books.example[u, e]]))
         there = made.skill[u][made.skill[u] >= 0].tolist()
         assert there == sorted(best, key=lambda s: (-round(best[s] * 4000**2), s))[:5]
         for k, s in enumerate(there):
@@ -119,30 +120,30 @@ def test_maxsim_gives_the_largest_cosine_to_any_example_and_the_nearest_skills(s
 
 
 def test_equal_similarities_are_ordered_by_skill_id() -> None:
-    asked, book, _ = world(2)
-    made = MaxSim(5).route(asked, replace(book, example=book.example * 0))  # every example says the same
+    asked, books, _ = world(2)
+    made = MaxSim(5).route(asked, replace(books, example=books.example * 0))  # every example says the same
     for u in range(30):
-        assert made.skill[u][made.skill[u] >= 0].tolist() == np.flatnonzero(book.active[u])[:5].tolist()
+        assert made.skill[u][made.skill[u] >= 0].tolist() == np.flatnonzero(books.active[u])[:5].tolist()
 
 
 @pytest.mark.req("K08")
 def test_one_skill_is_found_whatever_the_message_says() -> None:
-    asked, book, _ = world(3, users=40, examples=1)
-    made = MaxSim(5).route(asked, book)
-    assert ((made.skill[:, 0] == 0) == book.active[:, 0]).all()
-    assert book.active[:, 0].any()
+    asked, books, _ = world(3, users=40, examples=1)
+    made = MaxSim(5).route(asked, books)
+    assert ((made.skill[:, 0] == 0) == books.active[:, 0]).all()
+    assert books.active[:, 0].any()
     assert (made.skill[:, 1:] == -1).all()
 
 
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_the_exact_router_finds_verbatim_messages_and_nothing_else(seed: int) -> None:
-    asked, book, _ = world(seed)
-    made = Exact(70).route(asked, book)
+    asked, books, _ = world(seed)
+    made = Exact(70).route(asked, books)
     for u in range(30):
-        n = book.n_examples[u]
-        said = {int(book.example_skill[u, e]) for e in range(n) if book.example[u, e] == asked.text[u]}
-        expected = sorted(s for s in said if book.active[u, s])
+        n = books.n_examples[u]
+        said = {int(books.example_skill[u, e]) for e in range(n) if books.example[u, e] == asked.text[u]}
+        expected = sorted(s for s in said if books.active[u, s])
         assert made.skill[u][made.skill[u] >= 0].tolist() == expected
     assert np.array_equal(made.similarity, made.skill >= 0)
 
@@ -150,14 +151,14 @@ def test_the_exact_router_finds_verbatim_messages_and_nothing_else(seed: int) ->
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_the_frequency_router_orders_by_uses_and_does_not_read_the_message(seed: int) -> None:
-    asked, book, _ = world(seed)
-    made = Frequency(5).route(asked, book)
+    asked, books, _ = world(seed)
+    made = Frequency(5).route(asked, books)
     for u in range(30):
-        ids = sorted(np.flatnonzero(book.active[u]).tolist(), key=lambda s: (-book.uses[u, s], s))
+        ids = sorted(np.flatnonzero(books.active[u]).tolist(), key=lambda s: (-books.uses[u, s], s))
         assert made.skill[u][made.skill[u] >= 0].tolist() == ids[:5]
-    other = Frequency(5).route(replace(asked, text=(asked.text + 1) % TEXTS), book)
+    other = Frequency(5).route(replace(asked, text=(asked.text + 1) % TEXTS), books)
     assert np.array_equal(other.skill, made.skill)
-    near = MaxSim(70).route(asked, book)
+    near = MaxSim(70).route(asked, books)
     for u, k in zip(*np.nonzero(made.skill >= 0), strict=True):
         assert made.similarity[u, k] == near.similarity[u][near.skill[u] == made.skill[u, k]].item()
 
@@ -165,10 +166,10 @@ def test_the_frequency_router_orders_by_uses_and_does_not_read_the_message(seed:
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_the_oracle_finds_a_right_answer_exactly_if_there_is_one(seed: int) -> None:
-    asked, book, _ = world(seed)
+    asked, books, _ = world(seed)
     assert asked.truth is not None
-    right = (asked.truth.quality == RIGHT) & book.active
-    made = Oracle().route(asked, book)
+    right = (asked.truth.quality == RIGHT) & books.active
+    made = RightSkill().route(asked, books)
     assert np.array_equal(made.skill[:, 0] >= 0, right.any(axis=1))
     for u in np.flatnonzero(made.skill[:, 0] >= 0):
         assert made.skill[u, 0] == np.flatnonzero(right[u])[0]
@@ -176,10 +177,10 @@ def test_the_oracle_finds_a_right_answer_exactly_if_there_is_one(seed: int) -> N
 
 
 def test_only_the_oracle_is_given_the_truth_and_it_cannot_do_without() -> None:
-    assert [r.sees_truth for r in ROUTERS] == ["Oracle" in repr(r) for r in ROUTERS]
-    asked, book, _ = world(4)
+    assert [r.sees_truth for r in ROUTERS] == ["RightSkill" in repr(r) for r in ROUTERS]
+    asked, books, _ = world(4)
     with pytest.raises(ValueError, match="needs the truth"):
-        Oracle().route(replace(asked, truth=None), book)
+        RightSkill().route(replace(asked, truth=None), books)
 
 
 @pytest.mark.parametrize("router", [MaxSim, Frequency, Exact])

@@ -13,7 +13,7 @@ from skg_bench.engine.vectors import Pinned
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.shared.index import Index, Kind, build, load
 from skg_bench.router.shared.route import SharedMaxSim
-from tests.core import books
+from tests.core import samples
 
 faiss = pytest.importorskip("faiss")
 KINDS: tuple[Kind, ...] = ("flat", "hnsw", "ivf")
@@ -153,12 +153,12 @@ def test_with_a_flat_index_and_all_neighbours_it_is_maxsim_to_the_bit(vectors: I
     example = np.arange(E, dtype=np.int32)
     dense = np.unique(skill, return_inverse=True)[1].astype(np.int32)
     text = np.arange(E, E + 40, dtype=np.int32)
-    asked, book = books.query(text, Pinned(vectors, example)), shared_book(vectors, example, dense, 40)
-    expected = MaxSim(5).route(asked, book)
-    made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(asked, book)
+    asked, books = samples.query(text, Pinned(vectors, example)), shared_book(vectors, example, dense, 40)
+    expected = MaxSim(5).route(asked, books)
+    made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(asked, books)
     assert np.array_equal(made.skill, expected.skill)
     assert np.array_equal(made.similarity, expected.similarity)
-    near = SharedMaxSim(build(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(asked, book)
+    near = SharedMaxSim(build(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(asked, books)
     assert np.mean(near.skill[:, 0] == expected.skill[:, 0]) > 0.9
 
 
@@ -166,11 +166,11 @@ def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16,
     from dataclasses import replace
 
     example = np.arange(E, dtype=np.int32)
-    book = shared_book(vectors, example, skill, 8)
-    asked = books.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example))
+    books = shared_book(vectors, example, skill, 8)
+    asked = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example))
     router = SharedMaxSim(build(vectors[:E], skill, "flat"), vectors, 3, 500)
-    first = router.route(asked, book).skill[:, 0]
-    without = router.route(asked, replace(book, active=np.arange(SKILLS) != first[:, None]))
+    first = router.route(asked, books).skill[:, 0]
+    without = router.route(asked, replace(books, active=np.arange(SKILLS) != first[:, None]))
     assert not (without.skill == first[:, None]).any()
     with pytest.raises(UsageError, match="an index of 6000 examples of 60 skills over a book with 100 of"):
         router.route(asked, shared_book(vectors, example[:100], skill[:100], 8))

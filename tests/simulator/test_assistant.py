@@ -11,7 +11,7 @@ import yaml
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from skg_bench.simulator.assistant import Assistant
-from tests.core import books
+from tests.core import samples
 
 DEFAULTS: dict[str, Any] = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
 del DEFAULTS["_target_"]
@@ -137,8 +137,8 @@ def test_extreme_parameters_still_make_whole_streams(change: dict[str, Any]) -> 
     {"rated_share": 1e-300}, {"rated_share": 1 - 1e-16},
 ], ids=str)  # fmt: skip
 def test_extreme_parameters_still_make_ratings(change: dict[str, Any]) -> None:
-    luck = books.luck(np.random.default_rng(0), 3_000)
-    reaction = Assistant(**DEFAULTS | {"late_share": 1.0} | change).react(np.arange(3_000, dtype=np.int32) % 3, luck)
+    draws = samples.draws(np.random.default_rng(0), 3_000)
+    reaction = Assistant(**DEFAULTS | {"late_share": 1.0} | change).react(np.arange(3_000, dtype=np.int32) % 3, draws)
     assert (reaction.delay >= 1).all()
     assert reaction.delay.max() < 2**40
     assert set(reaction.rating.tolist()) <= {-1, 0, 1, 2}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Luck
+from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Draws
 from skg_bench.simulator.reactions import Reactions
-from tests.core import books
+from tests.core import samples
 from tests.simulator.users import DAY, HOUR, assistant, small_corpus
 
 ACCEPTED, BADLY_NAMED, DECLINED = range(3)
@@ -21,8 +21,8 @@ N = 200_000
 
 
 @pytest.fixture(scope="module")
-def lots() -> Luck:
-    return books.luck(np.random.default_rng(0), N)
+def lots() -> Draws:
+    return samples.draws(np.random.default_rng(0), N)
 
 
 # ---------------------------------------------------------------------------------------------------- judge
@@ -73,20 +73,20 @@ def test_every_answer_can_be_made_to_expire(tmp_path: Path) -> None:
 
 @pytest.mark.req("K15")
 @pytest.mark.parametrize(("quality", "row"), [(RIGHT, "right"), (NEAR, "near"), (WRONG, "wrong")])
-def test_ratings_go_through_the_confusion_matrix(lots: Luck, quality: int, row: str) -> None:
+def test_ratings_go_through_the_confusion_matrix(draws: Draws, quality: int, row: str) -> None:
     world = assistant(rated_share=1.0)
-    said = world.react(np.full(N, quality, np.int32), lots).rating
+    said = world.react(np.full(N, quality, np.int32), draws).rating
     expected = np.array(getattr(world, f"rating_if_{row}")) * N
     assert stats.chisquare(np.bincount(said, minlength=3), expected).pvalue > 1e-4
 
 
 @pytest.mark.req("K15", "K25")
-def test_who_is_not_content_says_so_with_the_declared_odds(lots: Luck) -> None:
+def test_who_is_not_content_says_so_with_the_declared_odds(draws: Draws) -> None:
     """Missing not at random: the odds of rating at all depend on what would be said."""
     world, everyone = assistant(), assistant(rated_share=1.0)
     for quality in (WRONG, NEAR, RIGHT):
         q = np.full(N, quality, np.int32)
-        meant, said = everyone.react(q, lots).rating, world.react(q, lots).rating
+        meant, said = everyone.react(q, draws).rating, world.react(q, draws).rating
         assert ((said == -1) | (said == meant)).all()
         for code, odds in enumerate((1.0, world.partial_odds, world.miss_odds)):
             base = world.rated_share * odds
@@ -106,8 +106,8 @@ def test_a_better_answer_is_never_rated_worse_by_luck(seed: int, share: float, p
         rating_if_wrong=table[0], rating_if_near=table[1], rating_if_right=table[2], rated_share=share,
         partial_odds=partial, miss_odds=miss,
     )  # fmt: skip
-    lots = books.luck(rng, 2000)
-    codes = [world.react(np.full(2000, q, np.int32), lots) for q in (WRONG, NEAR, RIGHT)]
+    draws = samples.draws(rng, 2000)
+    codes = [world.react(np.full(2000, q, np.int32), draws) for q in (WRONG, NEAR, RIGHT)]
     for worse, better in ((0, 1), (1, 2), (0, 2)):
         both = (codes[worse].rating >= 0) & (codes[better].rating >= 0)
         assert (codes[better].rating[both] <= codes[worse].rating[both]).all()
@@ -115,38 +115,40 @@ def test_a_better_answer_is_never_rated_worse_by_luck(seed: int, share: float, p
 
 
 @pytest.mark.req("P27")
-def test_some_ratings_come_later(lots: Luck) -> None:
+def test_some_ratings_come_later(draws: Draws) -> None:
     world = assistant()
-    delay = world.react(np.zeros(N, np.int32), lots).delay
+    delay = world.react(np.zeros(N, np.int32), draws).delay
     late = delay > 0
     assert abs(late.mean() - world.late_share) < 4.5 * np.sqrt(0.16 / N)
     assert abs(delay[late].mean() / HOUR - world.late_hours) < 0.5
     assert stats.kstest(delay[late] / HOUR, "expon", (0, world.late_hours)).pvalue > 1e-4
-    assert (assistant(late_share=0.0).react(np.zeros(N, np.int32), lots).delay == 0).all()
-    assert (assistant(late_share=1.0, late_hours=1e-9).react(np.zeros(N, np.int32), lots).delay > 0).all()
+    assert (assistant(late_share=0.0).react(np.zeros(N, np.int32), draws).delay == 0).all()
+    assert (assistant(late_share=1.0, late_hours=1e-9).react(np.zeros(N, np.int32), draws).delay > 0).all()
 
 
-def test_a_share_of_zero_or_one_is_taken_at_its_word(lots: Luck) -> None:
+def test_a_share_of_zero_or_one_is_taken_at_its_word(draws: Draws) -> None:
     quality = np.arange(N, dtype=np.int32) % 3
-    assert (assistant(rated_share=0.0).react(quality, lots).rating == -1).all()
-    assert (assistant(rated_share=1.0).react(quality, lots).rating >= 0).all()
+    assert (assistant(rated_share=0.0).react(quality, draws).rating == -1).all()
+    assert (assistant(rated_share=1.0).react(quality, draws).rating >= 0).all()
 
 
 # ---------------------------------------------------------------------------------------------------- offers
 
 
-def offered(world: Any, lots: Luck, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0) -> tuple[Any, ...]:
+def offered(
+    world: Any, draws: Draws, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0
+) -> tuple[Any, ...]:
     """The same offer to N users."""
     full = (np.full(N, x, k) for x, k in ((type_, np.int32), (text, np.int32), (fatigue, np.float64), (idle, np.int64)))
-    return tuple(world.offer(*full, lots))
+    return tuple(world.offer(*full, draws))
 
 
 @pytest.mark.req("K17")
-def test_offers_are_accepted_declined_or_badly_named_at_the_declared_rates(lots: Luck) -> None:
+def test_offers_are_accepted_declined_or_badly_named_at_the_declared_rates(draws: Draws) -> None:
     world = assistant()
     first = int(world._corpus.one_offs[0])
     for type_, text, willing in ((7, 0, world.accept), (-1, first + 3, world.accept_one_off)):
-        code, name, _ = offered(world, lots, type_, text=text)
+        code, name, _ = offered(world, draws, type_, text=text)
         bad = willing * world.bad_name_share
         expected = np.array([willing - bad, bad, 1 - willing]) * N
         assert stats.chisquare(np.bincount(code, minlength=3), expected).pvalue > 1e-4
@@ -160,10 +162,10 @@ def test_offers_are_accepted_declined_or_badly_named_at_the_declared_rates(lots:
 
 
 @pytest.mark.req("K17")
-def test_every_recent_offer_makes_the_next_less_welcome(lots: Luck) -> None:
+def test_every_recent_offer_makes_the_next_less_welcome(draws: Draws) -> None:
     world, willing = assistant(), np.ones(N, np.bool_)
     for earlier in range(6):
-        code, _, tired = offered(world, lots, 7, fatigue=float(earlier))
+        code, _, tired = offered(world, draws, 7, fatigue=float(earlier))
         yes = code != DECLINED
         assert not (yes & ~willing).any()  # who declined does not accept when asked more often
         share = world.accept / (1 + world.fatigue * earlier)
@@ -173,14 +175,14 @@ def test_every_recent_offer_makes_the_next_less_welcome(lots: Luck) -> None:
 
 
 @pytest.mark.req("K17")
-def test_offers_are_forgotten_with_their_half_life(lots: Luck) -> None:
+def test_offers_are_forgotten_with_their_half_life(draws: Draws) -> None:
     world = assistant(fatigue_half_life_days=3.0)
     for days, left in ((0, 8.0), (3, 4.0), (6, 2.0), (30, 8 / 1024)):
-        assert abs(offered(world, lots, 7, fatigue=8.0, idle=days * DAY)[2][0] - (left + 1)) < 1e-4
-    fresh = offered(world, lots, 7)[0]
-    assert np.array_equal(offered(world, lots, 7, fatigue=8.0, idle=400 * DAY)[0], fresh)
+        assert abs(offered(world, draws, 7, fatigue=8.0, idle=days * DAY)[2][0] - (left + 1)) < 1e-4
+    fresh = offered(world, draws, 7)[0]
+    assert np.array_equal(offered(world, draws, 7, fatigue=8.0, idle=400 * DAY)[0], fresh)
     tireless = assistant(fatigue=0.0)
-    assert np.array_equal(offered(tireless, lots, 7, fatigue=50.0)[0], fresh)
+    assert np.array_equal(offered(tireless, draws, 7, fatigue=50.0)[0], fresh)
 
 
 # ------------------------------------------------------------------------------------------------ parameters
@@ -229,18 +231,18 @@ def test_rows_that_react_each_in_its_own_way_do_as_users_of_that_way_alone() -> 
     ]
     of = rng.integers(0, len(ways), n)
     own = Reactions(*(np.stack([getattr(w.reactions, f.name) for w in ways])[of] for f in fields(Reactions)))
-    quality, u = rng.integers(0, 3, n).astype(np.int32), books.luck(rng, n)
+    quality, u = rng.integers(0, 3, n).astype(np.int32), samples.draws(rng, n)
     type_ = rng.integers(-1, 2, n).astype(np.int32)
     text = np.where(type_ < 0, ways[0]._corpus.one_offs[0], 0).astype(np.int32)
     fatigue, idle = rng.integers(0, 9, n) / 4, rng.integers(0, 10**6, n)
     rated, offered = own.rate(quality, u), ways[0].offered(own, type_, text, fatigue, idle, u)
     for j, way in enumerate(ways):
         alone = np.flatnonzero(of == j)
-        mine = books.some_luck(u, alone)
+        mine = samples.some_draws(u, alone)
         expected = way.react(quality[alone], mine)
         assert np.array_equal(rated.rating[alone], expected.rating)
         assert np.array_equal(rated.delay[alone], expected.delay)
         wanted = way.offer(type_[alone], text[alone], fatigue[alone], idle[alone], mine)
         assert all(np.array_equal(offered[i][alone], wanted[i]) for i in range(3))
     early = np.arange(n // 3)  # users leave from the end: a later step has fewer rows
-    assert np.array_equal(own.rate(quality[early], books.some_luck(u, early)).rating, rated.rating[early])
+    assert np.array_equal(own.rate(quality[early], samples.some_draws(u, early)).rating, rated.rating[early])

@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time
 from skg_bench.core.types import LOGGED, UNKNOWN, WRONG
 from skg_bench.simulator.recorded import Recorded
-from tests.core import books
+from tests.core import samples
 from tests.simulator.logs import ALL, SMALL, defaults, recorded, turn, write_csv, write_lines
 
 TIMES = ("2024-03-06T09:00:00", "2024-03-06T10:00:00", "2024-03-06T11:00:00")
@@ -108,8 +108,8 @@ def test_ratings_belong_to_the_answer_of_the_log(tmp_path: Path) -> None:
     logged = simulator.logged(np.full(3, ann, np.int32), np.arange(3, dtype=np.int32))
     assert logged.rating.tolist() == [-1, 0, 1]  # nothing said, ok, partial
     assert logged.by_llm.all()
-    luck = books.luck(np.random.default_rng(0), 3)
-    assert (simulator.react(np.array([UNKNOWN, LOGGED, WRONG]), luck).rating == -1).all()
+    draws = samples.draws(np.random.default_rng(0), 3)
+    assert (simulator.react(np.array([UNKNOWN, LOGGED, WRONG]), draws).rating == -1).all()
 
 
 def test_an_action_says_whose_answer_it_was(tmp_path: Path) -> None:
@@ -124,15 +124,15 @@ def test_an_action_says_whose_answer_it_was(tmp_path: Path) -> None:
 
 def test_offers_are_accepted_as_assumed_under_a_name_of_the_messages_own(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "log.csv", SMALL)
-    luck = books.luck(np.random.default_rng(0), 4)
+    draws = samples.draws(np.random.default_rng(0), 4)
     text = np.arange(4, dtype=np.int32)
     none, idle = np.zeros(4), np.zeros(4, np.int64)
-    code, name, _ = recorded(path, accept=1.0).offer(text, text, none, idle, luck)
+    code, name, _ = recorded(path, accept=1.0).offer(text, text, none, idle, draws)
     names = [recorded(path).names[i] for i in name]
     assert code.tolist() == [0] * 4
     assert len(set(names)) == 4
     assert "how-long-does-tea-steep" in names
-    code, name, _ = recorded(path, accept=0.0).offer(text, text, none, idle, luck)
+    code, name, _ = recorded(path, accept=0.0).offer(text, text, none, idle, draws)
     assert code.tolist() == [2] * 4
     assert name.tolist() == [-1] * 4
 

@@ -212,8 +212,8 @@ def test_the_kth_use_of_a_type_takes_the_kth_wording_of_a_keyed_permutation(long
         for t in np.unique(typed[typed >= 0]):
             n = int(corpus.n_wordings[t])
             said = text[typed == t]
-            luck = draw(key(0, np.array([u])), int(t), Purpose.WORDING, np.arange(n))
-            permutation = corpus.wordings[t, np.argsort(luck, kind="stable")]
+            uniform = draw(key(0, np.array([u])), int(t), Purpose.WORDING, np.arange(n))
+            permutation = corpus.wordings[t, np.argsort(uniform, kind="stable")]
             assert said.tolist() == np.resize(permutation, len(said)).tolist()
             assert len(set(said[:n])) == min(n, len(said))  # none twice before all were said
             assert (long.truth.used_up[u, : long.n[u]][typed == t] == (np.arange(len(said)) >= n)).all()

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.app.identity import write_json
+from skg_bench.app.run_identity import write_json
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Stage
 from skg_bench.tracker.mlflow import MLflow

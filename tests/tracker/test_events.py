@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from skg_bench.app.identity import write_json
+from skg_bench.app.run_identity import write_json
 from skg_bench.core.run import Run
 from skg_bench.tracker import events
 from tests.tracker.server import lines

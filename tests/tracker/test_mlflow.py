@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from skg_bench.app import tracking
-from skg_bench.app.identity import write_json
+from skg_bench.app.run_identity import write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.tracker.mlflow import MLflow, legal

@@ -27,9 +27,9 @@ def test_a_tracker_is_a_frozen_value_in_the_module_of_its_name_that_travels_betw
     assert type(tracker) is getattr(importlib.import_module(f"skg_bench.tracker.{module}"), name)
     assert pickle.loads(pickle.dumps(tracker)) == tracker  # noqa: S301
     expected = {"none": (), "both": ("mlflow", "opik")}.get(path.stem, (path.stem,))
-    assert tuple(place.name for place in tracker.places) == expected  # what `skg-bench export NAME` takes
-    for place in tracker.places:  # a failed delivery names `skg-bench export NAME RUN tracker.PARAMETER=ADDRESS`
-        assert node(path.with_stem(place.name))[place.parameter] is None
+    assert tuple(sink.name for sink in tracker.sinks) == expected  # what `skg-bench export NAME` takes
+    for sink in tracker.sinks:  # a failed delivery names `skg-bench export NAME RUN tracker.PARAMETER=ADDRESS`
+        assert node(path.with_stem(sink.name))[sink.parameter] is None
 
 
 def test_both_is_each_with_the_same_defaults() -> None:

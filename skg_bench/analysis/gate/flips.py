@@ -43,7 +43,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Flips:
+class HarmedTurns:
     """What became worse in one metric."""
 
     metric: str
@@ -53,7 +53,7 @@ class Flips:
     users: tuple[User, ...]  # the most harmed first
 
 
-def explain(held: Held, run: Run) -> Flips | None:
+def explain(held: Held, run: Run) -> HarmedTurns | None:
     """The flips behind the metric with the largest harm, in margins; None where no turn became worse in it."""
     new = held.new
     known = [at for at, one in enumerate(held.judged) if one.n]
@@ -71,7 +71,9 @@ def explain(held: Held, run: Run) -> Flips | None:
     reasons = [REASONS["none" if llm else cause] for cause, llm in causes]
     counted = Counter(reasons).most_common()
     users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
-    return Flips(harm.metric, len(rows), int(better.sum()), tuple(counted), tuple(one for one in users if one.turns))
+    return HarmedTurns(
+        harm.metric, len(rows), int(better.sum()), tuple(counted), tuple(one for one in users if one.turns)
+    )
 
 
 def _flipped(metric: str, before: Panel, after: Panel) -> Bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from skg_bench.analysis.gate.against import Held, Which
-from skg_bench.analysis.gate.flips import Flips
+from skg_bench.analysis.gate.flips import HarmedTurns
 from skg_bench.analysis.gate.judge import ALPHA, Judged, State
 from skg_bench.analysis.metrics import Metric, metrics
 from skg_bench.analysis.wording import number
@@ -26,7 +26,7 @@ class Outcome:
     arm: str
     held: tuple[Held, ...]  # against the baseline, then against the release
     differences: Mapping[Which, Sequence[str]]  # of configuration, data, code and versions: `key: old -> new`
-    flips: Flips | None
+    flips: HarmedTurns | None
     session: tuple[str, ...]  # the smallest session that shows what became worse, as lines; empty: none was found
     builds: int  # changing builds a year, for the number of false alarms
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from skg_bench.analysis.figures import digits
 from skg_bench.analysis.intervals import sums
 from skg_bench.analysis.metrics import Metric, Utility, metrics
-from skg_bench.analysis.tally import COUNTS, Events, events, needs_truth, tallies
+from skg_bench.analysis.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run
@@ -124,7 +124,7 @@ def rounded(values: F64) -> F64:
     return np.array([digits(float(value)) for value in values], np.float64)
 
 
-def _of_events(on: Events) -> str:
+def _of_events(on: LoggedEvents) -> str:
     digest = hashlib.sha256("\n".join(on.message.tolist()).encode())
     for part in (on.users, on.row, on.time, on.text.astype(np.int64)):
         digest.update(part.tobytes())

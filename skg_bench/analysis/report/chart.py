@@ -24,7 +24,7 @@ Track = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line: value and band at each place, None where nothing is known."""
+    """One line: value and band at each position, None where nothing is known."""
 
     name: str
     css: str  # class that carries colour, dashes and width
@@ -35,14 +35,14 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over the same places of the horizontal axis."""
+    """Lines over the same positions of the horizontal axis."""
 
     id: str
     title: str
     says: str
     unit: str  # of metrics.Metric
     axis: str  # what the horizontal axis counts: week
-    places: Sequence[float]  # ascending
+    positions: Sequence[float]  # ascending
     series: Sequence[Series]
     ceilings: Sequence[Series] = ()  # drawn behind the lines, never switched off
 
@@ -105,15 +105,15 @@ def last(track: Track) -> int | None:
     return next((i for i in range(len(track) - 1, -1, -1) if track[i] is not None), None)
 
 
-def place_ticks(places: Sequence[float]) -> list[float]:
-    """The first place, then about every sixth of the way, then the last; apart by what their labels need."""
-    n, first, final = len(places), places[0], places[-1]
+def position_ticks(positions: Sequence[float]) -> list[float]:
+    """The first position, then about every sixth of the way, then the last; apart by what their labels need."""
+    n, first, final = len(positions), positions[0], positions[-1]
     step = next(k for k in (1, 2, 4, 8, 13, 26, 52, n) if n / k <= 8 or k == n)
     marks, span = [first], max(final - first, 1e-9)
-    for place in places:
+    for position in positions:
         room = (0.16 if len(marks) == 1 else 0.08) * span  # the first label names the axis
-        if place % step == 0 and place - marks[-1] >= room and final - place >= 0.1 * span:
-            marks.append(place)
+        if position % step == 0 and position - marks[-1] >= room and final - position >= 0.1 * span:
+            marks.append(position)
     return list(dict.fromkeys([*marks, final]))
 
 
@@ -126,33 +126,33 @@ class Frame:
     low: float
     high: float
 
-    def x(self, place: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (place - self.first) / max(self.last - self.first, 1e-9)
+    def x(self, position: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (position - self.first) / max(self.last - self.first, 1e-9)
 
     def y(self, value: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - self.low) / (self.high - self.low)
 
 
-def path(frame: Frame, places: Sequence[float], track: Track) -> str:
+def path(frame: Frame, positions: Sequence[float], track: Track) -> str:
     """SVG path of a line, broken where a value is missing."""
     parts, pen = [], "M"
-    for place, value in zip(places, track, strict=True):
+    for position, value in zip(positions, track, strict=True):
         if value is None:
             pen = "M"
             continue
-        parts.append(f"{pen}{frame.x(place):.1f} {frame.y(value):.1f}")
+        parts.append(f"{pen}{frame.x(position):.1f} {frame.y(value):.1f}")
         pen = "L"
     return "".join(parts)
 
 
-def band(frame: Frame, places: Sequence[float], low: Track, high: Track) -> str:
+def band(frame: Frame, positions: Sequence[float], low: Track, high: Track) -> str:
     """SVG path around a band, one closed piece per unbroken stretch."""
     pieces: list[list[tuple[float, float, float]]] = [[]]
-    for place, bottom, top in zip(places, low, high, strict=True):
+    for position, bottom, top in zip(positions, low, high, strict=True):
         if bottom is None or top is None:
             pieces.append([])
         else:
-            pieces[-1].append((place, bottom, top))
+            pieces[-1].append((position, bottom, top))
     out = []
     for piece in filter(None, pieces):
         there = [f"{frame.x(p):.1f} {frame.y(t):.1f}" for p, _, t in piece]
@@ -165,7 +165,7 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
     """The chart as one `<svg>` element; lines of arms that are not visible are there, marked `off`."""
     shown = [s for s in chart.series if s.name in visible]
     marks, step = ticks(*extent([*shown, *chart.ceilings], chart.unit))
-    frame = Frame(chart.places[0], chart.places[-1], marks[0], marks[-1])
+    frame = Frame(chart.positions[0], chart.positions[-1], marks[0], marks[-1])
     right, floor = WIDTH - RIGHT, HEIGHT - BOTTOM
     out = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"{attributes}',
@@ -179,22 +179,22 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
         out.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"{zero}/>')
         out.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick(mark, chart.unit, step)}</text>')
     out.append('</g><g class="places">')
-    for place in place_ticks(chart.places):
-        start = place == chart.places[0]
-        text = f"{chart.axis} {place:g}" if start else f"{place:g}"
-        x, anchor = (LEFT - 6, "start") if start else (frame.x(place), "middle")
+    for position in position_ticks(chart.positions):
+        start = position == chart.positions[0]
+        text = f"{chart.axis} {position:g}" if start else f"{position:g}"
+        x, anchor = (LEFT - 6, "start") if start else (frame.x(position), "middle")
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}">{escape(text)}</text>')
     out.append(f'</g><g clip-path="url(#{chart.id}-c)">')
     for ceiling in chart.ceilings:
         bottom = [None if v is None else marks[0] for v in ceiling.mean]
         out.append(f'<g class="ceiling {ceiling.css}" data-name="{escape(ceiling.name)}">')
-        out.append(f'<path class="under" d="{band(frame, chart.places, bottom, ceiling.mean)}"/>')
-        out.append(f'<path class="line" d="{path(frame, chart.places, ceiling.mean)}"/></g>')
+        out.append(f'<path class="under" d="{band(frame, chart.positions, bottom, ceiling.mean)}"/>')
+        out.append(f'<path class="line" d="{path(frame, chart.positions, ceiling.mean)}"/></g>')
     for series in reversed(chart.series):  # the first arm lies on top
         off = "" if series.name in visible else " off"
         out.append(f'<g class="arm {series.css}{off}" data-name="{escape(series.name)}">')
-        out.append(f'<path class="band" d="{band(frame, chart.places, series.low, series.high)}"/>')
-        out.append(f'<path class="line" d="{path(frame, chart.places, series.mean)}"/></g>')
+        out.append(f'<path class="band" d="{band(frame, chart.positions, series.low, series.high)}"/>')
+        out.append(f'<path class="line" d="{path(frame, chart.positions, series.mean)}"/></g>')
     out.append(f'</g><g class="labels">{_labels(chart, frame, [*chart.ceilings, *shown])}</g>')
     out.append(f'<line class="cursor" y1="{TOP}" y2="{floor}" x1="-9" x2="-9"/></svg>')
     return "".join(out)
@@ -206,7 +206,7 @@ def _labels(chart: Chart, frame: Frame, series: Sequence[Series]) -> str:
     right = WIDTH - RIGHT
     out = []
     for (s, i, value), at in zip(ends, placed, strict=True):
-        x, y = frame.x(chart.places[i]), frame.y(value)
+        x, y = frame.x(chart.positions[i]), frame.y(value)
         out.append(
             f'<g class="label {s.css}" data-name="{escape(s.name)}">'
             f'<path class="lead" d="M{x:.1f} {y:.1f}L{right + 3} {y:.1f}L{right + 9} {at:.1f}"/>'
@@ -230,6 +230,6 @@ def describe(chart: Chart, visible: Collection[str]) -> str:
         start = next((i for i, v in enumerate(s.mean) if v is not None), None)
         if s.name in visible and start is not None and end is not None:
             first, final = number(s.mean[start], chart.unit), number(s.mean[end], chart.unit)
-            at = f"{chart.axis} {chart.places[start]:g}", f"{chart.axis} {chart.places[end]:g}"
+            at = f"{chart.axis} {chart.positions[start]:g}", f"{chart.axis} {chart.positions[end]:g}"
             words.append(f"{s.name} from {first} at {at[0]} to {final} at {at[1]}")
     return f"{chart.title}: {'; '.join(words)}." if words else f"{chart.title}: no arm is shown."

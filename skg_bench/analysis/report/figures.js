@@ -56,20 +56,20 @@
     for (const i of order.reverse()) edge = placed[i] = Math.min(placed[i], edge - GAP);
     return placed;
   }
-  const across = (places) => (place) => L + ((W - L - R) * (place - places[0])) / Math.max(places.at(-1) - places[0], 1e-9);
-  function path(places, track, x, y) {
+  const across = (positions) => (position) => L + ((W - L - R) * (position - positions[0])) / Math.max(positions.at(-1) - positions[0], 1e-9);
+  function path(positions, track, x, y) {
     let out = "", pen = "M";
     track.forEach((v, i) => {
       if (v === null) { pen = "M"; return; }
-      out += `${pen}${x(places[i]).toFixed(1)} ${y(v).toFixed(1)}`;
+      out += `${pen}${x(positions[i]).toFixed(1)} ${y(v).toFixed(1)}`;
       pen = "L";
     });
     return out;
   }
-  function band(places, low, high, x, y) {
+  function band(positions, low, high, x, y) {
     const pieces = [[]];
-    places.forEach((_, i) => (low[i] === null || high[i] === null ? pieces.push([]) : pieces.at(-1).push(i)));
-    const at = (track) => (i) => `${x(places[i]).toFixed(1)} ${y(track[i]).toFixed(1)}`;
+    positions.forEach((_, i) => (low[i] === null || high[i] === null ? pieces.push([]) : pieces.at(-1).push(i)));
+    const at = (track) => (i) => `${x(positions[i]).toFixed(1)} ${y(track[i]).toFixed(1)}`;
     return pieces.filter((p) => p.length)
       .map((p) => "M" + [...p.map(at(high)), ...[...p].reverse().map(at(low))].join("L") + "Z").join("");
   }
@@ -78,7 +78,7 @@
     return `${name.length <= room ? name : name.slice(0, room - 1) + "…"} ${text}`;
   }
   function draw(chart, visible) {
-    const { svg, places, unit, x } = chart, on = chart.series.filter((s) => visible.has(s.name)), all = [...chart.ceilings, ...on];
+    const { svg, positions, unit, x } = chart, on = chart.series.filter((s) => visible.has(s.name)), all = [...chart.ceilings, ...on];
     const [marks, step] = ticks(...extent(all, unit));
     const y = (v) => H - B - ((H - T - B) * (v - marks[0])) / (marks.at(-1) - marks[0]);
     svg.querySelector(".grid").replaceChildren(...marks.flatMap((m) => {
@@ -88,28 +88,28 @@
     }));
     for (const group of svg.querySelectorAll(".ceiling[data-name]:not(.label)")) {
       const { mean } = chart.ceilings.find((c) => c.name === group.dataset.name);
-      group.querySelector(".line").setAttribute("d", path(places, mean, x, y));
-      group.querySelector(".under").setAttribute("d", band(places, mean.map((v) => (v === null ? null : marks[0])), mean, x, y));
+      group.querySelector(".line").setAttribute("d", path(positions, mean, x, y));
+      group.querySelector(".under").setAttribute("d", band(positions, mean.map((v) => (v === null ? null : marks[0])), mean, x, y));
     }
     for (const group of svg.querySelectorAll(".arm")) {
       const s = chart.series.find((c) => c.name === group.dataset.name);
       group.classList.toggle("off", !visible.has(s.name));
-      group.querySelector(".line").setAttribute("d", path(places, s.mean, x, y));
-      group.querySelector(".band").setAttribute("d", band(places, s.low, s.high, x, y));
+      group.querySelector(".line").setAttribute("d", path(positions, s.mean, x, y));
+      group.querySelector(".band").setAttribute("d", band(positions, s.low, s.high, x, y));
     }
     const ends = all.map((s) => [s, s.mean.findLastIndex((v) => v !== null)]).filter(([, i]) => i >= 0);
     const placed = spread(ends.map(([s, i]) => y(s.mean[i])));
     svg.querySelector(".labels").replaceChildren(...ends.map(([s, i], n) => {
       const group = node("g", { class: `label ${s.css}`, "data-name": s.name }), level = y(s.mean[i]).toFixed(1);
       group.append(
-        node("path", { class: "lead", d: `M${x(places[i]).toFixed(1)} ${level}L${W - R + 3} ${level}L${W - R + 9} ${placed[n].toFixed(1)}` }),
+        node("path", { class: "lead", d: `M${x(positions[i]).toFixed(1)} ${level}L${W - R + 3} ${level}L${W - R + 9} ${placed[n].toFixed(1)}` }),
         node("text", { x: W - R + 12, y: (placed[n] + 3.5).toFixed(1) }, label(s.name, s.mean[i], unit)),
       );
       return group;
     }));
   }
 
-  const charts = data.charts.map((c) => ({ ...c, x: across(c.places), svg: document.querySelector(`#${CSS.escape(c.id)} svg`) }));
+  const charts = data.charts.map((c) => ({ ...c, x: across(c.positions), svg: document.querySelector(`#${CSS.escape(c.id)} svg`) }));
   function redraw() {
     const visible = shown();
     for (const chart of charts) draw(chart, visible);
@@ -135,21 +135,21 @@
 
   // ------------------------------------------------------------------------------------ reading values off
   const tip = document.getElementById("tip");
-  let at = 0; // index into the places of the chart that is read
+  let at = 0; // index into the positions of the chart that is read
   function cursors(chart, where) {
     for (const c of charts) {
-      const x = chart && c.places.length === chart.places.length && c.axis === chart.axis ? where : -9;
+      const x = chart && c.positions.length === chart.positions.length && c.axis === chart.axis ? where : -9;
       for (const end of ["x1", "x2"]) c.svg.querySelector(".cursor").setAttribute(end, x);
     }
   }
   function read(chart, index) {
-    at = Math.min(Math.max(index, 0), chart.places.length - 1);
-    const where = chart.x(chart.places[at]), visible = shown();
+    at = Math.min(Math.max(index, 0), chart.positions.length - 1);
+    const where = chart.x(chart.positions[at]), visible = shown();
     cursors(chart, where.toFixed(1));
     const rows = [...chart.series.filter((s) => visible.has(s.name)), ...chart.ceilings].filter((s) => s.mean[at] !== null)
       .sort((a, b) => b.mean[at] - a.mean[at]);
     const head = document.createElement("caption"), body = document.createElement("tbody");
-    head.textContent = `${chart.title}, ${chart.axis} ${chart.places[at]}`;
+    head.textContent = `${chart.title}, ${chart.axis} ${chart.positions[at]}`;
     for (const s of rows) {
       const row = body.insertRow();
       row.className = s.css;
@@ -172,18 +172,18 @@
     cursors(null);
   }
   for (const chart of charts) {
-    const { svg, places } = chart;
+    const { svg, positions } = chart;
     svg.addEventListener("pointermove", (event) => {
       const box = svg.getBoundingClientRect(), x = ((event.clientX - box.left) / box.width) * W;
       if (x < L - 8 || x > W - R + 8) { leave(); return; }
-      const far = places.map((p) => Math.abs(chart.x(p) - x));
+      const far = positions.map((p) => Math.abs(chart.x(p) - x));
       read(chart, far.indexOf(Math.min(...far)));
     });
     svg.addEventListener("pointerleave", leave);
-    svg.addEventListener("focus", () => { if (svg.matches(":focus-visible")) read(chart, places.length - 1); });
+    svg.addEventListener("focus", () => { if (svg.matches(":focus-visible")) read(chart, positions.length - 1); });
     svg.addEventListener("blur", leave);
     svg.addEventListener("keydown", (event) => {
-      const move = { ArrowLeft: -1, ArrowRight: 1, Home: -places.length, End: places.length }[event.key];
+      const move = { ArrowLeft: -1, ArrowRight: 1, Home: -positions.length, End: positions.length }[event.key];
       if (event.key === "Escape") leave();
       if (move === undefined) return;
       event.preventDefault();

@@ -74,10 +74,10 @@ class Curves:
             if metric == "hit_rate"
             if (s := self.series(EVENTS, name, f"ceiling-k {name}", f"ceiling k={name[-1]}")) is not None
         ]
-        places = [float(week) for week in range(1, self.weeks + 1)]
+        positions = [float(week) for week in range(1, self.weeks + 1)]
         if not ceilings:
             says = says.removesuffix(DOTTED)
-        return Chart(f"f-{metric}", title, says, unit, "week", places, lines, ceilings)
+        return Chart(f"f-{metric}", title, says, unit, "week", positions, lines, ceilings)
 
 
 def weekly(curves: Curves, looks: Sequence[Look], metrics: Mapping[str, Any], reference: str | None) -> list[Chart]:
@@ -127,7 +127,7 @@ def packed(charts: Sequence[Chart]) -> dict[str, Any]:
                 "title": c.title,
                 "unit": c.unit,
                 "axis": c.axis,
-                "places": list(c.places),
+                "positions": list(c.positions),
                 "series": [_packed(s) for s in c.series],
                 "ceilings": [_packed(s) for s in c.ceilings],
             }

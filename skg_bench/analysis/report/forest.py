@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from skg_bench.analysis.compare import Comparison, Row
+from skg_bench.analysis.compare import Comparison, ComparisonRow
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
 from skg_bench.analysis.wording import number
@@ -42,7 +42,7 @@ def svg(comparison: Comparison, names: Sequence[str] = PANELS) -> str:
     return "".join([*out, "</svg>\n"])
 
 
-def _panel(rows: Sequence[Row], left: float) -> str:
+def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
     """One metric's rows, `left` being the panel's edge."""
     metric, margin = rows[0].metric, rows[0].margin
     found = [row.difference.estimate for row in rows]
@@ -72,7 +72,7 @@ def _panel(rows: Sequence[Row], left: float) -> str:
     return "".join(out)
 
 
-def _mark(row: Row, x: Callable[[float], float], y: float) -> str:
+def _mark(row: ComparisonRow, x: Callable[[float], float], y: float) -> str:
     """Two intervals and a dot; nothing where nothing was measured."""
     e = row.difference.estimate
     if e.mean != e.mean:

@@ -10,13 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from skg_bench.analysis import logged, summary, verdict
-from skg_bench.analysis.evidence import evidence
+from skg_bench.analysis.companion_runs import companion_runs
 from skg_bench.analysis.report import chart, figures, tables
 from skg_bench.analysis.report.arms import Look, looks, stylesheet
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.proof import proof
-from skg_bench.analysis.report.roster import Row, roster
+from skg_bench.analysis.report.roster import RosterRow, roster
 from skg_bench.analysis.report.typeset import interval, shown, typeset
 from skg_bench.analysis.report.waterfall import panels
 from skg_bench.core.run import Run
@@ -40,7 +40,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     small = figures.weekly(curves, all_looks, found["metrics"], found["reference"])
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(found, all_looks, found["reference"])
     headings, rows = tables.levels(found, all_looks)
-    proven = proof(evidence(run, beside), run, all_looks)
+    proven = proof(companion_runs(run, beside), run, all_looks)
     over_turns = proven.over.chart if proven.over and not proven.over.looks else None
     arm = found["learner"]
     people = roster(run, arm, found["reference"], users)
@@ -113,7 +113,7 @@ def _safe(value: Any) -> Markup:
     return Markup(text)  # noqa: S704  no markup is left
 
 
-def _timelines(run: Run, arm: str, people: Sequence[Row], cap: int) -> list[tuple[int, Markup]]:
+def _timelines(run: Run, arm: str, people: Sequence[RosterRow], cap: int) -> list[tuple[int, Markup]]:
     return [(user, _safe(of)) for user, of in timelines(run, arm, [row.user for row in people], cap).items()]
 
 

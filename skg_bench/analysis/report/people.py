@@ -65,8 +65,8 @@ def drawn(users: I64, seed: int) -> list[Pick]:
 
 
 def _drawn(users: I64, seed: int) -> list[int]:
-    luck = draws.draw(draws.key(seed, users), 0, draws.Purpose.SAMPLE)
-    return [int(u) for u in users[np.argsort(luck, kind="stable")]]
+    uniform = draws.draw(draws.key(seed, users), 0, draws.Purpose.SAMPLE)
+    return [int(u) for u in users[np.argsort(uniform, kind="stable")]]
 
 
 class Words:

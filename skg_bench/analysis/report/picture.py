@@ -60,10 +60,10 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     ]
     for n, panel in enumerate(panels):
         x = PAD + n * (chart.WIDTH + GAP)
-        place = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{chart.HEIGHT}"'
+        box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{chart.HEIGHT}"'
         out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(panel.title)}</text>')
         out.append(f'<text x="{x}" y="{PAD + 32}">{escape(panel.says)}</text>')
-        out.append(chart.svg(replace(panel, series=[s for s in panel.series if s.name in on]), on, place))
+        out.append(chart.svg(replace(panel, series=[s for s in panel.series if s.name in on]), on, box))
     return "".join([*out, "</svg>\n"])
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from skg_bench.analysis.contrasts import KINDS, MARGINS, Finding
-from skg_bench.analysis.effects import Effects
-from skg_bench.analysis.evidence import Evidence
+from skg_bench.analysis.companion_runs import CompanionRuns
+from skg_bench.analysis.contrasts import KINDS, MARGINS, ContrastResult
 from skg_bench.analysis.inference import PairedT
-from skg_bench.analysis.matrix import Matrix
-from skg_bench.analysis.order import Order
+from skg_bench.analysis.learning_effect import LearningEffect
+from skg_bench.analysis.order_control import OrderControl
 from skg_bench.analysis.report.arms import Look, looks
 from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, svg
 from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value
 from skg_bench.analysis.report.typeset import interval, shown
-from skg_bench.analysis.stretches import Table, stretches
+from skg_bench.analysis.transfer_matrix import TransferMatrix
+from skg_bench.analysis.turn_bins import BinTable, bin_names
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
@@ -31,7 +31,7 @@ SAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells over stretches of users' turns, a row each; the same users in all cells of a difference."""
+    """Cells over bins of users' turns, a row each; the same users in all cells of a difference."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell]]]
@@ -49,7 +49,7 @@ class Over:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ContrastRow:
     """A contrast in one metric, as text."""
 
     name: str
@@ -69,7 +69,7 @@ class Contrasts:
 
     kind: str
     says: str
-    rows: Sequence[Row]
+    rows: Sequence[ContrastRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +98,23 @@ class Proof:
         return not (self.over or self.worth or self.asked or self.order)
 
 
-def proof(found: Evidence, run: Run, page: Sequence[Look]) -> Proof:
+def proof(found: CompanionRuns, run: Run, page: Sequence[Look]) -> Proof:
     """The section, of what there is. `page`: the looks of `run`, whose page it is."""
-    books = found.matrix and found.matrix[1]
+    books = found.transfer_matrix and found.transfer_matrix[1]
     return Proof(
-        over=_over(*found.effects, page if found.effects[0] is run else None) if found.effects else None,
+        over=_over(*found.learning_effect, page if found.learning_effect[0] is run else None)
+        if found.learning_effect
+        else None,
         worth=_worth(books) if books else None,
         parts=_parts(books) if books else None,
         transfer=_transfer(books) if books else [],
         asked=[_asked(name, found.findings) for name in MARGINS] if found.findings else [],
-        order=[_order(one) for one in found.order],
+        order=[_order(one) for one in found.order_control],
     )
 
 
-def _over(run: Run, found: Effects, page: Sequence[Look] | None) -> Over:
-    """The figure has a line for each turn of freezing, at the first turns of the stretches."""
+def _over(run: Run, found: LearningEffect, page: Sequence[Look] | None) -> Over:
+    """The figure has a line for each turn of freezing, at the first turns of the bins."""
     config, compositions = run.config, run.manifest["compositions"]
     every = looks(run.arms, config["reference"], compositions, config["arms"], "twin") if page is None else page
     own = [next(look for look in every if look.arm == arm) for arm in found.frozen]
@@ -134,12 +136,12 @@ def _track(values: F64) -> list[float | None]:
     return [None if np.isnan(v) else float(v) for v in values]
 
 
-def _grid(names: Sequence[str], of: Sequence[tuple[Table, int]], edges: Sequence[int]) -> Grid:
+def _grid(names: Sequence[str], of: Sequence[tuple[BinTable, int]], edges: Sequence[int]) -> Grid:
     rows = [(name, [_cell(one, row, k) for k in range(len(edges))]) for name, (one, row) in zip(names, of, strict=True)]
-    return Grid(stretches(edges), rows, [int(max(one.n[row, k] for one, row in of)) for k in range(len(edges))])
+    return Grid(bin_names(edges), rows, [int(max(one.n[row, k] for one, row in of)) for k in range(len(edges))])
 
 
-def _cell(of: Table, row: int, column: int) -> Cell:
+def _cell(of: BinTable, row: int, column: int) -> Cell:
     if of.n[row, column] == 0:
         return Cell("", "")
     ends = {end: _known(getattr(of, end)[row, column]) for end in ("low", "high")}
@@ -150,17 +152,17 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _worth(found: Matrix) -> Grid:
+def _worth(found: TransferMatrix) -> Grid:
     names = [f"book of turn {s:,}" for s in found.books[1:]]
     return _grid(names, [(found.worth, i) for i in range(1, len(found.books))], found.books)
 
 
-def _parts(found: Matrix) -> Grid:
+def _parts(found: TransferMatrix) -> Grid:
     names = ("learning: the book grew", "drift: requests moved on", "backward: of later learning")
     return _grid(names, [(found.learning, 0), (found.drift, 0), (found.backward, 0)], found.books)
 
 
-def _transfer(found: Matrix) -> list[tuple[str, str]]:
+def _transfer(found: TransferMatrix) -> list[tuple[str, str]]:
     both = (("Forward transfer", found.forward_transfer), ("backward transfer", found.backward_transfer))
     return [(name, f"{cell.mean} ({cell.interval})") for name, of in both if of for cell in [_tested(of, "utility")]]
 
@@ -170,7 +172,7 @@ def _tested(of: PairedT, unit: str) -> Cell:
     return Cell(shown(of.mean, unit, signed=True), interval(ends, unit, new=False, signed=True))
 
 
-def _asked(name: str, findings: Sequence[Finding]) -> Asked:
+def _asked(name: str, findings: Sequence[ContrastResult]) -> Asked:
     own = [found for found in findings if found.metric.name == name]
     metric, margin = own[0].metric, own[0].margin
     figures = [_figure(found) for found in own]
@@ -184,16 +186,16 @@ def _asked(name: str, findings: Sequence[Finding]) -> Asked:
     return Asked(name, metric.label, shown(margin, unit), [of for of in kinds if of.rows])
 
 
-def _figure(found: Finding) -> dict[str, Any]:
+def _figure(found: ContrastResult) -> dict[str, Any]:
     e = found.estimate
     (low, high), (low_new, high_new) = e.interval(new=False), e.interval(new=True)
     values = {"mean": e.mean, "low": low, "high": high, "low_new": low_new, "high_new": high_new}
     return {name: _known(value) for name, value in values.items()}
 
 
-def _row(found: Finding, figure: dict[str, Any], scale: Scale) -> Row:
+def _row(found: ContrastResult, figure: dict[str, Any], scale: Scale) -> ContrastRow:
     one, unit = found.contrast, found.metric.unit
-    return Row(
+    return ContrastRow(
         f"{one.arm} − {one.reference}",
         one.asks,
         shown(found.estimate.mean, unit, signed=True),
@@ -206,7 +208,7 @@ def _row(found: Finding, figure: dict[str, Any], scale: Scale) -> Row:
     )
 
 
-def _order(found: Order) -> tuple[str, list[Cell]]:
+def _order(found: OrderControl) -> tuple[str, list[Cell]]:
     unit = "utility" if found.what == "utility" else "share"
     name = f"{found.arm}: {'utility' if found.what == 'utility' else 'hit rate'}"
     return name, [_tested(of, unit) for of in (found.ordered, found.permuted, found.by_order)]

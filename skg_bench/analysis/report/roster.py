@@ -9,7 +9,7 @@ from markupsafe import Markup
 from skg_bench.analysis.metrics import Utility
 from skg_bench.analysis.report.people import Pick, drawn, pick
 from skg_bench.analysis.report.typeset import shown
-from skg_bench.analysis.tally import Events, Tally, events, tallies
+from skg_bench.analysis.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.run import Run
@@ -25,7 +25,7 @@ WHY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RosterRow:
     """One user in the list."""
 
     user: int
@@ -41,7 +41,7 @@ class Row:
     command: str  # writes a page with all turns of this user
 
 
-def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | None) -> list[Row]:
+def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | None) -> list[RosterRow]:
     """Twelve users picked by their utility in `arm`, or the ones asked for.
 
     Raises UsageError for a user that the run does not have.
@@ -70,11 +70,11 @@ def utility_of(tally: Tally, prices: Utility) -> F64:
     return np.asarray(total / np.maximum(tally.by_week["turn"].sum(axis=1), 1.0), np.float64)
 
 
-def _row(run: Run, arm: str, p: Pick, on: Events, own: Tally, utility: F64, beyond: F64 | None) -> Row:
+def _row(run: Run, arm: str, p: Pick, on: LoggedEvents, own: Tally, utility: F64, beyond: F64 | None) -> RosterRow:
     i = int(np.flatnonzero(on.users == p.user)[0])
     turn, hit, wrong_hit = (own.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
     rank = 1 + int((utility > utility[i]).sum())
-    return Row(
+    return RosterRow(
         user=p.user,
         why=p.why,
         words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if on.judged else WHY[p.why],

@@ -39,7 +39,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferenceRow:
     """One arm's row against the reference, or a live arm's against its frozen twin."""
 
     look: Look
@@ -61,7 +61,7 @@ class DifferenceTable:
     metric: str
     label: str
     says: str
-    rows: Sequence[Difference]
+    rows: Sequence[DifferenceRow]
 
 
 def label(metric: str, metrics: Mapping[str, Any]) -> str:
@@ -128,10 +128,10 @@ def _tables(
     return tables
 
 
-def _row(look: Look, note: str, d: Figure, unit: str, scale: "Scale") -> Difference:
+def _row(look: Look, note: str, d: Figure, unit: str, scale: "Scale") -> DifferenceRow:
     p = d.get("p_holm")
     verdict = str(d.get("verdict", ""))
-    return Difference(
+    return DifferenceRow(
         look=look,
         note=note,
         difference=shown(d.get("mean"), unit, signed=True),

@@ -27,7 +27,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CauseRow:
     """One cause, as text."""
 
     label: str
@@ -41,26 +41,26 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class ArmLosses:
     """One arm's losses."""
 
     look: Look
     ceiling: str
     reached: str
     drawing: Markup
-    rows: Sequence[Row]
+    rows: Sequence[CauseRow]
 
 
-def panels(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[Panel]:
+def panels(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[ArmLosses]:
     """One per arm, in the order of `looks`; none where a log does not say what was right."""
     fallen = figures["waterfall"]  # empty where the right answers are not known
     return [_panel(look, fallen[look.arm], figures["turns"]) for look in looks if look.arm in fallen]
 
 
-def _panel(look: Look, found: Mapping[str, Any], turns: int) -> Panel:
+def _panel(look: Look, found: Mapping[str, Any], turns: int) -> ArmLosses:
     losses, against = found["losses"], found.get("differences") or {}
     reached = found["ceiling"] - sum(losses[cause]["mean"] for cause in ORDER)
-    return Panel(
+    return ArmLosses(
         look,
         shown(found["ceiling"], "utility"),
         shown(reached, "utility"),
@@ -69,9 +69,9 @@ def _panel(look: Look, found: Mapping[str, Any], turns: int) -> Panel:
     )
 
 
-def _row(cause: str, loss: Mapping[str, Any], against: Mapping[str, Any], turns: int) -> Row:
+def _row(cause: str, loss: Mapping[str, Any], against: Mapping[str, Any], turns: int) -> CauseRow:
     label, says = WORDS[cause]
-    return Row(
+    return CauseRow(
         label,
         says,
         shown(loss["n_turns"] / turns, "share"),

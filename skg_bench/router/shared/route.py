@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, cosine
 from skg_bench.core.shortlist import ranked
-from skg_bench.core.types import Book, Query, Shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.router.shared.index import Index
 
 
@@ -32,19 +32,19 @@ class SharedMaxSim:
             if getattr(self, name) < 1:
                 raise UsageError(f"router.{name}={getattr(self, name)} must be at least 1")
 
-    def route(self, query: Query, book: Book) -> Shortlist:
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The nearest active skills, nearest first; UsageError if the index was built over another book."""
-        b, width = book.active.shape
-        if int(book.n_examples.max(initial=0)) != len(self.index.skill) or int(self.index.skill.max()) >= width:
+        b, width = books.active.shape
+        if int(books.n_examples.max(initial=0)) != len(self.index.skill) or int(self.index.skill.max()) >= width:
             raise UsageError(
                 f"an index of {len(self.index.skill)} examples of {self.index.skill.max() + 1} skills over a book with "
-                f"{book.n_examples.max(initial=0)} of {width}; build it again from this book"
+                f"{books.n_examples.max(initial=0)} of {width}; build it again from this book"
             )
         example, dots = self.index.search(self.vectors[query.text], self.neighbours)
-        row, place = np.nonzero(example >= 0)
-        skill = self.index.skill[example[row, place]]
+        row, position = np.nonzero(example >= 0)
+        skill = self.index.skill[example[row, position]]
         best = np.zeros((b, width))
-        np.maximum.at(best, (row, skill), cosine(dots[row, place]))
+        np.maximum.at(best, (row, skill), cosine(dots[row, position]))
         listed = np.zeros((b, width), np.bool_)
         listed[row, skill] = True
-        return ranked(best, listed & book.active, self.top_k)
+        return ranked(best, listed & books.active, self.top_k)

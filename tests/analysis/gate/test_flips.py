@@ -7,7 +7,7 @@ import pytest
 from skg_bench.analysis.flips import REASONS
 from skg_bench.analysis.gate.against import Held, hold
 from skg_bench.analysis.gate.baseline import MARGINS
-from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, Flips, explain
+from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, explain
 from skg_bench.analysis.gate.panel import panel
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import World, make_run
@@ -26,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return {name: make_run(folder / name, users=32, weeks=4, arms={"skg": world}) for name, world in WORLDS.items()}
 
 
-def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, Flips]:
+def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, HarmedTurns]:
     before, after = panel(runs["before"], "skg"), panel(runs[name], "skg")
     held = hold(after, before, {metric: MARGINS[metric]}, "baseline", "file")
     found = explain(held, runs[name])

@@ -1,4 +1,4 @@
-"""Utility over stretches of users' turns, and tables of it with bands that hold for a whole table at once.
+"""Utility over bins of users' turns, and tables of it with bands that hold for a whole table at once.
 
 Skillbooks grow with what a user brings, so these tables count turns, not weeks. Fewer users reach later turns: a cell
 says how many are in it, and differences are taken within users.
@@ -14,14 +14,14 @@ from skg_bench.analysis.curves import bands, signs
 from skg_bench.analysis.figures import NO_BOUNDS
 from skg_bench.analysis.intervals import sums
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.tally import Events
+from skg_bench.analysis.tally import LoggedEvents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import Logs
+from skg_bench.core.run import RunTables
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BinTable:
     """Means over users `[S, K]` with simultaneous 95 % bands (`curves`); NaN where there is no such cell."""
 
     n: I64  # users with a value
@@ -30,7 +30,7 @@ class Table:
     high: F64
 
 
-def utility(run: Logs, arm: str, on: Events, prices: Utility) -> F64:
+def utility(run: RunTables, arm: str, on: LoggedEvents, prices: Utility) -> F64:
     """Utility g of each turn of an arm, `[N]`.
 
     Raises UsageError when the arm's turns are not the events `on`.
@@ -44,10 +44,10 @@ def utility(run: Logs, arm: str, on: Events, prices: Utility) -> F64:
     return value
 
 
-def by_stretch(values: F64, on: Events, edges: Sequence[int]) -> F64:
-    """Mean of `values` `[N]` of every user in every stretch, `[n, K]`; NaN: the user has no turn there.
+def by_bin(values: F64, on: LoggedEvents, edges: Sequence[int]) -> F64:
+    """Mean of `values` `[N]` of every user in every bin, `[n, K]`; NaN: the user has no turn there.
 
-    Stretch k begins at turn `edges[k]` and ends before `edges[k + 1]`, the last one with the user's last turn.
+    Bin k begins at turn `edges[k]` and ends before `edges[k + 1]`, the last one with the user's last turn.
     """
     k = np.searchsorted(np.asarray(edges), on.turn, side="right") - 1
     n, width, there = len(on.users), len(edges), k >= 0
@@ -57,15 +57,15 @@ def by_stretch(values: F64, on: Events, edges: Sequence[int]) -> F64:
     return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan).reshape(n, width)
 
 
-def stretches(edges: Sequence[int]) -> list[str]:
+def bin_names(edges: Sequence[int]) -> list[str]:
     """Their names: `0–49`, `50–99`, `100 on`."""
     return [f"{a:,}–{b - 1:,}" for a, b in pairwise(edges)] + [f"{edges[-1]:,} on"]
 
 
-def table(values: F64, on: Events) -> Table:
+def bin_table(values: F64, on: LoggedEvents) -> BinTable:
     """From users' values `[S, n, K]`; NaN: a user has none."""
     rows, n, width = values.shape
     flat = np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, rows * width)
     (band,) = bands([flat], signs(on.seed, on.users), [NO_BOUNDS])
     mean, low, high = (column.reshape(rows, width) for column in (band.mean, band.low, band.high))
-    return Table(band.n.reshape(rows, width), mean, low, high)
+    return BinTable(band.n.reshape(rows, width), mean, low, high)

@@ -9,18 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.core.run import BESIDE, Log, Run, flat
+from skg_bench.core.run import BESIDE, LogName, Run, flat
 
 STRIDE = 10**9  # users of the n-th seed are numbered from n times this on
 _LABELLED = 3  # more keys than this are no label
 
 
 @dataclass(frozen=True)
-class Pool:
+class SeedRuns:
     """A run, or several that differ in their seed; has what `tally` reads of a run."""
 
     runs: tuple[Run, ...]
-    place: tuple[int, ...]  # of each run's seed among all that are compared
+    seed_index: tuple[int, ...]  # of each run's seed among all that are compared
 
     @property
     def path(self) -> Path:
@@ -48,13 +48,17 @@ class Pool:
     def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         return self._joined("feedback", arm, columns, users)
 
-    def _joined(self, log: Log, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+    def _joined(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         tables = []
-        for run, place in zip(self.runs, self.place, strict=True):
-            own = None if users is None else [user - place * STRIDE for user in users if user // STRIDE == place]
+        for run, seed_index in zip(self.runs, self.seed_index, strict=True):
+            own = (
+                None
+                if users is None
+                else [user - seed_index * STRIDE for user in users if user // STRIDE == seed_index]
+            )
             table = getattr(run, log)(arm, columns, own)
-            if place:
-                number = pc.add(table["user"].cast(pa.int64()), place * STRIDE)
+            if seed_index:
+                number = pc.add(table["user"].cast(pa.int64()), seed_index * STRIDE)
                 table = table.set_column(table.schema.get_field_index("user"), "user", number)
             tables.append(table)
         if len(tables) == 1:
@@ -62,7 +66,7 @@ class Pool:
         return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().combine_chunks()
 
 
-def pools(runs: Sequence[Run]) -> list[Pool]:
+def by_configuration(runs: Sequence[Run]) -> list[SeedRuns]:
     """Runs gathered by what they are besides their seed, in the order in which they were given.
 
     Runs that are the same in all, seed included, stay apart.
@@ -77,25 +81,27 @@ def pools(runs: Sequence[Run]) -> list[Pool]:
     found = []
     for of in gathered.values():
         ordered = sorted(of, key=lambda run: int(run.manifest["seed"]))
-        found.append(Pool(tuple(ordered), tuple(seeds.index(int(run.manifest["seed"])) for run in ordered)))
+        found.append(SeedRuns(tuple(ordered), tuple(seeds.index(int(run.manifest["seed"])) for run in ordered)))
     return found
 
 
-def labels(of: Sequence[Pool]) -> list[str]:
-    """What tells each of several pools from the others: the keys of configuration that differ, else the folder.
+def labels(of: Sequence[SeedRuns]) -> list[str]:
+    """What tells each of several combined runs from the others: the keys of configuration that differ, else the folder.
 
-    >>> labels([Pool((run_with_threshold_4,), (0,)), Pool((run_with_threshold_5,), (0,))])
+    >>> labels([SeedRuns((run_with_threshold_4,), (0,)), SeedRuns((run_with_threshold_5,), (0,))])
     ['policy.threshold=0.4', 'policy.threshold=0.5']
     """
-    configs = [flat(_counted(pool.config)) for pool in of]
+    configs = [flat(_counted(combined.config)) for combined in of]
     keys = sorted({key for config in configs for key in config})
     differ = [key for key in keys if len({json.dumps(config.get(key)) for config in configs}) > 1]
     said = [" ".join(f"{key}={_word(config.get(key))}" for key in differ) for config in configs]
     scalars = all(not isinstance(config.get(key), list | dict) for key in differ for config in configs)
     if scalars and len(differ) <= _LABELLED and len(set(said)) == len(said):
         return said
-    names = [pool.runs[0].path.name for pool in of]
-    return [name if names.count(name) == 1 else str(pool.runs[0].path) for name, pool in zip(names, of, strict=True)]
+    names = [combined.runs[0].path.name for combined in of]
+    return [
+        name if names.count(name) == 1 else str(combined.runs[0].path) for name, combined in zip(names, of, strict=True)
+    ]
 
 
 def _word(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Scorers shared by all users of an arm: fitted on a pool of people who are in no run, then constant; K31.
 
-They live under the arm from the first week to the last, served by a scorer that has learned nothing. All their ratings
+The pool is simulated under the arm for all weeks, served by a scorer that has learned nothing. All their ratings
 known by the end are then fitted at once, as if they were one user's. With `scope=pool` every user is scored by what
 comes out, for good; with `scope=pool+user` a new user begins with it, and the user's own ratings teach a second scorer
 what the first one lacks: their log-odds add up.
@@ -21,9 +21,9 @@ import numpy as np
 from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32, I64
-from skg_bench.core.types import Rated, Reranker, Scorer
-from skg_bench.engine.cohort import Lives, World
-from skg_bench.engine.logbook import Nowhere
+from skg_bench.core.types import Reranker, Scorer, TrainingRows
+from skg_bench.engine.cohort import Rollout, Setting
+from skg_bench.engine.logbook import NullWriter
 from skg_bench.engine.plan import Arm, Plan
 from skg_bench.engine.vectors import Rows
 
@@ -32,7 +32,7 @@ _TOGETHER = 256  # of them stepped together: changes speed, never a result
 
 
 @dataclass(frozen=True)
-class PooledScorer:
+class PretrainedScorer:
     """Log-odds of the pool's scorer plus those of the users' own."""
 
     shared: Scorer  # of B users, all alike
@@ -44,7 +44,7 @@ class PooledScorer:
 
 
 @dataclass(frozen=True)
-class Pooled:
+class Pretrained:
     """`reranker` beginning with the scorer in `file`; `learns`: users go on from there."""
 
     reranker: Reranker
@@ -63,16 +63,16 @@ class Pooled:
         """
         shared = _map(load(Path(self.file), self.reranker, features), lambda array: np.repeat(array, n_users, axis=0))
         own = self.reranker.start(n_users, features) if self.learns else None
-        return shared if own is None else PooledScorer(shared, own)
+        return shared if own is None else PretrainedScorer(shared, own)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         """Only users' own scorers learn, if any."""
-        if not isinstance(scorer, PooledScorer):
+        if not isinstance(scorer, PretrainedScorer):
             return scorer
-        n, k, f = rated.features.shape
+        n, k, f = training.features.shape
         anyone = _map(scorer.shared, lambda array: array[:1])
-        offset = anyone.score(rated.features.reshape(1, n * k, f)).reshape(n, k)
-        return PooledScorer(scorer.shared, self.reranker.fit(scorer.own, rows, replace(rated, offset=offset)))
+        offset = anyone.score(training.features.reshape(1, n * k, f)).reshape(n, k)
+        return PretrainedScorer(scorer.shared, self.reranker.fit(scorer.own, rows, replace(training, offset=offset)))
 
 
 def fitted(plan: Plan, out: Path, vectors: I16) -> Plan:
@@ -80,8 +80,8 @@ def fitted(plan: Plan, out: Path, vectors: I16) -> Plan:
 
     Raises UsageError for a model of another recipe or other features.
     """
-    world = World(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks)
-    return replace(plan, arms=tuple(_pooled(world, arm, out / "pool") for arm in plan.arms))
+    setting = Setting(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks)
+    return replace(plan, arms=tuple(_pretrained(setting, arm, out / "pool") for arm in plan.arms))
 
 
 def models(arms: Sequence[Arm]) -> dict[str, str]:
@@ -99,71 +99,71 @@ def models(arms: Sequence[Arm]) -> dict[str, str]:
     return {f"pool of {name}": hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()}
 
 
-def _pooled(world: World, arm: Arm, folder: Path) -> Arm:
-    fork = arm.fork and replace(arm.fork, arm=_pooled(world, arm.fork.arm, folder))
+def _pretrained(setting: Setting, arm: Arm, folder: Path) -> Arm:
+    fork = arm.fork and replace(arm.fork, arm=_pretrained(setting, arm.fork.arm, folder))
     if arm.scope == "user":
         return replace(arm, fork=fork)
     names, file = arm.signals.names, folder / f"{arm.name}.json"
     if isinstance(arm.pool, str):
         file = Path(arm.pool)
     elif not file.exists():
-        rated = ratings(world, arm, arm.pool)
+        training = ratings(setting, arm, arm.pool)
         scorer = _blank(arm.reranker, names)
-        if len(rated.row):
-            scorer = arm.reranker.fit(scorer, np.zeros(1, np.int64), rated)
-        save(file, scorer, names, len(rated.row))
+        if len(training.row):
+            scorer = arm.reranker.fit(scorer, np.zeros(1, np.int64), training)
+        save(file, scorer, names, len(training.row))
     load(file, arm.reranker, names)  # whatever is wrong with it is said before anything starts
-    return replace(arm, reranker=Pooled(arm.reranker, str(file), arm.scope == "pool+user"), scope="user", fork=fork)
+    return replace(arm, reranker=Pretrained(arm.reranker, str(file), arm.scope == "pool+user"), scope="user", fork=fork)
 
 
 # ---------------------------------------------------------------------------------------------------- the pool
 
 
 @dataclass(frozen=True)
-class _Hearing:
-    """A recipe that learns nothing and keeps what it was told: users, and their rated turns."""
+class _RatingRecorder:
+    """A reranker that fits nothing and records what it is given: users, and their rated turns."""
 
     reranker: Reranker
-    heard: list[tuple[I64, Rated]] = field(default_factory=list)
+    recorded: list[tuple[I64, TrainingRows]] = field(default_factory=list)
     window: ClassVar[int] = 0
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         """What the recipe starts with."""
         return self.reranker.start(n_users, features)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         """The same scorer."""
-        self.heard.append((rows[rated.row], rated))
+        self.recorded.append((rows[training.row], training))
         return scorer
 
 
-def ratings(world: World, arm: Arm, users: int) -> Rated:
-    """All rated turns of a pool that lives under `arm`, as those of one user; by user, then as they became known."""
-    life = arm.fork.arm if arm.fork is not None and arm.book != "own" else arm  # a given book rates nothing
-    parts: list[tuple[I32, Rated]] = []
+def ratings(setting: Setting, arm: Arm, users: int) -> TrainingRows:
+    """All rated turns of a pool simulated under `arm`, as those of one user; by user, then as they became known."""
+    simulated = arm.fork.arm if arm.fork is not None and arm.book != "own" else arm  # a given book rates nothing
+    parts: list[tuple[I32, TrainingRows]] = []
     for first in range(0, users, _TOGETHER):
         ids: I32 = np.arange(first, min(first + _TOGETHER, users), dtype=np.int32)
-        events = world.simulator.population(world.seed, _POOL + ids, world.weeks)
+        events = setting.simulator.population(setting.seed, _POOL + ids, setting.weeks)
         order = np.argsort(-events.n, kind="stable")
-        hearing = _Hearing(arm.reranker)
-        lives = Lives(world, [_listening(life, hearing)], events.rows(order))
-        lives.live(events.time.shape[1], Nowhere(), lambda _: None)
-        parts += [(ids[order[rows]], rated) for rows, rated in hearing.heard]
+        recorder = _RatingRecorder(arm.reranker)
+        rollout = Rollout(setting, [_recording(simulated, recorder)], events.rows(order))
+        rollout.run(events.time.shape[1], NullWriter(), lambda _: None)
+        parts += [(ids[order[rows]], training) for rows, training in recorder.recorded]
     if not parts:
         f = len(arm.signals.names)
-        return Rated(EMPTY, np.zeros((0, 1, f)), EMPTY, EMPTY, np.zeros(0), np.zeros(0, np.uint64))
+        return TrainingRows(EMPTY, np.zeros((0, 1, f)), EMPTY, EMPTY, np.zeros(0), np.zeros(0, np.uint64))
     user = np.concatenate([user for user, _ in parts])
-    k = max(rated.features.shape[1] for _, rated in parts)
+    k = max(training.features.shape[1] for _, training in parts)
     wide = [np.pad(r.features, ((0, 0), (0, k - r.features.shape[1]), (0, 0))) for _, r in parts]
     rest = (np.concatenate([getattr(r, name) for _, r in parts]) for name in ("candidates", "place", "label", "event"))
-    whole = Rated(np.zeros(len(user), np.int32), np.concatenate(wide), *rest)
+    whole = TrainingRows(np.zeros(len(user), np.int32), np.concatenate(wide), *rest)
     return whole.rows(np.argsort(user, kind="stable"))
 
 
-def _listening(arm: Arm, hearing: _Hearing) -> Arm:
-    """The arm, told of each rating at once."""
-    fork = arm.fork and replace(arm.fork, arm=_listening(arm.fork.arm, hearing))
-    return replace(arm, reranker=hearing, scope="user", refit_every=1, refit_apart=1, fork=fork)
+def _recording(arm: Arm, recorder: _RatingRecorder) -> Arm:
+    """The arm with `recorder` as its reranker, which is given each rating at once."""
+    fork = arm.fork and replace(arm.fork, arm=_recording(arm.fork.arm, recorder))
+    return replace(arm, reranker=recorder, scope="user", refit_every=1, refit_apart=1, fork=fork)
 
 
 # --------------------------------------------------------------------------------------------------- the file

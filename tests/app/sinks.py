@@ -1,4 +1,4 @@
-"""Places for tests, of which each fails in its own way; they are made anew in a process of their own."""
+"""Sinks for tests, each of which fails in its own way; they are unpickled in a process of their own."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from time import sleep
 from typing import ClassVar, Literal
 
 from skg_bench.core.run import Run
-from skg_bench.core.tracking import Place, Stage
+from skg_bench.core.tracking import Sink, Stage
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Mood:
     parameter: ClassVar[str] = "place"
 
     @property
-    def places(self) -> Sequence[Place]:
+    def sinks(self) -> Sequence[Sink]:
         return (self,)
 
     def address(self, run: Path) -> str | None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.choice import best
+from skg_bench.core.best_candidate import best
 from skg_bench.core.types import Candidates
 
 

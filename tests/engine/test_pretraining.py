@@ -14,10 +14,10 @@ from skg_bench.app.launch import prepare
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
 from skg_bench.core.run import Run
-from skg_bench.engine import pool, step
-from skg_bench.engine.cohort import Lives, World
+from skg_bench.engine import pretraining, step
+from skg_bench.engine.cohort import Rollout, Setting
 from skg_bench.engine.plan import Scope
-from skg_bench.engine.pool import Pooled, PooledScorer, fitted, load, ratings, save
+from skg_bench.engine.pretraining import Pretrained, PretrainedScorer, fitted, load, ratings, save
 from skg_bench.engine.vectors import Rows
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.lambdarank import LambdaRank
@@ -40,9 +40,9 @@ def plan(scope: Scope = "pool", people: int | str = 6, **change: Any) -> Any:
     return replace(made, arms=(replace(made.arms[0], scope=scope, pool=people, **change),))
 
 
-def lived(made: Any) -> World:
+def setting_of(made: Any) -> Setting:
     vectors = made.embedder.embed(made.simulator.messages)
-    return World(made.seed, made.simulator, lambda: Rows(vectors), made.weeks)
+    return Setting(made.seed, made.simulator, lambda: Rows(vectors), made.weeks)
 
 
 def run(made: Any, out: Path, cohort: int = 256, workers: int = 1) -> Run:
@@ -88,9 +88,9 @@ def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
 
 def test_the_ratings_of_a_pool_are_the_same_however_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan()
-    whole = ratings(lived(made), made.arms[0], 6)
-    monkeypatch.setattr(pool, "_TOGETHER", 4)
-    parts = ratings(lived(made), made.arms[0], 6)
+    whole = ratings(setting_of(made), made.arms[0], 6)
+    monkeypatch.setattr(pretraining, "_TOGETHER", 4)
+    parts = ratings(setting_of(made), made.arms[0], 6)
     assert len(whole.label) > 50
     assert set(whole.row.tolist()) == {0}
     for name in ("features", "candidates", "place", "label", "event"):
@@ -103,12 +103,12 @@ def test_the_shared_scorer_is_the_recipes_own_on_all_of_their_ratings(tmp_path: 
     arm = made.arms[0]
     names = arm.signals.names
     found = load(tmp_path / "pool" / "always.json", arm.reranker, names)
-    rated = ratings(lived(made), arm, 6)
-    served = rated.features[np.arange(len(rated.place)), rated.place]
+    training = ratings(setting_of(made), arm, 6)
+    served = training.features[np.arange(len(training.place)), training.place]
     assert isinstance(found, LinearScorer)
     assert np.array_equal(found.gram[0], served.T @ served)
-    assert np.array_equal(found.moment[0], served.T @ (rated.label - 0.5))
-    assert json.loads((tmp_path / "pool" / "always.json").read_text("utf-8"))["rated_turns"] == len(rated.label)
+    assert np.array_equal(found.moment[0], served.T @ (training.label - 0.5))
+    assert json.loads((tmp_path / "pool" / "always.json").read_text("utf-8"))["rated_turns"] == len(training.label)
 
 
 def test_a_pool_that_rates_nothing_leaves_the_scorer_blank(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_cold_start_begins_with_the_pools_scorer_and_goes_on_to_the_users_own(
 ) -> None:
     seen = everyones_scores(monkeypatch)
     run(plan("pool+user"), tmp_path)
-    own = [scorer for scorer in seen if isinstance(scorer, PooledScorer)]
+    own = [scorer for scorer in seen if isinstance(scorer, PretrainedScorer)]
     assert not own[0].own.weights.any()  # type: ignore[attr-defined]
     assert (own[-1].own.weights != 0).any(axis=1).mean() > 0.8  # type: ignore[attr-defined]
     assert all(scorer.shared is own[0].shared for scorer in own)
@@ -173,7 +173,7 @@ def test_a_run_that_goes_on_keeps_the_scorer_that_it_began_with(tmp_path: Path) 
 def test_a_pooled_arm_is_not_run_without_its_pool() -> None:
     made = plan()
     with pytest.raises(UsageError, match="arm 'always' shares a pool's scorer"):
-        Lives(lived(made), made.arms, made.simulator.population(0, np.arange(2, dtype=np.int32), 1))
+        Rollout(setting_of(made), made.arms, made.simulator.population(0, np.arange(2, dtype=np.int32), 1))
 
 
 # --------------------------------------------------------------------------------------------------- the file
@@ -182,14 +182,14 @@ def test_a_pooled_arm_is_not_run_without_its_pool() -> None:
 @each
 def test_a_scorer_that_is_saved_and_loaded_scores_the_same_bits(recipe: Any, tmp_path: Path) -> None:
     made = plan()
-    rated, names = ratings(lived(made), made.arms[0], 6), made.arms[0].signals.names
-    scorer = recipe.fit(recipe.start(1, names), np.zeros(1, np.int64), rated)
-    save(tmp_path / "model.json", scorer, names, len(rated.label))
+    training, names = ratings(setting_of(made), made.arms[0], 6), made.arms[0].signals.names
+    scorer = recipe.fit(recipe.start(1, names), np.zeros(1, np.int64), training)
+    save(tmp_path / "model.json", scorer, names, len(training.label))
     again = load(tmp_path / "model.json", recipe, names)
-    x = rated.features[None].reshape(1, -1, len(names))
+    x = training.features[None].reshape(1, -1, len(names))
     assert np.ptp(scorer.score(x)) > 0
     assert np.array_equal(again.score(x), scorer.score(x))
-    everyone = Pooled(recipe, str(tmp_path / "model.json"), learns=False).start(3, names)
+    everyone = Pretrained(recipe, str(tmp_path / "model.json"), learns=False).start(3, names)
     assert everyone is not None
     assert np.array_equal(everyone.score(np.repeat(x, 3, axis=0)), np.repeat(scorer.score(x), 3, axis=0))
 

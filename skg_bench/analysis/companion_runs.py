@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from skg_bench.analysis.contrasts import Finding, findings
-from skg_bench.analysis.effects import Effects, effects
-from skg_bench.analysis.matrix import Matrix, hindsight, matrix
-from skg_bench.analysis.order import Order, order_control
+from skg_bench.analysis.contrasts import ContrastResult, findings
+from skg_bench.analysis.learning_effect import LearningEffect, learning_effect
+from skg_bench.analysis.order_control import OrderControl, order_control
 from skg_bench.analysis.roles import roles
+from skg_bench.analysis.transfer_matrix import TransferMatrix, hindsight, transfer_matrix
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import BESIDE, Run, flat
 
@@ -16,16 +16,16 @@ _ASKS = ("arms", "contrasts", "experiment", "question", "reference")  # what a r
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CompanionRuns:
     """Each with the run that it comes from; None or empty: no run has the arms for it."""
 
-    effects: tuple[Run, Effects] | None
-    matrix: tuple[Run, Matrix] | None
-    findings: tuple[Finding, ...]
-    order: tuple[Order, ...]
+    learning_effect: tuple[Run, LearningEffect] | None
+    transfer_matrix: tuple[Run, TransferMatrix] | None
+    findings: tuple[ContrastResult, ...]
+    order_control: tuple[OrderControl, ...]
 
 
-def evidence(run: Run, beside: Sequence[Run] = ()) -> Evidence:
+def companion_runs(run: Run, beside: Sequence[Run] = ()) -> CompanionRuns:
     """Of `run`, and of runs in the same world: its users, requests and components, with other arms; or with
     `simulator.order=permuted`, the order control.
 
@@ -36,13 +36,13 @@ def evidence(run: Run, beside: Sequence[Run] = ()) -> Evidence:
             raise UsageError(
                 f"{logs[0].path} replays a log, which does not say what answers were worth: nothing is added"
             )
-        return Evidence(None, None, (), ())
+        return CompanionRuns(None, None, (), ())
     for other in beside:
         _same_world(run, other)
     permuted = [one for one in (run, *beside) if _permuted(one)]
     in_time = [one for one in (run, *beside) if not _permuted(one)]
-    live = [(one, effects(one)) for one in in_time if _twins(one)]
-    books = [(one, matrix(one)) for one in in_time if 0 in hindsight(one)[1]]
+    live = [(one, learning_effect(one)) for one in in_time if _twins(one)]
+    books = [(one, transfer_matrix(one)) for one in in_time if 0 in hindsight(one)[1]]
     asked = [one for one in in_time if one.config.get("contrasts")]
     pairs = [(one, other) for one, other in product(in_time, permuted) if one.arms == other.arms]
     useful = [one for one, _ in (*live, *books)] + asked + [one for pair in pairs for one in pair]
@@ -52,7 +52,7 @@ def evidence(run: Run, beside: Sequence[Run] = ()) -> Evidence:
                 f"{other.path} adds nothing: it has no arm frozen at a turn, no book=hindsight, no contrasts, and is "
                 f"not {run.path} with simulator.order=permuted"
             )
-    return Evidence(
+    return CompanionRuns(
         max(live, key=lambda found: len(found[1].frozen), default=None),
         max(books, key=lambda found: len(found[1].books), default=None),
         tuple(found for one in asked for found in findings(one)),

@@ -6,25 +6,25 @@ import numpy as np
 
 from skg_bench.analysis.metrics import Utility
 from skg_bench.analysis.roles import roles
-from skg_bench.analysis.stretches import Table, by_stretch, table, utility
-from skg_bench.analysis.tally import Events, events
+from skg_bench.analysis.tally import LoggedEvents, events
+from skg_bench.analysis.turn_bins import BinTable, bin_table, by_bin, utility
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
-    """Live - frozen, utility of a request, on the same events with the same luck."""
+class LearningEffect:
+    """Live - frozen, utility of a request, on the same events with the same random draws."""
 
     live: str
     frozen: tuple[str, ...]  # [S] arms, by the turn at which they freeze
     since: tuple[int, ...]  # [S]
-    edges: tuple[int, ...]  # [K] first turns of the stretches
-    effect: Table  # [S, K]; NaN before the freeze, where there is no difference
+    edges: tuple[int, ...]  # [K] first turns of the bins
+    effect: BinTable  # [S, K]; NaN before the freeze, where there is no difference
 
 
-def effects(run: Run, live: str | None = None) -> Effects:
-    """Of all arms that are frozen twins of `live` (default: the run's learner), over the stretches between their turns.
+def learning_effect(run: Run, live: str | None = None) -> LearningEffect:
+    """Of all arms that are frozen twins of `live` (default: the run's learner), over the bins between their turns.
 
     Raises UsageError when there is none.
     """
@@ -37,13 +37,13 @@ def effects(run: Run, live: str | None = None) -> Effects:
         )
     starts, on, prices = sorted(since), events(run), Utility.of(run.config)
     edges = tuple(sorted({0, *starts, *_doubling(on)}))
-    alive = by_stretch(utility(run, live, on, prices), on, edges)
-    worth = np.stack([alive - by_stretch(utility(run, since[s], on, prices), on, edges) for s in starts])
+    alive = by_bin(utility(run, live, on, prices), on, edges)
+    worth = np.stack([alive - by_bin(utility(run, since[s], on, prices), on, edges) for s in starts])
     worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(on.users), 1))] = np.nan
-    return Effects(live, tuple(since[s] for s in starts), tuple(starts), edges, table(worth, on))
+    return LearningEffect(live, tuple(since[s] for s in starts), tuple(starts), edges, bin_table(worth, on))
 
 
-def _doubling(on: Events) -> list[int]:
+def _doubling(on: LoggedEvents) -> list[int]:
     """50, 100, 200 and on, as far as half of the users go."""
     half, edges = float(np.median(np.bincount(on.row, minlength=len(on.users)))), [50]
     while edges[-1] < half:

@@ -1,4 +1,4 @@
-"""Random skillbooks, messages and luck at production shapes, for tests of any component."""
+"""Random skillbooks, messages and draws at production shapes, for tests of any component."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.grid import I16, I32, U64, quantise
-from skg_bench.core.terms import terms
-from skg_bench.core.types import Book, Luck, Query, Similarity, TurnTruth
-from skg_bench.engine.vectors import Table
+from skg_bench.core.types import Draws, Query, Similarity, Skillbooks, TurnTruth
+from skg_bench.core.vocabulary import vocabulary_of
+from skg_bench.engine.vectors import SimilarityTable
 
 Which = list[int] | npt.NDArray[Any]
 NOW = 40 * 86_400 + 7 * 3600
 _LOT = np.random.default_rng(0)
 MESSAGES = [" ".join(f"w{w}" for w in _LOT.geometric(0.1, _LOT.integers(0, 12))) for _ in range(300)]
-TERMS = terms(MESSAGES)
+VOCABULARY = vocabulary_of(MESSAGES)
 
 
 def vectors(rng: np.random.Generator, n: int, width: int) -> I16:
@@ -24,13 +24,15 @@ def vectors(rng: np.random.Generator, n: int, width: int) -> I16:
     return quantise(centres[rng.integers(0, len(centres), n)] + 0.7 * rng.standard_normal((n, width)))
 
 
-def table(rng: np.random.Generator, n: int, width: int = 384) -> Table:
+def table(rng: np.random.Generator, n: int, width: int = 384) -> SimilarityTable:
     """Similarities of such vectors."""
     whole = vectors(rng, n, width).astype(np.float32)
-    return Table(whole @ whole.T)
+    return SimilarityTable(whole @ whole.T)
 
 
-def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100, *, skills: int | None = None) -> Book:
+def ragged(
+    rng: np.random.Generator, users: int, examples: int, texts: int = 100, *, skills: int | None = None
+) -> Skillbooks:
     """Books of up to `examples` examples; examples lie in any order, and beyond the end lies anything."""
     n_examples = rng.integers(0, examples + 1, users).astype(np.int32)
     n_skills = np.minimum(n_examples, rng.integers(1, (skills or examples or 1) + 1, users)).astype(np.int32)
@@ -56,7 +58,7 @@ def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100
     hours = np.zeros((users, s, 8), np.int16)
     for row_, skill in zip(*np.nonzero(there), strict=True):
         hours[row_, skill] = rng.multinomial(moments[row_, skill], [1 / 8] * 8)
-    return Book(
+    return Skillbooks(
         n_skills=n_skills,
         n_examples=n_examples,
         active=there & (rng.random(there.shape) < 0.8),
@@ -80,23 +82,23 @@ def ragged(rng: np.random.Generator, users: int, examples: int, texts: int = 100
     )
 
 
-def lengthened(book: Book, vectors: I16) -> Book:
+def lengthened(books: Skillbooks, vectors: I16) -> Skillbooks:
     """The book with the lengths that the sums of its examples have."""
-    total = np.zeros((*book.active.shape, vectors.shape[1]), np.int64)
-    row, place = np.nonzero(np.arange(book.example.shape[1]) < book.n_examples[:, None])
-    np.add.at(total, (row, book.example_skill[row, place]), vectors[book.example[row, place]])
-    return replace(book, square=np.square(total).sum(axis=2))
+    total = np.zeros((*books.active.shape, vectors.shape[1]), np.int64)
+    row, place = np.nonzero(np.arange(books.example.shape[1]) < books.n_examples[:, None])
+    np.add.at(total, (row, books.example_skill[row, place]), vectors[books.example[row, place]])
+    return replace(books, square=np.square(total).sum(axis=2))
 
 
-def some(book: Book, rows: Which) -> Book:
+def some(books: Skillbooks, rows: Which) -> Skillbooks:
     """The books of these users, in this order."""
-    own: dict[str, Any] = {f.name: getattr(book, f.name)[rows] for f in fields(Book) if f.name != "starts"}
-    return Book(**own, starts=None)
+    own: dict[str, Any] = {f.name: getattr(books, f.name)[rows] for f in fields(Skillbooks) if f.name != "starts"}
+    return Skillbooks(**own, starts=None)
 
 
-def one(book: Book, row: int) -> Book:
+def one(books: Skillbooks, row: int) -> Skillbooks:
     """One user's book as it is served online: no padding, examples in order of their skills."""
-    own, n = some(book, [row]), int(book.n_examples[row])
+    own, n = some(books, [row]), int(books.n_examples[row])
     order = np.argsort(own.example_skill[0, :n], kind="stable")
     example, skill = own.example[:, :n][:, order], own.example_skill[:, :n][:, order]
     starts = np.searchsorted(skill[0], np.arange(own.n_skills[0]))
@@ -115,7 +117,7 @@ def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> 
         gap=np.array([60, 1799, 1800, 7200])[text % 4],
         last_skill=(text % 4 - 1).astype(np.int32),
         similarity=similarity,
-        terms=TERMS,
+        vocabulary=VOCABULARY,
         truth=truth,
     )
 
@@ -128,18 +130,18 @@ def some_queries(asked: Query, rows: Which) -> Query:
     return replace(asked, **kept, truth=truth)
 
 
-def history(rng: np.random.Generator, b: int, turns: int = 17, texts: int = 100) -> tuple[I32, Table, U64]:
+def history(rng: np.random.Generator, b: int, turns: int = 17, texts: int = 100) -> tuple[I32, SimilarityTable, U64]:
     """What a curator knows besides the turn: `past`, similarities between messages, and keys of the events."""
     past = np.where(rng.random((b, turns)) < 0.7, rng.integers(0, texts, (b, turns)), -1).astype(np.int32)
     return past, table(rng, texts, 32), rng.integers(0, 2**64, b, np.uint64)
 
 
-def luck(rng: np.random.Generator, b: int) -> Luck:
+def draws(rng: np.random.Generator, b: int) -> Draws:
     """Uniforms and keys of `b` turns."""
-    lots: dict[str, Any] = {f.name: rng.uniform(1e-12, 1 - 1e-12, b) for f in fields(Luck)}
-    return Luck(**lots | {"event": rng.integers(0, 2**64, b, np.uint64)})
+    lots: dict[str, Any] = {f.name: rng.uniform(1e-12, 1 - 1e-12, b) for f in fields(Draws)}
+    return Draws(**lots | {"event": rng.integers(0, 2**64, b, np.uint64)})
 
 
-def some_luck(lots: Luck, rows: Which) -> Luck:
-    """The luck of these users."""
-    return Luck(*(getattr(lots, f.name)[rows] for f in fields(Luck)))
+def some_draws(draws: Draws, rows: Which) -> Draws:
+    """The draws of these users."""
+    return Draws(*(getattr(draws, f.name)[rows] for f in fields(Draws)))

@@ -1,4 +1,4 @@
-"""Laws 2 and 3: arms meet the same events, and in the same situation the same luck."""
+"""Laws 2 and 3: arms meet the same events, and in the same situation the same random draws."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +13,13 @@ import pytest
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I64
 from skg_bench.core.run import Run
-from skg_bench.core.types import Luck, Rated, Reranker, Scorer
-from skg_bench.engine.step import lucky, trim
+from skg_bench.core.types import Draws, Reranker, Scorer, TrainingRows
+from skg_bench.engine.step import draws_by_turn, trim
 from tests.laws import world
 from tests.laws.conftest import USERS
 
 EVENT = ["user_msg_id", "message", "user", "turn", "time", "seed", "intent", "request_type", "answerable", "used_up"]
-LUCK = ["tokens_in", "tokens_out", "cost_usd", "latency_ms", "answer_correct"]
+DRAWN = ["tokens_in", "tokens_out", "cost_usd", "latency_ms", "answer_correct"]
 
 
 def columns(run: Run, arm: str, names: list[str]) -> dict[str, np.ndarray]:
@@ -39,11 +39,13 @@ def test_events_are_the_same_under_every_arm(base: Run) -> None:
 
 
 def test_where_two_arms_do_the_same_they_have_the_same_luck(base: Run) -> None:
-    found = {arm: columns(base, arm, ["serving", "user_satisfaction", *LUCK]) for arm in world.BLIND if arm != "answer"}
+    found = {
+        arm: columns(base, arm, ["serving", "user_satisfaction", *DRAWN]) for arm in world.BLIND if arm != "answer"
+    }
     for a, b in combinations(found, 2):
         fell_back = (found[a]["serving"] == "llm") & (found[b]["serving"] == "llm")
         assert fell_back.sum() > 500
-        for column in [*LUCK, "user_satisfaction"]:
+        for column in [*DRAWN, "user_satisfaction"]:
             assert (found[a][column][fell_back] == found[b][column][fell_back]).all(), (a, b, column)
     stored = (found["skg"]["serving"] == "stored") & (found["identity"]["serving"] == "stored")
     alike = stored & (found["skg"]["answer_correct"] == found["identity"]["answer_correct"])
@@ -66,13 +68,13 @@ def test_ratings_follow_the_answer_and_not_the_arm(base: Run) -> None:
 @pytest.mark.parametrize("first", [0, 64, 1000])
 def test_the_luck_of_a_turn_is_that_of_its_key(first: int) -> None:
     keys = key(3, np.arange(50))
-    turns = lucky(keys, np.tile(np.arange(first, first + 5, dtype=np.int32), (50, 1)))
-    for t, luck in enumerate(turns, first):
-        for name in Luck.__dataclass_fields__:
+    turns = draws_by_turn(keys, np.tile(np.arange(first, first + 5, dtype=np.int32), (50, 1)))
+    for t, draws in enumerate(turns, first):
+        for name in Draws.__dataclass_fields__:
             if name != "event":
-                assert np.array_equal(getattr(luck, name), draw(keys, t, Purpose[name.upper()])), name
+                assert np.array_equal(getattr(draws, name), draw(keys, t, Purpose[name.upper()])), name
     few = trim(turns[0], 7)
-    assert all(np.array_equal(getattr(few, n), getattr(turns[0], n)[:7]) for n in Luck.__dataclass_fields__)
+    assert all(np.array_equal(getattr(few, n), getattr(turns[0], n)[:7]) for n in Draws.__dataclass_fields__)
 
 
 def test_frozen_arms_are_their_live_arm_until_they_freeze(base: Run) -> None:
@@ -101,9 +103,9 @@ class Counting:
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         return self.reranker.start(n_users, features)
 
-    def fit(self, scorer: Scorer, rows: I64, rated: Rated) -> Scorer:
-        self.fits.append(len(rated.label))
-        return self.reranker.fit(scorer, rows, rated)
+    def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
+        self.fits.append(len(training.label))
+        return self.reranker.fit(scorer, rows, training)
 
 
 @pytest.mark.req("K19")

@@ -13,7 +13,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Terms:
+class Vocabulary:
     """Words of N texts; a text's index is its text id. A term is a word in lower case, by its number."""
 
     words: I32  # [N] length of the text in words, as parted by spaces
@@ -29,10 +29,10 @@ class Terms:
         return owner, self.term[np.repeat(first, length) + nth]
 
 
-def terms(texts: Sequence[str]) -> Terms:
+def vocabulary_of(texts: Sequence[str]) -> Vocabulary:
     """Terms of texts, numbered in order of their first occurrence."""
     found = [_WORD.findall(text.lower()) for text in texts]
     number = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(found)))}
     start = np.cumsum([0, *map(len, found)], dtype=np.int64)
     words = np.array([text.count(" ") + 1 for text in texts], np.int32)
-    return Terms(words, start, np.array([number[w] for w in chain.from_iterable(found)], np.int32), len(number))
+    return Vocabulary(words, start, np.array([number[w] for w in chain.from_iterable(found)], np.int32), len(number))

@@ -12,21 +12,21 @@ from skg_bench.core.batch import ADD, OPERATIONS, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.statehash import text_hash
-from skg_bench.core.types import RATINGS, Book
-from skg_bench.engine.arena import Arena
+from skg_bench.core.types import RATINGS, Skillbooks
+from skg_bench.engine.skillbook_table import SkillbookTable
 from skg_bench.engine.vectors import Rows
-from tests.core import books
+from tests.core import samples
 
 USERS = 5
 TEXTS = [f"message {i}" for i in range(30)]
 NAMES = [f"name-{i}" for i in range(12)]
-VECTORS = books.vectors(np.random.default_rng(0), len(TEXTS), 384)
+VECTORS = samples.vectors(np.random.default_rng(0), len(TEXTS), 384)
 
 
-def new_arena(n_users: int = USERS) -> Arena:
+def new_table(n_users: int = USERS) -> SkillbookTable:
     """Empty books over TEXTS and NAMES."""
     names, texts = (np.array([text_hash(x) for x in words], np.uint64) for words in (NAMES, TEXTS))
-    return Arena(n_users, names, texts, Rows(VECTORS))
+    return SkillbookTable(n_users, names, texts, Rows(VECTORS))
 
 
 def batch_of(rows: list[dict[str, int]]) -> Batch:
@@ -40,34 +40,34 @@ def unknown(n: int) -> tuple[I64, I32, Bool]:
     return np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.bool_)
 
 
-def skills_of(book: Book, row: int) -> tuple[Skill, ...]:
+def skills_of(books: Skillbooks, row: int) -> tuple[Skill, ...]:
     """The view's skills as values."""
-    known = np.arange(book.example.shape[1]) < book.n_examples[row]
+    known = np.arange(books.example.shape[1]) < books.n_examples[row]
     made = []
-    for s in range(book.n_skills[row]):
-        texts = book.example[row, known & (book.example_skill[row] == s)]
-        assert len(texts) == book.examples_of[row, s]
+    for s in range(books.n_skills[row]):
+        texts = books.example[row, known & (books.example_skill[row] == s)]
+        assert len(texts) == books.examples_of[row, s]
         plain: dict[str, Any] = {
-            k: int(getattr(book, k)[row, s])
+            k: int(getattr(books, k)[row, s])
             for k in ("uses", "ok", "partial", "miss", "born", "last_used", "last_ok", "weekend", "after")
         }
         words: dict[str, Any] = {
-            "name": NAMES[book.name[row, s]],
-            "source_turn": int(book.source[row, s]),
-            "active": bool(book.active[row, s]),
+            "name": NAMES[books.name[row, s]],
+            "source_turn": int(books.source[row, s]),
+            "active": bool(books.active[row, s]),
             "examples": tuple(TEXTS[t] for t in texts),
-            "hours": tuple(int(h) for h in book.hours[row, s]),
+            "hours": tuple(int(h) for h in books.hours[row, s]),
         }
         made.append(Skill(id=s, **words, **plain))
     return tuple(made)
 
 
 class Twins(RuleBasedStateMachine):
-    """An arena of five users beside five books as values."""
+    """A skillbook table of five users beside five books as values."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.arena, self.books, self.turn = new_arena(), [Skillbook()] * USERS, 1
+        self.table, self.books, self.turn = new_table(), [Skillbook()] * USERS, 1
         self.time: I64 = np.arange(USERS) * 40_000
 
     def _rows(self, data: st.DataObject, n: int) -> list[dict[str, int]]:
@@ -100,7 +100,7 @@ class Twins(RuleBasedStateMachine):
         types = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
         right, born = types % 2 == 0, types.astype(np.int64) * 1000 + 5
         local = self.time - 3600 * (np.arange(USERS) % 3) if self.turn % 2 else None  # clocks that were turned back
-        operated = self.arena.apply(batch_of(rows), self.time, before, born, types, right, local)
+        operated = self.table.apply(batch_of(rows), self.time, before, born, types, right, local)
         for u in range(USERS):
             mine = [
                 Operation(
@@ -123,8 +123,8 @@ class Twins(RuleBasedStateMachine):
                 self.books[u] = apply(self.books[u], mine)
         last_of = {(r["row"], s): r["source"] for r, s in zip(rows, operated, strict=True) if r["op"] in (ADD, UPDATE)}
         for at, source in last_of.items():
-            assert self.arena.source_type[at] == source % 7
-            assert self.arena.source_right[at] == (source % 7 % 2 == 0)
+            assert self.table.source_type[at] == source % 7
+            assert self.table.source_right[at] == (source % 7 % 2 == 0)
         self.turn += 1
         self.time = self.time + 3000 * (1 + np.arange(USERS) * (self.turn % 9))
 
@@ -138,28 +138,28 @@ class Twins(RuleBasedStateMachine):
         skill = beyond if beyond < 0 else len(self.books[u].skills) + added + beyond
         rows = [*rows, {"row": u, "op": op, "skill": skill, "text": 1, "source": 1, "rating": 0}]
         rows = rows if beyond else rows[::-1]
-        hashes, versions = self.arena.hash.copy(), self.arena.version.copy()
+        hashes, versions = self.table.hash.copy(), self.table.version.copy()
         zero = np.zeros(USERS, np.int32)
         with pytest.raises(ValueError, match=f"operation on skill {skill}, which the skillbook does not have"):
-            self.arena.apply(batch_of(rows), self.time, zero, *unknown(len(rows)))
-        assert np.array_equal(hashes, self.arena.hash)
-        assert np.array_equal(versions, self.arena.version)
+            self.table.apply(batch_of(rows), self.time, zero, *unknown(len(rows)))
+        assert np.array_equal(hashes, self.table.hash)
+        assert np.array_equal(versions, self.table.version)
 
     @invariant()
     def examples_sum_to_vectors_of_the_length_that_is_kept(self) -> None:
         for u, book in enumerate(self.books):
             for skill in book.skills:
                 total = VECTORS[[TEXTS.index(text) for text in skill.examples]].sum(axis=0, dtype=np.int64)
-                assert self.arena.square[u, skill.id] == total @ total
+                assert self.table.square[u, skill.id] == total @ total
 
     @invariant()
     def both_are_in_the_same_state(self) -> None:
-        view = self.arena.view(USERS)
+        view = self.table.view(USERS)
         for u, book in enumerate(self.books):
             assert skills_of(view, u) == book.skills
-            assert self.arena.version[u] == book.version
-            assert self.arena.hash[u].astype("<u8").tobytes() == book.hash
-            assert self.arena.n_active[u] == sum(s.active for s in book.skills)
+            assert self.table.version[u] == book.version
+            assert self.table.hash[u].astype("<u8").tobytes() == book.hash
+            assert self.table.n_active[u] == sum(s.active for s in book.skills)
 
 
 TestTwins = pytest.mark.req("K18", "U01", "U08")(Twins.TestCase)
@@ -167,61 +167,61 @@ TestTwins.settings = settings(deadline=None, max_examples=30, stateful_step_coun
 
 
 def test_a_view_holds_the_first_books_and_no_truth() -> None:
-    arena = new_arena()
-    view = arena.view(2)
-    assert {len(getattr(view, f)) for f in Book.__dataclass_fields__ if f != "starts"} == {2}
-    assert not {f for f in Book.__dataclass_fields__ if f.startswith("source_")}
+    table = new_table()
+    view = table.view(2)
+    assert {len(getattr(view, f)) for f in Skillbooks.__dataclass_fields__ if f != "starts"} == {2}
+    assert not {f for f in Skillbooks.__dataclass_fields__ if f.startswith("source_")}
 
 
 def test_a_book_grows_past_any_width() -> None:
-    arena = new_arena(2)
+    table = new_table(2)
     zero = np.zeros(2, np.int32)
     for turn in range(60):
         rows = [{"row": 1, "op": ADD, "name": 1, "text": turn % 30, "source": turn}] * 3
-        assert arena.apply(batch_of(rows), zero.astype(np.int64), zero, *unknown(3)).tolist() == [
+        assert table.apply(batch_of(rows), zero.astype(np.int64), zero, *unknown(3)).tolist() == [
             3 * turn,
             3 * turn + 1,
             3 * turn + 2,
         ]
-    assert arena.n_skills.tolist() == [0, 180]
-    assert arena.n_active.tolist() == [0, 180]
-    assert [s.examples for s in skills_of(arena.view(2), 1)] == [(TEXTS[i // 3 % 30],) for i in range(180)]
+    assert table.n_skills.tolist() == [0, 180]
+    assert table.n_active.tolist() == [0, 180]
+    assert [s.examples for s in skills_of(table.view(2), 1)] == [(TEXTS[i // 3 % 30],) for i in range(180)]
 
 
-def a_book(skills: int, at: int) -> Arena:
+def a_book(skills: int, at: int) -> SkillbookTable:
     """Two users, the second with so many skills, captured at time `at`."""
-    arena = new_arena(2)
+    table = new_table(2)
     rows = [{"row": 1, "op": ADD, "name": s % 12, "text": s % 30, "source": 3} for s in range(skills)]
     born = np.full(skills, at, np.int64)
     right = np.ones(skills, np.bool_)
-    arena.apply(batch_of(rows), np.full(2, at), np.zeros(2, np.int32), born, np.arange(skills, dtype=np.int32), right)
-    return arena
+    table.apply(batch_of(rows), np.full(2, at), np.zeros(2, np.int32), born, np.arange(skills, dtype=np.int32), right)
+    return table
 
 
 @pytest.mark.parametrize(("own", "given"), [(2, 40), (40, 2), (7, 7), (5, 0)])
 def test_a_donors_book_takes_the_place_of_the_users_own(own: int, given: int) -> None:
-    arena, other = a_book(own, 10), a_book(given, 99)
-    arena.adopt(np.array([1]), other, np.array([1]))
-    assert skills_of(arena.view(2), 1) == skills_of(other.view(2), 1)
-    assert len(skills_of(arena.view(2), 1)) == given
+    table, other = a_book(own, 10), a_book(given, 99)
+    table.adopt(np.array([1]), other, np.array([1]))
+    assert skills_of(table.view(2), 1) == skills_of(other.view(2), 1)
+    assert len(skills_of(table.view(2), 1)) == given
     for column in ("hash", "version", "n_active"):
-        assert np.array_equal(getattr(arena, column), getattr(other, column))
-    assert arena.source_type[1, :given].tolist() == list(range(given))
-    assert not arena.active[1, given:].any()
-    assert skills_of(arena.view(2), 0) == ()
+        assert np.array_equal(getattr(table, column), getattr(other, column))
+    assert table.source_type[1, :given].tolist() == list(range(given))
+    assert not table.active[1, given:].any()
+    assert skills_of(table.view(2), 0) == ()
     one = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])
     if given:  # the books are two: what is learned in one is not in the other
-        arena.apply(one, np.full(2, 100), np.zeros(2, np.int32), *unknown(1))
-        assert (arena.n_skills[1], other.n_skills[1]) == (given + 1, given)
+        table.apply(one, np.full(2, 100), np.zeros(2, np.int32), *unknown(1))
+        assert (table.n_skills[1], other.n_skills[1]) == (given + 1, given)
 
 
 def test_in_hindsight_a_skill_is_never_younger_than_now_and_later_as_old_as_it_is() -> None:
-    arena = a_book(3, 500)
-    hash_ = arena.hash.copy()
-    arena.hindsight()
+    table = a_book(3, 500)
+    hash_ = table.hash.copy()
+    table.hindsight()
     for now, seen in ((100, 100), (400, 400), (499, 499), (501, 500), (900, 500), (200, 200)):
-        arena.as_of(np.full(2, now))
-        view = arena.view(2)
+        table.as_of(np.full(2, now))
+        view = table.view(2)
         for times in (view.born, view.last_used, view.last_ok):
             assert (times[1, :3] == seen).all()
-    assert np.array_equal(arena.hash, hash_)
+    assert np.array_equal(table.hash, hash_)

@@ -1,4 +1,4 @@
-"""Systems of linear equations, solved in elementwise operations: the same bits on any BLAS, alone or among others."""
+"""Linear algebra in elementwise operations: the same bits on any BLAS, for one system or among many."""
 
 from skg_bench.core.grid import F64
 

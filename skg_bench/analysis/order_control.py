@@ -14,8 +14,8 @@ import numpy as np
 from skg_bench.analysis.inference import PairedT, paired_t
 from skg_bench.analysis.metrics import Utility
 from skg_bench.analysis.roles import roles
-from skg_bench.analysis.stretches import utility
-from skg_bench.analysis.tally import Events, events
+from skg_bench.analysis.tally import LoggedEvents, events
+from skg_bench.analysis.turn_bins import utility
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import BESIDE, Run, flat
@@ -24,7 +24,7 @@ QUARTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OrderControl:
     """Rises of one arm over the users of both runs, `what` being utility against the reference, or the hit rate."""
 
     arm: str
@@ -34,7 +34,7 @@ class Order:
     by_order: PairedT  # ordered - permuted, user by user
 
 
-def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[Order]:
+def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[OrderControl]:
     """The rise of `arm` (default: the learner) in time, and with the order of requests permuted.
 
     Raises UsageError when the runs differ in more than `simulator.order`, and arms that are not compared.
@@ -53,7 +53,7 @@ def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[O
         before, after = (_rises(run, arm, what) for run in (ordered, permuted))
         some = ~np.isnan(before)
         tests = (paired_t(rise[some]) for rise in (before, after, before - after))
-        found.append(Order(arm, what, *tests))
+        found.append(OrderControl(arm, what, *tests))
     return found
 
 
@@ -73,11 +73,11 @@ def _rises(run: Run, arm: str, what: str) -> F64:
     return rises(utility(run, arm, on, prices) - against, on)
 
 
-def rises(values: F64, on: Events) -> F64:
+def rises(values: F64, on: LoggedEvents) -> F64:
     """Mean of the last quarter of a user's turns less that of the first, `[n]`; NaN: fewer than four turns."""
     n = np.bincount(on.row, minlength=len(on.users))
-    place = on.turn * QUARTERS // n[on.row]
-    slot = on.row * QUARTERS + place
+    quarter = on.turn * QUARTERS // n[on.row]
+    slot = on.row * QUARTERS + quarter
     count = np.bincount(slot, minlength=len(n) * QUARTERS).reshape(-1, QUARTERS)
     total = np.bincount(slot, values, len(n) * QUARTERS).reshape(-1, QUARTERS)
     mean = total / np.maximum(count, 1)

@@ -1,12 +1,12 @@
 """The worth of the skillbook of turn s at turn t, for all s and t: learning, forgetting and drift told apart.
 
-V[s, k] is the utility of a request in stretch k, answered with the skillbook and the scorer of turn s and no learning
-(`book=hindsight`). Events are exogenous, so the same ones are answered with every book, those before s too. Stretch k
+V[s, k] is the utility of a request in bin k, answered with the skillbook and the scorer of turn s and no learning
+(`book=hindsight`). Events are exogenous, so the same ones are answered with every book, those before s too. Bin k
 begins at turn s_k, the k-th of the books, s_0 = 0 being the empty one; W[s, k] = V[s, k] - V[0, k] is what the book is
-worth there, free of how hard the stretch is. From one stretch to the next the worth of the book at hand changes by
+worth there, free of how hard the bin is. From one bin to the next the worth of the book at hand changes by
 
     W[s_k, k] - W[s_(k-1), k-1] = learning_k + drift_k,
-    learning_k = W[s_k, k] - W[s_(k-1), k]          what the stretch before added to the book, on the requests of now
+    learning_k = W[s_k, k] - W[s_(k-1), k]          what the bin before added to the book, on the requests of now
     drift_k    = W[s_(k-1), k] - W[s_(k-1), k-1]    the same book, on the requests of now: they move on, answers age
 
 and what later learning does to what was learned is the backward transfer of Lopez-Paz and Ranzato (NeurIPS 2017,
@@ -14,8 +14,8 @@ section 2; their R_(i,j) is V[s_(i+1), j]), below 0 where it is forgotten:
 
     backward_k = V[s_last, k] - V[s_(k+1), k]
 
-Their forward transfer, on requests that the book has never seen, is the diagonal W[s_k, k]. A book from after stretch k
-holds answers to the very requests of stretch k: below the diagonal, worth is that of remembering, not of generalising.
+Their forward transfer, on requests that the book has never seen, is the diagonal W[s_k, k]. A book from after bin k
+holds answers to the very requests of bin k: below the diagonal, worth is that of remembering, not of generalising.
 """
 
 from dataclasses import dataclass
@@ -24,25 +24,25 @@ import numpy as np
 
 from skg_bench.analysis.inference import PairedT, paired_t
 from skg_bench.analysis.metrics import Utility
-from skg_bench.analysis.stretches import Table, by_stretch, table, utility
 from skg_bench.analysis.tally import events
+from skg_bench.analysis.turn_bins import BinTable, bin_table, by_bin, utility
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """Tables by book (rows) and stretch (columns); users count in the rows of books whose turn they reached."""
+class TransferMatrix:
+    """Tables by book (rows) and bin (columns); users count in the rows of books whose turn they reached."""
 
     trunk: str  # the arm whose books they are
-    books: tuple[int, ...]  # [K] turns, the first is 0; also the first turns of the stretches
-    value: Table  # [K, K] V
-    worth: Table  # [K, K] W; its first row is 0
-    learning: Table  # [1, K] from k = 1 on
-    drift: Table  # [1, K] from k = 1 on
-    backward: Table  # [1, K] but for the last two: the last book is the first that knows the last but one
-    forward_transfer: PairedT | None  # mean over a user's stretches from k = 1 on; None: no user got there
+    books: tuple[int, ...]  # [K] turns, the first is 0; also the first turns of the bins
+    value: BinTable  # [K, K] V
+    worth: BinTable  # [K, K] W; its first row is 0
+    learning: BinTable  # [1, K] from k = 1 on
+    drift: BinTable  # [1, K] from k = 1 on
+    backward: BinTable  # [1, K] but for the last two: the last book is the first that knows the last but one
+    forward_transfer: PairedT | None  # mean over a user's bins from k = 1 on; None: no user got there
     backward_transfer: PairedT | None
 
 
@@ -56,7 +56,7 @@ def hindsight(run: Run) -> tuple[str, dict[int, str]]:
     return max(found.items(), key=lambda of: len(of[1]), default=("", {}))
 
 
-def matrix(run: Run) -> Matrix:
+def transfer_matrix(run: Run) -> TransferMatrix:
     """From the arms of a run that serve the books of another one in hindsight.
 
     Raises UsageError when there are none, or not of turn 0 too.
@@ -67,13 +67,13 @@ def matrix(run: Run) -> Matrix:
     if 0 not in arms or len(arms) < 2:
         raise UsageError(f"{run.path} has books of {trunk} at turns {sorted(arms)}; 0 and another one are needed")
     on, prices, books = events(run), Utility.of(run.config), tuple(sorted(arms))
-    value = np.stack([by_stretch(utility(run, arms[s], on, prices), on, books) for s in books])
+    value = np.stack([by_bin(utility(run, arms[s], on, prices), on, books) for s in books])
     turns = np.bincount(on.row, minlength=len(on.users))
     value[turns[None] <= np.array(books)[:, None]] = np.nan
     part = split(value)
-    learning, drift, backward = (table(row[None], on) for row in (part.learning, part.drift, part.backward))
-    return Matrix(
-        trunk, books, table(value, on), table(part.worth, on), learning, drift, backward,
+    learning, drift, backward = (bin_table(row[None], on) for row in (part.learning, part.drift, part.backward))
+    return TransferMatrix(
+        trunk, books, bin_table(value, on), bin_table(part.worth, on), learning, drift, backward,
         forward_transfer=_over(part.diagonal[:, 1:]), backward_transfer=_over(part.backward),
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ class Parts:
 
 
 def split(value: F64) -> Parts:
-    """From users' values `[K, n, K]` by book and stretch."""
+    """From users' values `[K, n, K]` by book and bin."""
     k = np.arange(len(value))
     worth = value - value[:1]
     diagonal = worth[k, :, k].T
@@ -102,7 +102,7 @@ def split(value: F64) -> Parts:
 
 
 def _over(values: F64) -> PairedT | None:
-    """Mean over users of the mean over their stretches, `[n, K]`."""
+    """Mean over users of the mean over their bins, `[n, K]`."""
     there = ~np.isnan(values)
     some = there.any(axis=1)
     if not some.any():

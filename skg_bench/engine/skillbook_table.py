@@ -7,7 +7,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, nth
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
-from skg_bench.core.types import Book, Similarity
+from skg_bench.core.types import Similarity, Skillbooks
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "active": (np.bool_, 0), "name": (np.int32, -1), "source": (np.int32, -1), "uses": (np.int32, 0),
@@ -17,7 +17,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "after": (np.int32, -1), "examples_hash": (np.uint64, 0),
     "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
 }  # fmt: skip
-_BOOK = tuple(f.name for f in fields(Book) if f.name != "starts")
+_VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name != "starts")
 _TIMES = ("born", "last_used", "last_ok")
 _DAY = 86_400
 
@@ -31,7 +31,7 @@ class Now:
     last_skill: I32
 
 
-class Arena:
+class SkillbookTable:
     """Skillbooks of B users. The two `source_*` columns are truth: they are in no view of the book."""
 
     active: Bool
@@ -67,12 +67,12 @@ class Arena:
         self.example_skill = np.zeros((n_users, 8), np.int32)
         self._later: dict[str, I64] = {}  # times of skills as they are, where the book is from the future
 
-    def view(self, n_users: int) -> Book:
+    def view(self, n_users: int) -> Skillbooks:
         """Read-only view of the first `n_users` books."""
-        views = {column: getattr(self, column)[:n_users] for column in _BOOK}
+        views = {column: getattr(self, column)[:n_users] for column in _VIEWED}
         for view in views.values():
             view.flags.writeable = False
-        return Book(**views, starts=None)
+        return Skillbooks(**views, starts=None)
 
     def hindsight(self) -> None:
         """From now on the books are read at earlier times too; they may not change any more."""
@@ -83,7 +83,7 @@ class Arena:
         for column, later in self._later.items():
             np.minimum(later[: len(now)], now[:, None], out=getattr(self, column)[: len(now)])
 
-    def adopt(self, rows: I64, other: "Arena", theirs: I64) -> None:
+    def adopt(self, rows: I64, other: "SkillbookTable", theirs: I64) -> None:
         """The books of users `rows` become those that users `theirs` have in `other`."""
         self._grow(other.active.shape[1], other.example.shape[1])
         for column, (_, empty) in _SKILL_COLUMNS.items():
@@ -190,17 +190,17 @@ class Arena:
         np.add.at(self.weekend, (row, skill), (now.local[row] // _DAY % 7 >= 5).astype(np.int32))
 
     def _examples(self, row: I32, s: I32, text: I32) -> None:
-        place = self.n_examples[row] + nth(row)
-        self.example[row, place] = text
-        self.example_skill[row, place] = s
-        self._lengthen(row, s, text, place)
+        position = self.n_examples[row] + nth(row)
+        self.example[row, position] = text
+        self.example_skill[row, position] = s
+        self._lengthen(row, s, text, position)
         np.add.at(self.n_examples, row, 1)
         np.add.at(self.examples_of, (row, s), 1)
         np.add.at(self.examples_hash, (row, s), self._text_hash[text])
 
-    def _lengthen(self, row: I32, s: I32, text: I32, place: I64) -> None:
+    def _lengthen(self, row: I32, s: I32, text: I32, position: I64) -> None:
         """Sums of examples, longer by `text`: |a + b|^2 = |a|^2 + 2 ab + |b|^2 in whole numbers."""
-        earlier = (self.example_skill[row] == s[:, None]) & (np.arange(self.example.shape[1]) < place[:, None])
+        earlier = (self.example_skill[row] == s[:, None]) & (np.arange(self.example.shape[1]) < position[:, None])
         new, old = np.nonzero(earlier)
         both = self._similarity.pairs(text[new], self.example[row[new], old])
         np.add.at(self.square, (row[new], s[new]), 2 * both.astype(np.int64))
