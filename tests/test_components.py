@@ -4,7 +4,7 @@ import importlib
 import pickle
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import pytest
@@ -13,20 +13,11 @@ import yaml
 from skg_bench.app.components import build
 from skg_bench.core import types
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
-from skg_bench.core.compared import Compared
-from skg_bench.core.trials import Trials
-from skg_bench.core.types import (
-    Candidates,
-    Curator,
-    Decision,
-    KnownFeedback,
-    Observation,
-    Policy,
-    Router,
-    Shortlist,
-    TurnTruth,
-)
+from skg_bench.core.feedback import KINDS, KnownFeedback
+from skg_bench.core.state import check, rows
+from skg_bench.core.types import Curator, Memoryless, Observation, Policy, Router, Shortlist, TurnTruth
 from tests.core import samples
+from tests.policy.played import Living, candidates, decided, keys
 
 ROOT = Path(__file__).resolve().parents[1]
 SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm")
@@ -91,7 +82,8 @@ def test_a_component_is_a_frozen_value_that_travels_between_processes(path: Path
     assert one == made(path)
     assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301
     assert type(one).__dataclass_params__.frozen
-    assert type(one).__mro__[1:] == (object,)  # no base classes
+    bases = [base for base in type(one).__mro__[1:] if base not in (Memoryless, Protocol, Generic)]
+    assert bases == [object]  # no base classes, but for that of a policy that learns nothing
 
 
 # -------------------------------------------------------------------------------------------- what each gives
@@ -122,47 +114,45 @@ def test_a_router_gives_active_skills_and_then_nothing_for_any_user_by_itself(pa
 
 
 @each("policy")
-def test_a_policy_gives_a_place_that_holds_a_skill_or_the_fallback(path: Path) -> None:
-    policy: Policy = made(path)
-    rng = np.random.default_rng(0)
-    n = rng.integers(0, 6, B)
-    there = np.arange(5) < n[:, None]
-    skill = np.where(there, np.arange(5)[::-1], -1).astype(np.int32)
-    combined = np.where(there, rng.integers(0, 9, (B, 5)) / 8, -1.0)
-    uses = there.astype(np.int32)
-    earlier = rng.random((B, 9))
-    compared = Compared(rng.random(B), earlier, earlier > 0.5, earlier > 0.1)
-    other = np.random.default_rng(1)
-    named = np.where(other.random((B, 8)) < 0.5, -1, other.integers(0, 5, (B, 8)) % np.maximum(n, 1)[:, None])
-    named[n == 0] = -1
-    trials = Trials(named.astype(np.int32), 3 * other.random((B, 8)), 4 * other.random((B, 8)))
-    c = Candidates(skill, combined, uses, there.astype(np.float64), uses, np.zeros(B, np.int32), compared, trials)
-    draws = samples.draws(rng, B)
-    decided = policy.choose(c, draws)
-    assert decided.place.dtype == np.int32
-    assert ((decided.place >= -1) & (decided.place < n)).all()
-    assert ((decided.propensity > 0) & (decided.propensity <= 1)).all()
-    order = rng.permutation(B)
-    mixed = c.rows(order)
-    assert same(policy.choose(mixed, samples.some_draws(draws, order)), decided, order, Decision)
+def test_a_policy_gives_a_distribution_over_the_fallback_and_its_shortlist_for_any_user_by_itself(path: Path) -> None:
+    policy: Policy[Any] = made(path)
+    living = Living(policy, B)
+    for state in (policy.start(B), living.live(30)):  # new, and as one who has learned
+        check(state, B, policy)
+        c = candidates(0, B, skills=5)
+        share = policy.propensities(c, state)
+        assert share.dtype == np.float64
+        assert share.shape == (B, 6)
+        assert (share >= 0).all()
+        assert share.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+        assert not share[:, 1:][c.skill < 0].any()
+        decision = decided(policy, c, state, living.turn, keys(0, B))
+        assert ((decision.place >= -1) & (decision.place < (c.skill >= 0).sum(axis=1))).all()
+        assert ((decision.propensity > 0) & (decision.propensity <= 1)).all()
+        order = np.random.default_rng(1).permutation(B)
+        assert np.array_equal(policy.propensities(c.rows(order), rows(state, order)), share[order])
+    assert set(policy.reads) <= set(KINDS)
 
 
 @each("curator")
 def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
-    curator: Curator = made(path)
+    curator: Curator[Any] = made(path)
     asked, books = world()
     hit = books.active[:, 0] & (np.arange(B) % 2 == 0)
     seen = Observation(
         asked.time, 9, asked.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
-        (np.arange(B) % 4 - 1).astype(np.int32), *samples.history(np.random.default_rng(0), B, 9),
+        (np.arange(B) % 4 - 1).astype(np.int32), *samples.history(np.random.default_rng(0), B, 9), np.ones(B, np.bool_),
         asked.truth if curator.sees_truth else None,
     )  # fmt: skip
-    asks = curator.offers(seen)
+    state = curator.start(B)
+    check(state, B, curator)
+    asks = curator.offers(seen, state)
     assert asks.dtype == np.bool_
     assert not asks[hit].any()
     offer = np.where(asks, np.arange(B) % 3, -1).astype(np.int32)
     name = np.where((offer == 0) | (offer == 1), np.arange(B), -1).astype(np.int32)
-    batch = curator.curate(seen, offer, name, KnownFeedback(*np.zeros((4, 0), np.int32)), books)
+    later, batch = curator.curate(seen, offer, name, KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
+    check(later, B, curator)
     for f in fields(Batch):
         assert getattr(batch, f.name).dtype == np.int32, f.name
         assert getattr(batch, f.name).shape == batch.op.shape, f.name
@@ -172,7 +162,6 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert (batch.skill < books.n_skills[batch.row]).all()
     assert np.array_equal(batch.text >= 0, np.isin(batch.op, [ADD, UPDATE]))
     assert (batch is NOTHING) == (path.stem == "none")
-    assert np.asarray(curator.learns(0)).dtype == np.bool_
 
 
 @each("llm")

@@ -19,7 +19,7 @@ from skg_bench.core.run import Run
 
 SINCE = 40  # the user's turn at which the frozen arm stops learning
 NOISE = tuple(f"simulator.rating_if_{it}=[0.5,0,0.5]" for it in ("right", "near", "wrong"))
-LEARNERS = f"arms={{live: [], frozen: [curator=frozen, curator.at_turn={SINCE}]}}"
+LEARNERS = f"arms={{live: [], frozen: [freeze=all, freeze_at={SINCE}]}}"
 # Users who say more and teach more than usual: an effect of a handful of turns would test nothing.
 EAGER = ("simulator.rated_share=0.9", "simulator.accept=1", "simulator.fatigue=0", "simulator.one_off_share=0.1")
 # What is found is of the right type, and its prompt goes to the LLM: a hit is right with `llm.right_with_skill`.

@@ -108,7 +108,7 @@ def _route(router: Router, example: I32, asked: I32) -> Shortlist:
     skill = np.arange(len(example), dtype=np.int32)
     zero, when = np.zeros(n, np.int32), np.zeros(n, np.int64)
     query = Query(
-        user=zero, turn=0, time=when, text=asked, words=s.vocabulary.words[asked], gap=when, last_skill=zero - 1,
+        turn=0, time=when, text=asked, words=s.vocabulary.words[asked], gap=when, last_skill=zero - 1,
         similarity=Pinned(s.vectors, example), vocabulary=s.vocabulary, truth=None,
     )  # fmt: skip
     return router.route(query, shared_book(s.vectors, example, skill, n))

@@ -18,9 +18,10 @@ from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.shared import shared_book
-from skg_bench.core.types import Draws, Query
+from skg_bench.core.types import Query
 from skg_bench.core.vocabulary import vocabulary_of
-from skg_bench.engine.step import decide
+from skg_bench.engine.stack import stacked
+from skg_bench.engine.step import Memory, decide
 from skg_bench.engine.vectors import Pinned
 
 SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill
@@ -79,16 +80,16 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
     books, pinned, words = shared_book(vectors, example, skill, 1), Pinned(vectors, example), vocabulary_of(texts)
     arm = arms(composed.arms)[0]
     scorer = arm.reranker.start(1, arm.signals.names)
-    draws = Draws(**dict.fromkeys(Draws.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
-    none, now, nobody = np.zeros(1, np.int32), np.ones(1, np.int64), np.full(1, -1, np.int32)
+    stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
+    now, nobody = np.ones(1, np.int64), np.full(1, -1, np.int32)
     taken = []
     for i in range(len(known), len(texts)):
         begun = time.process_time()
         model.embed([f"{texts[i]}, please"])  # not among those that were embedded above
         embedded = time.process_time()
         text = np.array([i], np.int32)
-        query = Query(none, 1, now, text, words.words[text], now, nobody, pinned, words, None)
-        decide(arm, query, books, scorer, none, draws)
+        query = Query(1, now, text, words.words[text], now, nobody, pinned, words, None)
+        decide(stack, query, books, memory, event)
         taken.append((embedded - begun, time.process_time() - embedded))
     both = 1000.0 * np.array(taken[WARM:])
     return Hits(both[:, 0], both[:, 1])

@@ -23,12 +23,13 @@ from skg_bench.app.launch import prepare, run
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
 from skg_bench.core.run import Run
-from skg_bench.core.types import Draws, Query, Skillbooks
+from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.step import decide
+from skg_bench.engine.stack import stacked
+from skg_bench.engine.step import Memory, decide
 from skg_bench.engine.vectors import Pinned, Rows
 
 Row = tuple[str, str, str, str]
@@ -106,7 +107,7 @@ def loop_cost(users: int, weeks: int) -> float:
     events = one.simulator.population(one.seed, np.arange(users, dtype=np.int32), weeks)
     vectors = one.embedder.embed(one.simulator.messages)
     setting = Setting(one.seed, one.simulator, lambda: Rows(vectors), one.weeks)
-    setting.labels(one.arms[0])
+    setting.labels(one.arms[0].curator.reasons)
     order = np.argsort(-events.n, kind="stable")
     with TemporaryDirectory() as folder:
         begun = time.perf_counter()
@@ -130,14 +131,14 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
         n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
         name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
         last_ok=then, examples_of=blank + each, square=square, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
-        after=blank - 1,
+        after=blank - 1, lineage=then,
         example=example, example_skill=np.repeat(np.arange(skills, dtype=np.int32), each)[None],
         starts=starts,
     )  # fmt: skip
     arm = plan(1, 1).arms[0]
     scorer = arm.reranker.start(1, arm.signals.names)
     pinned = Pinned(vectors, example[0])
-    draws = Draws(**dict.fromkeys(Draws.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     matrix: F32 = vectors[:n].astype(np.float32)
     asked: F32 = vectors.astype(np.float32)
     one, zero, silent = np.ones(1, np.int32), np.zeros(1, np.int32), vocabulary_of([""] * len(vectors))
@@ -145,8 +146,8 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
 
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
-        query = Query(zero, 1, now, text, one, now, zero, pinned, silent, None)
-        decide(arm, query, books, scorer, zero, draws)
+        query = Query(1, now, text, one, now, zero, pinned, silent, None)
+        decide(stack, query, books, memory, event)
 
     def numpys(i: int) -> None:
         best = np.maximum.reduceat(matrix @ asked[i], starts) / SCALE**2

@@ -97,7 +97,8 @@ def cached(cache: Any, text: int, factor: float = 1.0) -> tuple[int, float]:
 class SemanticRouter:
     """semantic-router over each user's own skillbook: up to `top_k` skills with a score above 0.
 
-    On whole numbers in float64 (the embedding grid) its cosines are the same bits anywhere.
+    Its objects are kept by row, so a run has one cohort. On whole numbers in float64
+    (the embedding grid) its cosines are the same bits anywhere.
     """
 
     vectors: Vectors  # [N, D] of all messages, by text id
@@ -106,7 +107,7 @@ class SemanticRouter:
     sees_truth: ClassVar[bool] = False
     _made: dict[int, tuple[bytes, Any]] = field(
         default_factory=dict, init=False
-    )  # of a user: the book's content, and their router
+    )  # of a row: the book's content, and their router
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -116,7 +117,7 @@ class SemanticRouter:
         """As their router ranks; one is made anew when a book's examples have changed."""
         b, width = books.active.shape
         score = np.zeros((b, width))
-        for row, (user, text) in enumerate(zip(query.user.tolist(), query.text.tolist(), strict=True)):
+        for row, text in enumerate(query.text.tolist()):
             n = int(books.n_examples[row])
             example, skill = books.example[row, :n], books.example_skill[row, :n]
             there = books.active[row, skill]
@@ -124,9 +125,9 @@ class SemanticRouter:
             if not len(example):
                 continue
             content = example.tobytes() + skill.tobytes()
-            if self._made.get(user, (b"", None))[0] != content:
-                self._made[user] = content, semantic_router(self._encoder, example, skill, self.aggregation)
-            for choice in self._made[user][1](str(text), limit=None):
+            if self._made.get(row, (b"", None))[0] != content:
+                self._made[row] = content, semantic_router(self._encoder, example, skill, self.aggregation)
+            for choice in self._made[row][1](str(text), limit=None):
                 score[row, int(choice.name)] = choice.confidence
         score = snap(np.clip(score, 0.0, 1.0))
         return ranked(score, score > 0, self.top_k)
@@ -136,7 +137,8 @@ class SemanticRouter:
 class GPTCache:
     """GPTCache with each user's own answers: a hit is a shortlist of one skill, a miss an empty one.
 
-    Skills are put into the cache when they are new, so a book must not archive any (curator=everything).
+    Caches are kept by row, so a run has one cohort. Skills are put into the cache when they are new, so
+    a book must not archive any (curator=everything).
     """
 
     vectors: Vectors  # [N, D] unit rows, of all messages
@@ -145,7 +147,7 @@ class GPTCache:
     sees_truth: ClassVar[bool] = False
     _made: dict[int, tuple[Any, list[int]]] = field(
         default_factory=dict, init=False
-    )  # of a user: their cache, the skills in it
+    )  # of a row: their cache, the skills in it
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -156,10 +158,10 @@ class GPTCache:
         from gptcache.adapter.api import put
 
         score = np.zeros(books.active.shape)
-        for row, (user, text) in enumerate(zip(query.user.tolist(), query.text.tolist(), strict=True)):
-            if user not in self._made:
-                self._made[user] = gptcache(self._encoder, self.folder / str(user)), []
-            cache, known = self._made[user]
+        for row, text in enumerate(query.text.tolist()):
+            if row not in self._made:
+                self._made[row] = gptcache(self._encoder, self.folder / str(row)), []
+            cache, known = self._made[row]
             n = int(books.n_examples[row])
             for example, skill in zip(
                 books.example[row, len(known) : n].tolist(),

@@ -37,9 +37,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
 from skg_bench.core.run import Run
 from skg_bench.core.shared import shared_book
-from skg_bench.core.types import Draws, Query, Router
+from skg_bench.core.types import Query, Router
 from skg_bench.core.vocabulary import vocabulary_of
-from skg_bench.engine.step import decide
+from skg_bench.engine.stack import stacked
+from skg_bench.engine.step import Memory, decide
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.index import build
 from skg_bench.router.shared.route import SharedMaxSim
@@ -142,17 +143,17 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
     books, arm = shared_book(vectors, example, skill, 1), plan(1, 1).arms[0]
     scorer = arm.reranker.start(1, arm.signals.names)
     pinned, silent = Pinned(vectors, example), vocabulary_of([""] * len(vectors))
-    draws = Draws(**dict.fromkeys(Draws.__dataclass_fields__, np.full(1, 0.5)) | {"event": np.zeros(1, np.uint64)})
+    stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     one, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
     indexed = SharedMaxSim(build(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
 
     def query(i: int) -> Query:
-        return Query(zero, 1, now, np.array([i], np.int32), one, now, zero, pinned, silent, None)
+        return Query(1, now, np.array([i], np.int32), one, now, zero, pinned, silent, None)
 
     return {
         OWN: lambda i: arm.router.route(query(i), books),
         "skg_bench, message to decision: router, features, score, policy": lambda i: decide(
-            arm, query(i), books, scorer, zero, draws
+            stack, query(i), books, memory, event
         ),
         "skg_bench, the router of shared skillbooks (FAISS HNSW)": lambda i: indexed.route(query(i), books),
     }

@@ -33,7 +33,7 @@ def learning_effect(run: Run, live: str | None = None) -> LearningEffect:
     since = {since: arm for arm, (of, since) in role.frozen.items() if of == live}
     if not since:
         raise UsageError(
-            f"{run.path} has no arm that is {live} frozen at a turn; add '+arms.NAME=[curator=frozen,...]'"
+            f"{run.path} has no arm that is {live} frozen at a turn; add '+arms.NAME=[freeze=all,freeze_at=TURN]'"
         )
     starts, on, prices = sorted(since), events(run), Utility.of(run.config)
     edges = tuple(sorted({0, *starts, *_doubling(on)}))

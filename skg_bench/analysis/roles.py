@@ -52,11 +52,11 @@ def _is(component: Any, module: str) -> bool:
 
 
 def _frozen_at(composition: Mapping[str, Any]) -> int | None:
-    """The turn from which on an arm learns nothing: that of its curator, or of its fork if it learns nothing after."""
-    curator, (_, fork) = composition.get("curator"), _fork(composition)
-    if isinstance(curator, Mapping) and _is(curator, "frozen") and "at_turn" in curator:
-        return int(curator["at_turn"])
-    return fork if _is(curator, "none") else None
+    """The turn from which on an arm learns nothing: that of its freezing, or of its fork if it learns nothing after."""
+    _, fork = _fork(composition)
+    if composition.get("freeze") is not None:
+        return int(composition["freeze_at"])
+    return fork if _is(composition.get("curator"), "none") else None
 
 
 def _fork(composition: Mapping[str, Any]) -> tuple[str | None, int | None]:
@@ -66,16 +66,13 @@ def _fork(composition: Mapping[str, Any]) -> tuple[str | None, int | None]:
 
 
 def _live(frozen: str, arms: list[str], compositions: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The arm that is the same but for the freezing: all else equal, its curator the one that the frozen one wraps; of
-    a fork the arm that it forks from, if that is the same too.
-    """
+    """The arm that is the same but for the freezing; of a fork the arm that it forks from, if that is the same too."""
     own = compositions[frozen]
     trunk, _ = _fork(own)
-    wrapped = [value for value in own["curator"].values() if isinstance(value, Mapping)]
+    unshared = {"fork", "freeze", "freeze_at"} if own.get("freeze") is not None else {"fork", "curator"}
     for arm in arms if trunk is None else [trunk]:
         other = compositions.get(arm, {})
-        if any(own.get(seam) != other.get(seam) for seam in {*own, *other} - {"curator", "fork"}):
-            continue
-        if other.get("curator") in wrapped or (trunk is not None and not wrapped):
+        live = arm != frozen and _frozen_at(other) is None
+        if live and all(own.get(key) == other.get(key) for key in {*own, *other} - unshared):
             return arm
     return None

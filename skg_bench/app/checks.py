@@ -12,7 +12,7 @@ from skg_bench.core.errors import UsageError
 SHARED_SEAMS = ("simulator", "embedder", "tracker")
 SEAMS_OF_ARMS = (
     "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
-    "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book",
+    "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book", "freeze", "freeze_at",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
@@ -61,6 +61,14 @@ def _no_fork(value: Any) -> str | None:
 
 def _own(value: Any) -> str | None:
     return None if value == "own" else "must be own; an arm that forks may serve another: '+arms.NAME=[book=donor,...]'"
+
+
+def _freeze(value: Any) -> str | None:
+    return None if value in (None, "book", "book+scorer", "all") else "must be book, book+scorer or all, or null"
+
+
+def _freeze_at(value: Any) -> str | None:
+    return None if value is None else _whole(0)(value)
 
 
 def _scope(value: Any) -> str | None:
@@ -112,6 +120,8 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "decline_is_miss": _flag,
     "fork": _no_fork,
     "book": _own,
+    "freeze": _freeze,
+    "freeze_at": _freeze_at,
     "utility": _utility,
     "reference": _text,
     "contrasts": _contrasts,

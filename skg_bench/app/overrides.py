@@ -98,6 +98,8 @@ def _plain(parsed: HydraOverride, where: str) -> Override:
     if one.choice and delete:
         raise UsageError(f"{where}{text}: {path} cannot be left out; {nearest('', groups()[path])}")
     if one.choice and (not isinstance(one.value, str) or one.value not in groups()[path]):
+        if (path, one.value) == ("curator", "frozen"):
+            raise UsageError(f"{where}{text}: an arm says itself when it stops to learn: freeze=all, freeze_at=TURN")
         raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(one.value), groups()[path])}")
     return one
 

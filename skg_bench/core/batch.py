@@ -25,6 +25,8 @@ class Batch:
     reason: I32  # [n] index into the curator's `reasons`
 
 
+LINEAGE_BITS = 20  # of the ADD's number among those of its event, in the lineage of a skill
+
 EMPTY = np.zeros(0, np.int32)
 EMPTY.setflags(write=False)
 NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
@@ -38,6 +40,12 @@ def part(batch: Batch, which: Bool | I64) -> Batch:
 def joined(first: Batch, second: Batch) -> Batch:
     """The operations of one and then those of the other."""
     return Batch(*(np.concatenate([getattr(first, f.name), getattr(second, f.name)]) for f in fields(Batch)))
+
+
+def lineage(event: I32, add: I64) -> I64:
+    """The lineage of skills: the number of the event that added each, and which ADD of that event it was."""
+    both: I64 = (event.astype(np.int64) << LINEAGE_BITS) + add
+    return both
 
 
 def nth(rows: I32) -> I64:

@@ -6,6 +6,7 @@ and Flood, OOPSLA 2014): ``h <- mix(h + field * odd constant)``.
 """
 
 from enum import IntEnum
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,11 @@ def fold(h: U64, field: Ints) -> U64:
     """`h` extended by one more field of the key (broadcasts)."""
     with np.errstate(over="ignore"):
         return mix(h * _FIELD + _u64(field) + _GOLDEN)
+
+
+def arms_word(seed: int) -> int:
+    """The seed of the keys that arms are handed: from it, no draw of the world can be computed (BLAKE2b is one-way)."""
+    return int.from_bytes(blake2b(b"arms" + seed.to_bytes(8, "little"), digest_size=8).digest(), "little")
 
 
 def key(seed: int, user: Ints) -> U64:

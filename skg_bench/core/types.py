@@ -7,20 +7,21 @@ show, except in a replayed log after clocks were turned (core/record.py).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol, TypeVar
 
 from skg_bench.core.batch import Batch
-from skg_bench.core.compared import Compared
+from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
-from skg_bench.core.trials import Trials
 from skg_bench.core.vocabulary import Vocabulary
 
 Serving = Literal["stored", "prompted"]
-RATINGS = ("ok", "partial", "miss")  # codes 0, 1, 2; -1 is None
+RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
 CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")  # engine/cause.py
 WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
 UNKNOWN, LOGGED = -1, -2  # nobody knows; neither, but it is the answer that a replayed log is about (core/record.py)
+
+S = TypeVar("S")  # the memory of a component: see core/state.py
 
 # ---------------------------------------------------------------------------------------------------- events
 
@@ -66,7 +67,10 @@ class Reaction:
 class Simulator(Protocol):
     """Who the users are: their events, and how they react to answers."""
 
-    stream: Literal["exogenous", "reactive"]
+    @property
+    def stream(self) -> Literal["exogenous", "reactive"]:
+        """May what arms answer change the events?"""
+        ...
 
     @property
     def messages(self) -> Sequence[str]:
@@ -118,7 +122,7 @@ class Simulator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The uniforms of one turn, `[B]` each; keyed by (seed, user, event, purpose)."""
+    """The world's uniforms of one turn, `[B]` each; keyed by (seed, user, event, purpose). No arm sees them."""
 
     llm_right: F64
     skill_right: F64
@@ -130,8 +134,7 @@ class Draws:
     delay: F64
     accept: F64
     name: F64
-    policy: F64
-    event: U64  # key of the event, to fold purposes and items on
+    event: U64  # key of the event
 
 
 class Embedder(Protocol):
@@ -187,6 +190,7 @@ class Skillbooks:
     hours: I16  # [B, S, 8] uses and captures by three-hour bin of the local day
     weekend: I32  # [B, S] uses and captures at weekends
     after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
+    lineage: I64  # [B, S] the operation that added it: number of the event, and which ADD of that event (core/batch.py)
     example: I32  # [B, E] text id
     example_skill: I32  # [B, E] skill; beyond n_examples any
     starts: I64 | None  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order
@@ -196,7 +200,6 @@ class Skillbooks:
 class Query:
     """The messages of this turn, as an arm may see them, `[B]` each."""
 
-    user: I32
     turn: int
     time: I64
     text: I32  # text id: an identity of the text, nothing about its meaning
@@ -214,7 +217,7 @@ class TurnTruth:
     """For oracles: quality that each skill's stored answer would have now."""
 
     quality: I32  # [B, S]
-    type: I32  # [B] request type, -1: a one-off
+    type: I32  # [B] the request type, by the id of its name; -1: a one-off
     llm_right: Bool  # [B] the LLM answered, and rightly; False before the decision
 
 
@@ -291,36 +294,74 @@ class Reranker(Protocol):
 class Candidates:
     """A shortlist with its signals and combined score, what a policy decides on."""
 
-    skill: I32  # [B, K]
+    skill: I32  # [B, K] -1 beyond the end
+    similarity: F64  # [B, K] signal 1
+    preference: F64  # [B, K] signal 2
+    score: F64 | None  # [B, K] signal 3; None: the reranker gives none
     combined: F64  # [B, K] weighted mean of the signals that are present; -1 beyond the end
     uses: I32  # [B, K]
     ok: F64  # [B, K] uses rated ok, partial ones count half
     rated: I32  # [B, K] rated uses
     llm_turns: I32  # [B] earlier turns answered by the LLM
-    compared: "Compared | None" = None  # given to policies that ask for it by `compares = True`
-    trials: "Trials | None" = None  # given to policies with `weights`
 
     def rows(self, which: I64 | Bool) -> "Candidates":
         """Those of these users only."""
         return Candidates(
-            self.skill[which], self.combined[which], self.uses[which], self.ok[which], self.rated[which],
-            self.llm_turns[which], self.compared and self.compared.rows(which), self.trials and self.trials.rows(which),
+            self.skill[which], self.similarity[which], self.preference[which],
+            None if self.score is None else self.score[which], self.combined[which], self.uses[which], self.ok[which],
+            self.rated[which], self.llm_turns[which],
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A place of the shortlist, or the fallback."""
+    """What the engine drew from a policy's distribution at the users' turn number `turn`."""
 
+    turn: int
+    candidates: Candidates
     place: I32  # [B] index into the shortlist, -1: fallback to the LLM
     propensity: F64  # [B] probability of this choice
-    explored: Bool  # [B] the choice was random
+
+    def rows(self, which: I64 | Bool) -> "Decision":
+        """Those of these users only."""
+        return Decision(self.turn, self.candidates.rows(which), self.place[which], self.propensity[which])
 
 
-class Policy(Protocol):
-    """Shortlist + scores -> a skill or the fallback, with the probability of that choice."""
+class Policy(Protocol[S]):
+    """Shortlist + scores -> the probability of each skill and of the fallback; it never draws."""
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision: ...
+    @property
+    def reads(self) -> Sequence[str]:
+        """Kinds of feedback (core/feedback.py) that it learns from."""
+        ...
+
+    def start(self, n: int) -> S:
+        """The memory of `n` users before their first turn."""
+        ...
+
+    def propensities(self, candidates: Candidates, state: S) -> F64:
+        """`[B, 1 + K]`, rows sum to 1: the fallback, then the shortlist; 0 beyond its end."""
+        ...
+
+    def learn(self, state: S, decision: Decision, known: KnownFeedback, batch: Batch) -> S:
+        """The memory after a turn: its decision, the feedback that became known, and the operations that were applied
+        (`skill` filled in for ADD). It may write into the arrays of `state`.
+        """
+        ...
+
+
+class Memoryless(Protocol):
+    """Inherited by a policy that learns nothing."""
+
+    reads: ClassVar[Sequence[str]] = ()
+
+    def start(self, n: int) -> None:
+        """No memory."""
+        return None  # noqa: RET501 - a body, or the method would be abstract
+
+    def learn(self, state: None, decision: Decision, known: KnownFeedback, batch: Batch) -> None:
+        """Nothing is learned."""
+        return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,11 +402,12 @@ class Observation:
     past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
     similarity: Similarity
     event: U64  # key of the event, to fold purposes and items on
+    asks: Bool  # users whose curator this is; what it does for others is left out
     truth: TurnTruth | None  # given to components with `sees_truth` only
 
 
-class Curator(Protocol):
-    """Observations + read-only view of the skillbook -> update batch."""
+class Curator(Protocol[S]):
+    """Observations + read-only view of the skillbooks -> update batch."""
 
     @property
     def sees_truth(self) -> bool:
@@ -374,27 +416,21 @@ class Curator(Protocol):
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Why operations are made; `Batch.reason` gives indices into it."""
+        """Why operations are made; `Batch.reason` gives indices into it. None: it makes no operations."""
         ...
 
-    def offers(self, seen: Observation) -> Bool:
+    def start(self, n: int) -> S:
+        """The memory of `n` users before their first turn; None for a curator without one."""
+        ...
+
+    def offers(self, seen: Observation, state: S) -> Bool:
         """Whom to ask `could this become a reusable skill? name it`, `[B]`."""
         ...
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: "KnownFeedback", books: Skillbooks) -> Batch:
-        """Operations of this turn. `offer` and `name` `[B]`: the users' reactions to offers, -1 none."""
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: S
+    ) -> tuple[S, Batch]:
+        """The memory after this turn, and its operations. `offer` and `name` `[B]`: the users' reactions to offers, -1
+        none; `known`: feedback that became known at this turn. It may write into the arrays of `state`.
+        """
         ...
-
-    def learns(self, turn: int) -> bool | Bool:
-        """May the scorer be refitted at the users' turn number `turn`? (A stack of arms answers for each of them.)"""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class KnownFeedback:
-    """Ratings of earlier turns that became known since the user's last turn, flat over n."""
-
-    row: I32  # [n]
-    skill: I32  # [n]
-    rating: I32  # [n]
-    turn: I32  # [n] the turn that was rated

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Curator, Observation, Skillbooks
 
 Evict = Literal["lru", "lfu", "ttl"]
 
@@ -24,7 +25,7 @@ class Budget:
     captured stays, even if that is more than the capacity.
     """
 
-    curator: Curator
+    curator: Curator[Any]
     capacity: int
     evict: Evict
     sees_truth: ClassVar[bool] = False
@@ -42,13 +43,19 @@ class Budget:
         """Those of the curator inside, and one more."""
         return (*self.curator.reasons, "evicted")
 
-    def offers(self, seen: Observation) -> Bool:
-        """Whom the curator inside asks."""
-        return self.curator.offers(seen)
+    def start(self, n: int) -> Any:
+        """The memory of the curator inside."""
+        return self.curator.start(n)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen, state)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
         """What the curator inside does, and what goes for it."""
-        batch = self.curator.curate(seen, offer, name, feedback, books)
+        state, batch = self.curator.curate(seen, offer, name, known, books, state)
         stays = books.active.copy()  # what is active after the batch, new skills apart
         free = books.active.copy()  # of these, what may go
         renewed, gone = batch.op == UPDATE, batch.op == REMOVE
@@ -62,7 +69,7 @@ class Budget:
         excess = stays.sum(axis=1) + added - self.capacity
         rows = np.flatnonzero(excess > 0)
         if not len(rows):
-            return batch
+            return state, batch
         keys = (*self._keys(books, rows), ~free[rows])  # the last one counts most
         order = np.lexsort(keys, axis=1)[:, : int(excess[rows].max())]
         goes = np.take_along_axis(free[rows], order, axis=1) & (np.arange(order.shape[1]) < excess[rows, None])
@@ -70,14 +77,10 @@ class Budget:
         end = Batch(*np.full((len(fields(Batch)), len(at)), -1, np.int32))
         end.row[:], end.op[:], end.skill[:], end.uses[:] = rows[at], REMOVE, order[at, position], 0
         end.reason[:] = len(self.reasons) - 1
-        return joined(batch, end)
+        return state, joined(batch, end)
 
     def _keys(self, books: Skillbooks, rows: I64) -> tuple[I32 | I64, ...]:
         """What skills are evicted by, `[n, S]` each: the smallest go first, and the last key counts most."""
         if self.evict == "ttl":
             return (books.born[rows],)
         return (books.last_used[rows], books.uses[rows]) if self.evict == "lfu" else (books.last_used[rows],)
-
-    def learns(self, turn: int) -> bool | Bool:
-        """As the curator inside does."""
-        return self.curator.learns(turn)

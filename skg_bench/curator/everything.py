@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Observation, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -21,31 +22,33 @@ class Everything:
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ("used", "rated later", "captured", "captured again")
 
-    def offers(self, seen: Observation) -> Bool:
+    def start(self, n: int) -> None:
+        """No memory."""
+
+    def offers(self, seen: Observation, state: None) -> Bool:
         """Nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
+        later = known.ratings(before=seen.turn)
         hit, new = np.flatnonzero(seen.hit), np.flatnonzero(~seen.hit)
         same = (books.example[new] == seen.text[new, None]) & (
             np.arange(books.example.shape[1]) < books.n_examples[new, None]
         )
         again = same.any(axis=1)
         old = np.where(again, books.example_skill[new, same.argmax(axis=1)], -1)
-        first, second = len(hit), len(hit) + len(feedback.row)
+        first, second = len(hit), len(hit) + len(later.row)
         batch = Batch(*np.full((9, second + len(new)), -1, np.int32))
-        used, later, captured = slice(first), slice(first, second), slice(second, None)
-        batch.row[used], batch.row[later], batch.row[captured] = hit, feedback.row, new
-        batch.op[used], batch.op[later], batch.op[captured] = TAG, TAG, np.where(again, UPDATE, ADD)
-        batch.skill[used], batch.skill[later], batch.skill[captured] = seen.skill[hit], feedback.skill, old
-        batch.rating[used], batch.rating[later] = seen.rating[hit], feedback.rating
+        used, rated, captured = slice(first), slice(first, second), slice(second, None)
+        batch.row[used], batch.row[rated], batch.row[captured] = hit, later.row, new
+        batch.op[used], batch.op[rated], batch.op[captured] = TAG, TAG, np.where(again, UPDATE, ADD)
+        batch.skill[used], batch.skill[rated], batch.skill[captured] = seen.skill[hit], later.skill, old
+        batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.text[captured], batch.source[captured] = seen.text[new], seen.turn
         batch.uses[:] = 0
         batch.uses[used] = 1
-        batch.reason[used], batch.reason[later], batch.reason[captured] = 0, 1, np.where(again, 3, 2)
-        return batch
-
-    def learns(self, turn: int) -> bool:
-        """The scorer learns at every turn."""
-        return True
+        batch.reason[used], batch.reason[rated], batch.reason[captured] = 0, 1, np.where(again, 3, 2)
+        return None, batch

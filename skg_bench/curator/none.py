@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.batch import NOTHING, Batch
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Observation, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -18,14 +19,15 @@ class NoLearning:
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ()
 
-    def offers(self, seen: Observation) -> Bool:
+    def start(self, n: int) -> None:
+        """No memory."""
+
+    def offers(self, seen: Observation, state: None) -> Bool:
         """Nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
         """Nothing."""
-        return NOTHING
-
-    def learns(self, turn: int) -> bool:
-        """The scorer does not learn either."""
-        return False
+        return None, NOTHING

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Observation, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,24 @@ class RightAnswers:
     sees_truth: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "captured", "captured again")
 
-    def offers(self, seen: Observation) -> Bool:
+    def start(self, n: int) -> None:
+        """No memory."""
+
+    def offers(self, seen: Observation, state: None) -> Bool:
         """Nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
         """TAG each use; ADD or UPDATE the skill of the request type after a right answer of the LLM."""
         if seen.truth is None:
             raise ValueError("curator=oracle needs the truth of the turn")
         hit = np.flatnonzero(seen.hit)
         new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
-        kind = seen.truth.type[new]  # the name of a request type has the type's index
-        known = (books.name[new] == kind[:, None]) & (np.arange(books.name.shape[1]) < books.n_skills[new, None])
-        again = known.any(axis=1)
+        kind = seen.truth.type[new]
+        named = (books.name[new] == kind[:, None]) & (np.arange(books.name.shape[1]) < books.n_skills[new, None])
+        again = named.any(axis=1)
         n = len(hit) + len(new)
 
         def column(of_hit: I32 | I64 | int, of_new: I32 | I64 | int) -> I32:
@@ -39,10 +45,10 @@ class RightAnswers:
             out[len(hit) :] = of_new
             return out
 
-        return Batch(
+        return None, Batch(
             row=column(hit, new),
             op=column(TAG, np.where(again, UPDATE, ADD)),
-            skill=column(seen.skill[hit], np.where(again, known.argmax(axis=1), -1)),
+            skill=column(seen.skill[hit], np.where(again, named.argmax(axis=1), -1)),
             name=column(-1, np.where(again, -1, kind)),
             text=column(-1, seen.text[new]),
             source=column(-1, seen.turn),
@@ -50,7 +56,3 @@ class RightAnswers:
             uses=column(1, 0),
             reason=column(0, np.where(again, 2, 1)),
         )
-
-    def learns(self, turn: int) -> bool:
-        """There is nothing to fit."""
-        return False

@@ -17,15 +17,16 @@ captures nothing measures what random captures do. Two contrasts are nothing by 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from skg_bench.core.batch import ADD, UPDATE, Batch, part
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Curator, Observation, Skillbooks
 
 Content = Literal["any", "known"]
 
@@ -38,7 +39,7 @@ class Sham:
     where one is renewed). `draw`: which of many such choices. Where there is no other turn, nothing is captured.
     """
 
-    curator: Curator
+    curator: Curator[Any]
     content: Content
     draw: int
     sees_truth: ClassVar[bool] = False
@@ -56,16 +57,22 @@ class Sham:
         """Those of the curator inside."""
         return self.curator.reasons
 
-    def offers(self, seen: Observation) -> Bool:
-        """Whom the curator inside asks."""
-        return self.curator.offers(seen)
+    def start(self, n: int) -> Any:
+        """The memory of the curator inside."""
+        return self.curator.start(n)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen, state)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
         """What the curator inside does, with other content."""
-        batch = self.curator.curate(seen, offer, name, feedback, books)
+        state, batch = self.curator.curate(seen, offer, name, known, books, state)
         captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
         if not len(captures):
-            return batch
+            return state, batch
         row = batch.row[captures]
         turns = seen.past[row] >= 0
         if self.content == "known":
@@ -79,11 +86,7 @@ class Sham:
         text, source, there = batch.text.copy(), batch.source.copy(), np.ones(len(batch.op), np.bool_)
         text[captures[some]], source[captures[some]] = seen.past[row[some], turn], turn
         there[captures[~some]] = False
-        return part(replace(batch, text=text, source=source), there)
-
-    def learns(self, turn: int) -> bool | Bool:
-        """As the curator inside does."""
-        return self.curator.learns(turn)
+        return state, part(replace(batch, text=text, source=source), there)
 
 
 def _held(books: Skillbooks, row: I32, skill: I32, n_turns: int) -> Bool:

@@ -8,8 +8,9 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import OFFERS, RATINGS, KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import OFFERS, RATINGS, Observation, Skillbooks
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]
@@ -46,7 +47,10 @@ class SKG:
         if self.unused_days is not None and not self.unused_days > 0:
             raise UsageError(f"curator.unused_days={self.unused_days} must be above 0, or null for never")
 
-    def offers(self, seen: Observation) -> Bool:
+    def start(self, n: int) -> None:
+        """No memory."""
+
+    def offers(self, seen: Observation, state: None) -> Bool:
         """Whose answer of the LLM is a capture candidate that the user has confirmed."""
         candidate = ~seen.hit
         if self.capture == "band":
@@ -54,31 +58,35 @@ class SKG:
         confirmed = seen.rating == _OK if self.offer_after == "ok" else seen.rating <= _OK
         return candidate & confirmed
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for captures, REMOVE for what harms or fades."""
+        later = known.ratings(before=seen.turn)
         hit = np.flatnonzero(seen.hit)
         captured = np.flatnonzero((offer >= 0) & (offer != _DECLINED))
-        known = (books.name[captured] == name[captured, None]) & (
+        named = (books.name[captured] == name[captured, None]) & (
             np.arange(books.name.shape[1]) < books.n_skills[captured, None]
         )
-        again = known.any(axis=1)
-        old = np.where(again, known.argmax(axis=1), -1)
+        again = named.any(axis=1)
+        old = np.where(again, named.argmax(axis=1), -1)
         gone_row, gone_skill, gone_reason = self._fading(seen, books, hit, captured, old)
-        first, second, third = len(hit), len(hit) + len(feedback.row), len(hit) + len(feedback.row) + len(captured)
+        first, second = len(hit), len(hit) + len(later.row)
+        third = second + len(captured)
         batch = Batch(*np.full((9, third + len(gone_row)), -1, np.int32))
-        used, later, new, gone = slice(first), slice(first, second), slice(second, third), slice(third, None)
-        batch.row[used], batch.row[later], batch.row[new], batch.row[gone] = hit, feedback.row, captured, gone_row
-        batch.op[used], batch.op[later], batch.op[new], batch.op[gone] = TAG, TAG, np.where(again, UPDATE, ADD), REMOVE
-        batch.skill[used], batch.skill[later], batch.skill[new] = seen.skill[hit], feedback.skill, old
+        used, rated, new, gone = slice(first), slice(first, second), slice(second, third), slice(third, None)
+        batch.row[used], batch.row[rated], batch.row[new], batch.row[gone] = hit, later.row, captured, gone_row
+        batch.op[used], batch.op[rated], batch.op[new], batch.op[gone] = TAG, TAG, np.where(again, UPDATE, ADD), REMOVE
+        batch.skill[used], batch.skill[rated], batch.skill[new] = seen.skill[hit], later.skill, old
         batch.skill[gone] = gone_skill
-        batch.rating[used], batch.rating[later] = seen.rating[hit], feedback.rating
+        batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.name[new] = np.where(again, -1, name[captured])
         batch.text[new], batch.source[new] = seen.text[captured], seen.turn
         batch.uses[:] = 0
         batch.uses[used] = 1
-        batch.reason[used], batch.reason[later], batch.reason[new] = 0, 1, np.where(again, 3, 2)
+        batch.reason[used], batch.reason[rated], batch.reason[new] = 0, 1, np.where(again, 3, 2)
         batch.reason[gone] = gone_reason
-        return batch
+        return None, batch
 
     def _fading(self, seen: Observation, books: Skillbooks, hit: I64, captured: I64, old: I32) -> tuple[I64, I64, I64]:
         """Rows, skills and reasons of active skills to archive; not those used or captured in this very turn."""
@@ -94,7 +102,3 @@ class SKG:
         gone[captured[renewed], old[renewed]] = False
         row, skill = np.nonzero(gone)
         return row, skill, np.where(harmful[row, skill], 4, 5)
-
-    def learns(self, turn: int) -> bool:
-        """The scorer learns at every turn."""
-        return True

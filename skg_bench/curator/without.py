@@ -8,15 +8,16 @@ was left out. A skill is what the user calls by one name: without recapture, wha
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined, nth, part
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.shortlist import alike
-from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Curator, Observation, Skillbooks
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Without:
     then on messages of at least this cosine to its example are captured under no other name either; None: they are.
     """
 
-    curator: Curator
+    curator: Curator[Any]
     skill: int
     recapture: bool
     lineage: float | None
@@ -51,27 +52,33 @@ class Without:
         """Those of the curator inside, and one more."""
         return (*self.curator.reasons, "left out")
 
-    def offers(self, seen: Observation) -> Bool:
-        """Whom the curator inside asks."""
-        return self.curator.offers(seen)
+    def start(self, n: int) -> Any:
+        """The memory of the curator inside."""
+        return self.curator.start(n)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        """Whom the curator inside asks."""
+        return self.curator.offers(seen, state)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
         """What the curator inside does, without the skill."""
-        batch = self.curator.curate(seen, offer, name, feedback, books)
+        state, batch = self.curator.curate(seen, offer, name, known, books, state)
         captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
         if not len(captures):
-            return batch
+            return state, batch
         row = batch.row[captures]
-        known = books.n_skills[row] > self.skill
-        again = known & (batch.skill[captures] == self.skill)  # by its name
+        added = books.n_skills[row] > self.skill
+        again = added & (batch.skill[captures] == self.skill)  # by its name
         if self.recapture:
-            return self._left_out(self._anew(batch, captures[again], books), books)
+            return state, self._left_out(self._anew(batch, captures[again], books), books)
         there = np.ones(len(batch.op), np.bool_)
         there[captures[again]] = False
-        if self.lineage is not None and known.any():
-            near = alike(seen.similarity, seen.text, books, self.lineage)[row[known], self.skill]
-            there[captures[known][near]] = False
-        return self._left_out(part(batch, there), books)
+        if self.lineage is not None and added.any():
+            near = alike(seen.similarity, seen.text, books, self.lineage)[row[added], self.skill]
+            there[captures[added][near]] = False
+        return state, self._left_out(part(batch, there), books)
 
     def _anew(self, batch: Batch, again: I64, books: Skillbooks) -> Batch:
         """Operations `again` do not renew the skill: they renew the one that was added in its place, or add it."""
@@ -106,7 +113,3 @@ class Without:
             len(self.reasons) - 1,
         )
         return joined(batch, end)
-
-    def learns(self, turn: int) -> bool | Bool:
-        """As the curator inside does."""
-        return self.curator.learns(turn)

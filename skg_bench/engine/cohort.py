@@ -9,17 +9,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.core.draws import key
+from skg_bench.core.draws import arms_word, key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I64, U64
+from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.record import replay
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import Events, Similarity, Simulator
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
 from skg_bench.engine.plan import Arm, Fork
+from skg_bench.engine.relabel import type_names
 from skg_bench.engine.stack import repeated, stacked
-from skg_bench.engine.step import State, draws_by_turn, step, trim
+from skg_bench.engine.step import Scene, State, draws_by_turn, step, trim
 
 _BLOCK = 64  # turns whose draws are made at once
 _DONORS = np.int32(2**30)  # ids from here on are nobody's users
@@ -35,6 +36,11 @@ class Setting:
     simulator: Simulator
     similarity: Callable[[], Similarity]  # a new one for each cohort, as it may keep examples
     weeks: int
+
+    @cached_property
+    def type_names(self) -> I32:
+        """Id of the name of each request type; -1 at the end, for one-offs."""
+        return np.append(type_names(self.simulator), np.int32(-1))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -63,10 +69,10 @@ class Setting:
         words = (self._shown, s.names, s.intents, s.types)
         return [pa.array(list(x), pa.string()).dictionary_encode() for x in words]  # once, not for each shard
 
-    def labels(self, arm: Arm) -> Labels:
-        """Dictionaries for the logs of an arm."""
+    def labels(self, reasons: Sequence[str]) -> Labels:
+        """Dictionaries for the logs of arms whose curators have these reasons."""
         messages, names, intents, types = self._words
-        return Labels(messages, names, intents, types, pa.array(list(arm.curator.reasons), pa.string()))
+        return Labels(messages, names, intents, types, pa.array(list(reasons), pa.string()))
 
 
 def run_cohort(
@@ -80,13 +86,13 @@ def run_cohort(
     order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
     events = repeated(events.rows(order), len(arms))
     rollout, turns = Rollout(setting, arms, events), events.time.shape[1]
-    log = Logbook.empty(arms[0].name, setting.seed, events, top_k, setting.labels(stacked(arms)))
+    log = Logbook.empty(arms[0].name, setting.seed, events, top_k, setting.labels(stacked(arms).reasons))
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
         final = stacked(arms, max(arm.cuts[-1] for arm in arms))
         rollout.run(min(max(arm.cuts[-1] for arm in arms), turns), NullWriter(), lambda _: progress(0))
-        rollout.state.switch_arm(final, [])
+        rollout.state.switch_arm(final, [], 0)
         rollout.state.rewind()
-        rollout.turns(final, range(turns), log, progress)
+        rollout.turns(range(turns), log, progress)
     else:
         rollout.run(turns, log, progress)
     return log.split([one.name for one in arms])
@@ -102,22 +108,30 @@ class Rollout:
         self._keys, self._similarity = key(setting.seed, events.user), setting.similarity()
         rows, turns = events.text.shape
         self.state = State(stacked(arms), rows, turns, setting.name_hash, setting.text_hash, self._similarity)
+        self._scene = Scene(
+            setting.simulator,
+            self._similarity,
+            events,
+            setting.vocabulary,
+            key(arms_word(setting.seed), events.user),
+            setting.type_names,
+        )
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last`, through all forks."""
         arms, made = self._arms, 0
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
-            arm = stacked(arms, first)
-            self.state.switch_arm(arm, [stacked(arms, cut) for cut in cuts if cut > first])
+            there = int(np.searchsorted(-self._events.n, -first, side="left"))
+            self.state.switch_arm(stacked(arms, first), [stacked(arms, cut) for cut in cuts if cut > first], there)
             for j, one in enumerate(arms):
                 if one.book == "donor" and one.fork is not None and one.fork.turn == first:
                     self._adopt(one.fork, np.arange(j, len(self._keys), len(arms)), partial(progress, made))
-            made = self.turns(arm, range(first, end), log, progress, made)
+            made = self.turns(range(first, end), log, progress, made)
 
-    def turns(self, arm: Arm, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
-        """Some turns under one arm, or a stack of them; returns `made`, a number of turns, with these."""
-        setting, events = self._setting, self._events
+    def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
+        """Some turns under the components in force; returns `made`, a number of turns, with these."""
+        events = self._events
         here = np.searchsorted(-events.n, -np.arange(turns.stop), side="left")
         for first in turns[::_BLOCK]:
             block = range(first, min(first + _BLOCK, turns.stop))
@@ -126,8 +140,7 @@ class Rollout:
                 block, draws_by_turn(self._keys[:a], events.number[:a, first : block.stop]), strict=True
             ):
                 b = int(here[t])
-                step(arm, setting.simulator, self._similarity, events, setting.vocabulary, self.state, t, b,
-                     draws if b == a else trim(draws, b), log)  # fmt: skip
+                step(self._scene, self.state, t, draws if b == a else trim(draws, b), log)
                 made += b
             progress(made)
         return made
@@ -162,8 +175,6 @@ class Rollout:
             nearer = np.flatnonzero(apart < best[order])
             best[order[nearer]] = apart[nearer]
             table.adopt(rows[order[nearer]], donors.state.table, nearer)
-        if self.state.comparisons is not None:
-            self.state.comparisons.forget(rows)
 
 
 def write_cohort(logs: Sequence[Logbook], events: Events, out: Path) -> None:

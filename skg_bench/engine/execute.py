@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from skg_bench.core.types import Events, Similarity, Truth
 from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
+from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import Rows, check, open_table, write_table
 from skg_bench.engine.workers import FILES, Tick, carry_out
@@ -43,6 +44,7 @@ def execute(
     turn. Raises UsageError for unusable vectors, a torn shard, and workers that keep dying or do not start.
     """
     _sweep(out)
+    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.seed))
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)

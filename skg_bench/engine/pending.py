@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.batch import EMPTY
+from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64
-from skg_bench.core.types import KnownFeedback, Reaction, TrainingRows
+from skg_bench.core.types import Reaction, TrainingRows
 
-_LABEL = np.array([1.0, 0.5, 0.0])  # ok, partial, miss
 _NEVER = np.iinfo(np.int64).max
 Columns = dict[str, npt.NDArray[Any]]  # [B, n, ...] each
 
@@ -51,7 +51,7 @@ class Ratings:
         if slot.max() >= self._columns["label"].shape[1]:
             self._columns = {name: _wider(column) for name, column in self._columns.items()}
         _put(self._columns, row, slot, context)
-        self._columns["label"][row, slot] = _LABEL[rating]
+        self._columns["label"][row, slot] = WORTH[RATING][rating]
         self._n[row] += 1
         self._new[row] = True
 
@@ -114,14 +114,15 @@ class Pending:
         """Ratings known by `now` `[B]`, in order of the rated turn; they go to `ratings` as well."""
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
-            return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY)
+            return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
         known_at, turn = self._columns["known_at"], self._columns["turn"]
         at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]
         order = np.lexsort((turn[row, slot], row))
         row, slot = row[order], slot[order]
         skill, rating = (self._columns[name][row, slot] for name in ("skill", "rating"))
-        feedback = KnownFeedback(row.astype(np.int32), skill, rating, turn[row, slot])
+        kind = np.full(len(row), RATING, np.int32)
+        late = KnownFeedback(row.astype(np.int32), turn[row, slot], kind, rating, skill)
         known_at[row, slot] = _NEVER
         self._first[users] = known_at[users].min(axis=1)
         context = None
@@ -131,7 +132,7 @@ class Pending:
         for n in range(int(nth.max()) + 1):
             part = np.flatnonzero(nth == n)
             ratings.add(row[part], rating[part], None if context is None else context.rows(part))
-        return feedback
+        return late
 
 
 def _context_columns(n_users: int) -> Columns:

@@ -1,14 +1,14 @@
 """What a run is made of."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay
 from skg_bench.core.types import LLM, Curator, Embedder, Policy, Reranker, Router, Serving, Simulator
-from skg_bench.engine.comparisons import compares
 from skg_bench.engine.signals import Signals
 
+Freeze = Literal["book", "book+scorer", "all"]
 Served = Literal["own", "donor", "hindsight"]
 Scope = Literal["user", "pool", "pool+user"]
 
@@ -33,13 +33,17 @@ class Arm:
     that of another user, simulated under the same arm for as long, with a skillbook of about the same size;
     `hindsight`: the user's own, but for all turns, those before the fork included, when it is from the future. What is
     learned later is no part of such a book, so these two learn nothing.
+
+    `freeze` says what stops to learn at the user's turn `freeze_at`. `book`: no skill is added, renewed or archived,
+    but ratings still count and the scorer is refitted; `book+scorer`: the scorer stays too; `all`: ratings do not count
+    either.
     """
 
     name: str
     router: Router
     reranker: Reranker
-    policy: Policy
-    curator: Curator
+    policy: Policy[Any]
+    curator: Curator[Any]
     llm: LLM
     signals: Signals
     serving: Serving
@@ -51,11 +55,14 @@ class Arm:
     pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
     fork: Fork | None = None
     book: Served = "own"
+    freeze: Freeze | None = None
+    freeze_at: int | None = None  # turn of the user
 
     def __post_init__(self) -> None:
+        self._check_freeze()
         if self.serving not in ("stored", "prompted"):
             raise UsageError(f"serving={self.serving!r}, valid are stored, prompted")
-        if self.serving == "prompted" and compares(self.policy):
+        if self.serving == "prompted" and "agrees" in self.policy.reads:
             raise UsageError(
                 f"serving=prompted leaves {type(self.policy).__name__} without stored answers to compare; take "
                 "serving=stored, or another policy"
@@ -79,6 +86,27 @@ class Arm:
                 f"signals.features differ from those of {self.fork.arm.name}, on which the ratings of the time before "
                 "the fork were recorded; fork from an arm with the same features"
             )
+
+    def _check_freeze(self) -> None:
+        if self.freeze is not None and self.freeze not in get_args(Freeze):
+            raise UsageError(f"freeze={self.freeze!r}, valid are {', '.join(get_args(Freeze))}, or null")
+        if self.freeze is not None and self.freeze_at is None:
+            raise UsageError(f"freeze={self.freeze} needs the turn of the user at which learning stops: freeze_at=TURN")
+        if self.freeze is None and self.freeze_at is not None:
+            raise UsageError(f"freeze_at={self.freeze_at} needs what stops then: freeze=book, book+scorer or all")
+        if self.freeze_at is not None and self.freeze_at < 0:
+            raise UsageError(f"freeze_at={self.freeze_at} must not be negative")
+        if self.freeze is not None and self.curator.sees_truth:
+            raise UsageError(f"freeze={self.freeze} cannot stop a curator that sees the truth; take another curator")
+
+    def frozen(self, turn: int) -> Freeze | None:
+        """What no longer learns at the user's turn `turn`, while the components of this arm are in force."""
+        return self.freeze if self.freeze_at is not None and turn >= self.freeze_at else None
+
+    def refits(self, turn: int) -> bool:
+        """May the scorer learn at the user's turn `turn`? Not if the curator learns nothing, or from the truth."""
+        learning = bool(self.curator.reasons) and not self.curator.sees_truth
+        return learning and self.frozen(turn) in (None, "book")
 
     def at(self, turn: int) -> "Arm":
         """The arm whose components are in force at the user's turn `turn`."""
@@ -114,7 +142,7 @@ class Plan:
                 raise UsageError(
                     f"arm {arm.name!r} knows which answers are right, and no log does; leave it out: '~arms.{arm.name}'"
                 )
-            if any(compares(one.policy) for one in phases):
+            if any("agrees" in one.policy.reads for one in phases):
                 raise UsageError(
                     f"arm {arm.name!r} compares answers of the LLM with stored ones, and a log does not say which "
                     f"agree; leave it out: '~arms.{arm.name}'"

@@ -1,12 +1,13 @@
 """The three signals of the SKG paper (section 2.2), how they are combined, and the features of the third."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from skg_bench.core.combine import combine
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
 from skg_bench.core.types import Query, Shortlist, Skillbooks
@@ -60,10 +61,6 @@ class Signals:
         """Names of the features in order; the constant comes last."""
         return (*(name for group in self.features for name in GROUPS[group]), "constant")
 
-    def weighted(self, similarity: float, preference: float, score: float) -> "Signals":
-        """The same with other weights."""
-        return replace(self, similarity=similarity, preference=preference, score=score)
-
     def prefer(self, books: Skillbooks, positions: "Positions", time: I64) -> F64:
         """Signal 2, `[B, K]` in [0, 1]."""
         mean = (self.prior_ok + positions.ok + 0.5 * positions.partial) / (
@@ -79,15 +76,7 @@ class Signals:
 
         Raises UsageError if those that are present have no weight.
         """
-        total = self.similarity * similarity + self.preference * preference
-        weight = self.similarity + self.preference
-        if score is not None:
-            total += self.score * score
-            weight += self.score
-        if not weight > 0:
-            raise UsageError("signals.score has all the weight, and this reranker gives no score; raise another weight")
-        total /= weight
-        return snap(total, out=total)
+        return combine((self.similarity, self.preference, self.score), similarity, preference, score)
 
     def describe(
         self, query: Query, books: Skillbooks, positions: "Positions", similarity: F64, preference: F64

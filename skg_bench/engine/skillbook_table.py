@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, nth
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, lineage, nth
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.types import Similarity, Skillbooks
@@ -14,7 +14,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "ok": (np.int32, 0), "partial": (np.int32, 0), "miss": (np.int32, 0), "born": (np.int64, 0),
     "last_used": (np.int64, 0), "last_ok": (np.int64, 0), "examples_of": (np.int32, 0), "square": (np.int64, 0),
     "weekend": (np.int32, 0),
-    "after": (np.int32, -1), "examples_hash": (np.uint64, 0),
+    "after": (np.int32, -1), "lineage": (np.int64, -1), "examples_hash": (np.uint64, 0),
     "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
 }  # fmt: skip
 _VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name != "starts")
@@ -23,12 +23,22 @@ _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
-    """When and after what the turn is, `[B]` each."""
+class Stamp:
+    """When and after what a turn's operations are applied, `[B]` each."""
 
     time: I64
-    local: I64
-    last_skill: I32
+    local: I64  # what the users' clocks show
+    last_skill: I32  # the skill of the turn before
+    event: I32  # number of the event
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The answers that operations store, `[n]` each; anything where an operation stores none."""
+
+    born: I64
+    type: I32  # truth
+    right: Bool  # truth
 
 
 class SkillbookTable:
@@ -48,6 +58,7 @@ class SkillbookTable:
     square: I64
     weekend: I32
     after: I32
+    lineage: I64
     examples_hash: U64
     source_type: I32
     source_right: Bool
@@ -107,27 +118,15 @@ class SkillbookTable:
             new = max(examples, width + width // 4 + 4)
             self.example, self.example_skill = _widen(self.example, new, 0), _widen(self.example_skill, new, 0)
 
-    def apply(
-        self,
-        batch: Batch,
-        time: I64,
-        last_skill: I32,
-        born: I64,
-        source_type: I32,
-        source_right: Bool,
-        local: I64 | None = None,
-    ) -> I32:
+    def apply(self, batch: Batch, stamp: Stamp, stored: Stored) -> I32:
         """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
 
-        `time`, `local` (what the users' clocks show; None: `time`) and `last_skill` (the skill of the turn before) are
-        `[B]`, of this turn; `born`, `source_type` and `source_right` `[n]`, of the answer that an operation stores (any
-        where it stores none). An UPDATE renews the stored answer: the ratings of the old one are forgotten. All or
-        nothing: an operation on a skill that does not exist raises ValueError before anything is changed; of those that
-        the batch itself adds, it may REMOVE some.
+        An UPDATE renews the stored answer: the ratings of the old one are forgotten. All or nothing: an operation on a
+        skill that does not exist raises ValueError before anything is changed; of those that the batch itself adds, it
+        may REMOVE some.
         """
         if not len(batch.op):
             return batch.skill
-        now = Now(time, time if local is None else local, last_skill)
         skill = batch.skill.copy()
         add = (batch.op == ADD).nonzero()[0]
         rows = batch.row[add]
@@ -145,18 +144,19 @@ class SkillbookTable:
 
         tag = (batch.op == TAG).nonzero()[0]
         if len(tag):
-            self._tag(batch.row[tag], skill[tag], batch.rating[tag], batch.uses[tag] > 0, now)
+            self._tag(batch.row[tag], skill[tag], batch.rating[tag], batch.uses[tag] > 0, stamp)
         touched = np.zeros(len(self.version), np.bool_)
         touched[batch.row] = True
         self.version += touched
         if len(tag) < len(skill):
             np.add.at(self.n_skills, rows, 1)
             self.name[rows, skill[add]] = batch.name[add]
+            self.lineage[rows, skill[add]] = lineage(stamp.event[rows], nth(rows))
             answered = ((batch.op == ADD) | (batch.op == UPDATE)).nonzero()[0]
-            self._answer(batch, skill, answered, now)
+            self._answer(batch, skill, answered, stamp)
             row, s = batch.row[answered], skill[answered]
-            self.born[row, s] = born[answered]
-            self.source_type[row, s], self.source_right[row, s] = source_type[answered], source_right[answered]
+            self.born[row, s] = stored.born[answered]
+            self.source_type[row, s], self.source_right[row, s] = stored.type[answered], stored.right[answered]
             self._examples(batch.row[with_text], skill[with_text], batch.text[with_text])
             gone = (batch.op == REMOVE).nonzero()[0]
             self.active[batch.row[gone], skill[gone]] = False
@@ -164,30 +164,31 @@ class SkillbookTable:
         self._rehash(batch.row, skill)
         return skill
 
-    def _tag(self, row: I32, s: I32, rating: I32, used: Bool, now: Now) -> None:
+    def _tag(self, row: I32, s: I32, rating: I32, used: Bool, stamp: Stamp) -> None:
         for code, counter in enumerate((self.ok, self.partial, self.miss)):
             said = rating == code
             np.add.at(counter, (row[said], s[said]), 1)
         good = rating == 0
-        np.maximum.at(self.last_ok, (row[good], s[good]), now.time[row[good]])
+        np.maximum.at(self.last_ok, (row[good], s[good]), stamp.time[row[good]])
         np.add.at(self.uses, (row[used], s[used]), 1)
-        self._remember(row[used], s[used], now)
+        self._remember(row[used], s[used], stamp)
 
-    def _answer(self, batch: Batch, skill: I32, at: I64, now: Now) -> None:
+    def _answer(self, batch: Batch, skill: I32, at: I64, stamp: Stamp) -> None:
         row, s = batch.row[at], skill[at]
         self.active[row, s] = True
         self.source[row, s] = batch.source[at]
-        self.last_ok[row, s] = now.time[row]
+        self.last_ok[row, s] = stamp.time[row]
         for counter in (self.ok, self.partial, self.miss):
             counter[row, s] = 0
-        self._remember(row, s, now)
+        self._remember(row, s, stamp)
 
-    def _remember(self, row: I32, skill: I32, now: Now) -> None:
+    def _remember(self, row: I32, skill: I32, stamp: Stamp) -> None:
         """When and after what a skill was used or captured."""
-        self.last_used[row, skill] = now.time[row]
-        self.after[row, skill] = now.last_skill[row]
-        np.add.at(self.hours, (row, skill, now.local[row] // 10_800 % 8), 1)
-        np.add.at(self.weekend, (row, skill), (now.local[row] // _DAY % 7 >= 5).astype(np.int32))
+        local = stamp.local[row]
+        self.last_used[row, skill] = stamp.time[row]
+        self.after[row, skill] = stamp.last_skill[row]
+        np.add.at(self.hours, (row, skill, local // 10_800 % 8), 1)
+        np.add.at(self.weekend, (row, skill), (local // _DAY % 7 >= 5).astype(np.int32))
 
     def _examples(self, row: I32, s: I32, text: I32) -> None:
         position = self.n_examples[row] + nth(row)

@@ -1,74 +1,49 @@
-"""Batches arms that differ only in policy and curator, so that they share one pass over the users.
+"""Arms stepped together: arms that differ in policy, curator and freezing only share one pass over their users.
 
 A step costs about the same for one row as for a hundred. So arms of one stack lie side by side, row ``u * A + j`` being
-user u under arm j of A, and policy and curator are wrapped to treat each row as its arm does. Rows do not know one
+user u under arm j of A. A policy is given the rows of its own arms, a curator all rows and a mask. Rows do not know one
 another, so a stack changes no result. A fork lies beside the arm that it forks from, unless it changes more than that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from skg_bench.core.batch import NOTHING, Batch
-from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import (
-    Candidates,
-    Curator,
-    Decision,
-    Draws,
-    Events,
-    KnownFeedback,
-    Observation,
-    Policy,
-    Skillbooks,
-)
-from skg_bench.engine.comparisons import compares
+from skg_bench.core import state
+from skg_bench.core.batch import NOTHING, TAG, Batch, part
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.types import Candidates, Decision, Events, Observation, Skillbooks
 from skg_bench.engine.plan import Arm
-from skg_bench.engine.weighings import weighs
 
 
 def stacks(arms: Sequence[Arm]) -> list[list[int]]:
     """Indices of arms that can be stepped together."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for i, arm in enumerate(arms):
-        for stack in found:
-            if _alike(arms[stack[0]], arm):
-                stack.append(i)
+        for group in groups:
+            if _alike(arms[group[0]], arm):
+                group.append(i)
                 break
         else:
-            found.append([i])
-    return found
+            groups.append([i])
+    return groups
 
 
-def _alike(one: Arm, other: Arm) -> bool:
-    twice = (one.book == "hindsight", other.book == "hindsight")  # who goes through the same turns twice
-    turns = {*one.cuts, *other.cuts}
-    return len(set(twice)) == 1 and all(_alike_now(one.at(t), other.at(t)) for t in turns)
+def _alike(arm: Arm, other: Arm) -> bool:
+    twice = {arm.book == "hindsight", other.book == "hindsight"}  # an arm that goes through its turns twice
+    turns = {*arm.cuts, *other.cuts}
+    return len(twice) == 1 and all(_alike_now(arm.at(t), other.at(t)) for t in turns)
 
 
-def _alike_now(one: Arm, other: Arm) -> bool:
-    shared = replace(one, fork=None, book="own")
-    same = replace(other, name=one.name, policy=one.policy, curator=one.curator, fork=None, book="own") == shared
-    alone = weighs(one.policy) or weighs(other.policy)  # each with weightings of its own
-    return same and not alone and one.curator.sees_truth == other.curator.sees_truth
-
-
-def stacked(arms: Sequence[Arm], turn: int = 0) -> Arm:
-    """One arm that treats row `u * A + j` as `arms[j]` does at turn `turn`, and counts its reasons in the same way at
-    all turns.
-    """
-    if len(arms) == 1 and arms[0].fork is None:
-        return arms[0]
-    now = [arm.at(turn) for arm in arms]
-    ever = [arm.at(t).curator for arm in arms for t in arm.cuts]
-    reasons = tuple(dict.fromkeys(reason for curator in ever for reason in curator.reasons))
-    policies = now[0].policy if len(now) == 1 else _Policies(tuple(a.policy for a in now))
-    curators = _Curators(tuple(a.curator for a in now), reasons)
-    return replace(
-        now[0], name="+".join(a.name for a in arms), policy=policies, curator=curators, fork=None, book="own"
-    )
+def _alike_now(arm: Arm, other: Arm) -> bool:
+    unshared: dict[str, Any] = {"fork": None, "book": "own", "freeze": None, "freeze_at": None}
+    same = replace(other, name=arm.name, policy=arm.policy, curator=arm.curator, **unshared) == replace(arm, **unshared)
+    return same and arm.curator.sees_truth == other.curator.sees_truth
 
 
 def repeated(events: Events, n_arms: int) -> Events:
@@ -76,94 +51,217 @@ def repeated(events: Events, n_arms: int) -> Events:
     return events.rows(np.repeat(np.arange(len(events.user)), n_arms))
 
 
-def _distinct(components: Sequence[object]) -> list[tuple[int, list[int]]]:
-    """First arm of each distinct component, and the arms that have it."""
-    found: list[tuple[int, list[int]]] = []
-    for j, component in enumerate(components):
-        for first, arms in found:
-            if components[first] == component:
+@dataclass(frozen=True)
+class Part:
+    """A component, the arms of the stack that have it, and the turn at which they began to: equal components that began
+    at different turns remember different things.
+    """
+
+    component: Any
+    arms: tuple[int, ...]
+    since: int
+
+    def rows(self, n_rows: int, n_arms: int) -> I64:
+        """Its own rows of the first `n_rows`."""
+        at: I64 = (np.arange(0, n_rows, n_arms)[:, None] + np.array(self.arms)).reshape(-1)
+        return at
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Arms side by side, with the components that are in force at one turn of their users."""
+
+    arms: tuple[Arm, ...]  # as they are in force at the turn, in the order of the rows
+    policies: tuple[Part, ...]
+    curators: tuple[Part, ...]
+    reasons: tuple[str, ...]  # of all curators at all turns
+
+    @property
+    def shared(self) -> Arm:
+        """An arm that has what all have in common: router, signals, reranker, LLM, serving."""
+        return self.arms[0]
+
+    @cached_property
+    def _reason(self) -> list[I32]:
+        """Where the reasons of each curator stand in `reasons`."""
+        return [np.array([self.reasons.index(r) for r in p.component.reasons], np.int32) for p in self.curators]
+
+    def reads(self, kind: str) -> Bool:
+        """Which arms have a policy that learns from this kind of feedback, `[A]`."""
+        return np.array([kind in arm.policy.reads for arm in self.arms])
+
+    def refits(self, turn: int) -> Bool:
+        """Whose scorer may learn at this turn, `[A]`."""
+        return np.array([arm.refits(turn) for arm in self.arms])
+
+    # -------------------------------------------------------------------------------------------- policies
+
+    def propensities(self, candidates: Candidates, states: Sequence[Any]) -> F64:
+        """Each row by its own policy, `[B, 1 + K]`.
+
+        Raises UsageError, which names the policy, if a row is no distribution.
+        """
+        if len(self.policies) == 1:
+            return _distribution(self.policies[0].component, candidates, states[0])
+        b, k = candidates.skill.shape
+        out = np.empty((b, 1 + k))
+        for policy, memory in zip(self.policies, states, strict=True):
+            rows = policy.rows(b, len(self.arms))
+            out[rows] = _distribution(policy.component, candidates.rows(rows), memory)
+        return out
+
+    def learned(self, states: Sequence[Any], decision: Decision, known: KnownFeedback, batch: Batch) -> tuple[Any, ...]:
+        """The memories of the policies after a turn."""
+        b, n_arms = len(decision.place), len(self.arms)
+        out: list[Any] = []
+        for policy, memory in zip(self.policies, states, strict=True):
+            if memory is None:
+                out.append(None)
+            elif len(self.policies) == 1:
+                out.append(policy.component.learn(memory, decision, known, batch))
+            else:
+                rows = policy.rows(b, n_arms)
+                at = np.full(b, -1, np.int32)
+                at[rows] = np.arange(len(rows), dtype=np.int32)
+                own, about = at[known.row] >= 0, at[batch.row] >= 0
+                heard, applied = known.rows(own), part(batch, about)
+                heard, applied = replace(heard, row=at[heard.row]), replace(applied, row=at[applied.row])
+                out.append(policy.component.learn(memory, decision.rows(rows), heard, applied))
+        return tuple(out)
+
+    # -------------------------------------------------------------------------------------------- curators
+
+    def offers(self, seen: Observation, states: Sequence[Any]) -> Bool:
+        """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
+        out = np.zeros(len(seen.text), np.bool_)
+        for curator, memory in zip(self.curators, states, strict=True):
+            asks = self._asks(curator, seen, "book", "book+scorer", "all")
+            if asks.any():
+                out |= curator.component.offers(replace(seen, asks=asks), memory) & asks
+        return out
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, states: Sequence[Any]
+    ) -> tuple[tuple[Any, ...], Batch]:
+        """The operations of each curator for the rows of its own arms that are not frozen, and the new memories."""
+        memories, kept = [], []
+        tagging = self._rows([arm.frozen(seen.turn) in ("book", "book+scorer") for arm in self.arms], seen)
+        for curator, memory, reason in zip(self.curators, states, self._reason, strict=True):
+            asks = self._asks(curator, seen, "all")
+            if asks.any():
+                memory, batch = curator.component.curate(replace(seen, asks=asks), offer, name, known, books, memory)
+                own = asks[batch.row] & ((batch.op == TAG) | ~tagging[batch.row])
+                if own.any():
+                    batch = batch if own.all() else part(batch, own)
+                    kept.append(replace(batch, reason=reason[batch.reason]))
+            memories.append(memory)
+        if len(kept) <= 1:
+            return tuple(memories), kept[0] if kept else NOTHING
+        columns = {f.name: np.concatenate([getattr(batch, f.name) for batch in kept]) for f in fields(Batch)}
+        return tuple(memories), Batch(**columns)
+
+    def _asks(self, curator: Part, seen: Observation, *freezes: str) -> Bool:
+        """The rows of a curator's own arms, those apart that are frozen in one of these ways."""
+        arms = [j in curator.arms and arm.frozen(seen.turn) not in freezes for j, arm in enumerate(self.arms)]
+        return self._rows(arms, seen)
+
+    def _rows(self, arms: Sequence[bool], seen: Observation) -> Bool:
+        return np.tile(np.array(arms), len(seen.text) // len(self.arms))
+
+    # ---------------------------------------------------------------------------------------------- memory
+
+    def start(self, n_rows: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """New memories of policies and curators.
+
+        Raises UsageError, which names the component, for a memory that is no state (core/state.py).
+        """
+        users = n_rows // len(self.arms)
+        policies = tuple(_started(p.component, users * len(p.arms)) for p in self.policies)
+        return policies, tuple(_started(p.component, n_rows) for p in self.curators)
+
+    def carried(
+        self, before: "Stack", policies: Sequence[Any], curators: Sequence[Any], n_rows: int
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The memories with which this stack goes on from another one: equal components keep theirs, others start."""
+        fresh_policies, fresh_curators = self.start(n_rows)
+        users = n_rows // len(self.arms)
+
+        def own(new: Part, old: Part, memory: Any) -> Any:
+            if memory is None or new.arms == old.arms:
+                return memory
+            at = np.arange(users)[:, None] * len(old.arms) + np.array([old.arms.index(j) for j in new.arms])
+            return state.rows(memory, at.reshape(-1))
+
+        return (
+            _kept(self.policies, before.policies, fresh_policies, policies, own),
+            _kept(self.curators, before.curators, fresh_curators, curators, lambda _new, _old, memory: memory),
+        )
+
+
+def _kept(
+    parts: Sequence[Part], before: Sequence[Part], fresh: Sequence[Any], memories: Sequence[Any],
+    rows: Callable[[Part, Part, Any], Any],
+) -> tuple[Any, ...]:  # fmt: skip
+    """For each part the memory that it had before, if it had one, else the fresh one."""
+    out = []
+    for new, empty in zip(parts, fresh, strict=True):
+        old = [i for i, p in enumerate(before) if p.since == new.since and p.component == new.component]
+        out.append(rows(new, before[old[0]], memories[old[0]]) if old else empty)
+    return tuple(out)
+
+
+def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
+    """The stack of these arms as they are at turn `turn`; reasons count in the same way at all turns."""
+    now = [arm.at(turn) for arm in arms]
+    ever = [arm.at(t).curator for arm in arms for t in arm.cuts]
+    reasons = tuple(dict.fromkeys(reason for curator in ever for reason in curator.reasons))
+    policies = _parts([arm.policy for arm in now], [_since(arm, turn, "policy") for arm in arms])
+    curators = _parts([arm.curator for arm in now], [_since(arm, turn, "curator") for arm in arms])
+    return Stack(tuple(now), policies, curators, reasons)
+
+
+def _since(arm: Arm, turn: int, seam: str) -> int:
+    """The turn from which on an arm has had the component that it has at `turn`. A donor's book begins it anew for a
+    policy, whose memory is about other skills.
+    """
+    component = getattr(arm.at(turn), seam)
+    since = max(cut for cut in arm.cuts if cut <= turn)
+    if component.start(0) is None:
+        return 0  # no memory: it makes no difference, and equal components are called once
+    for cut in sorted((cut for cut in arm.cuts if cut < turn), reverse=True):
+        before = arm.at(cut)
+        if getattr(before, seam) != component or arm.at(since).book == "donor":
+            break
+        since = cut
+    return since
+
+
+def _parts(components: Sequence[Any], since: Sequence[int]) -> tuple[Part, ...]:
+    """Equal components with equal beginnings together, by the first arm that has them."""
+    groups: list[tuple[Any, int, list[int]]] = []
+    for j, (component, begun) in enumerate(zip(components, since, strict=True)):
+        for other, start, arms in groups:
+            if other == component and start == begun:
                 arms.append(j)
                 break
         else:
-            found.append((j, [j]))
-    return found
+            groups.append((component, begun, [j]))
+    return tuple(Part(component, tuple(arms), begun) for component, begun, arms in groups)
 
 
-@dataclass(frozen=True)
-class _Policies:
-    """The policies of A arms, by row."""
-
-    policies: tuple[Policy, ...]
-
-    @cached_property
-    def _parts(self) -> list[tuple[Policy, list[int]]]:
-        return [(self.policies[first], arms) for first, arms in _distinct(self.policies)]
-
-    @property
-    def compares(self) -> Bool:
-        """Does each arm's, `[A]`."""
-        return np.array([compares(policy) for policy in self.policies])
-
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """Each row by its own policy."""
-        if len(self._parts) == 1:
-            return self.policies[0].choose(candidates, draws)
-        n, b = len(self.policies), len(candidates.skill)
-        out = Decision(np.empty(b, np.int32), np.empty(b), np.empty(b, np.bool_))
-        for policy, arms in self._parts:
-            rows = (np.arange(0, b, n)[:, None] + np.array(arms)).reshape(-1)
-            part = policy.choose(
-                (candidates if compares(policy) else replace(candidates, compared=None)).rows(rows),
-                Draws(*(getattr(draws, f.name)[rows] for f in fields(Draws))),
-            )
-            out.place[rows], out.propensity[rows], out.explored[rows] = part.place, part.propensity, part.explored
-        return out
+def _started(component: Any, n: int) -> Any:
+    memory = component.start(n)
+    state.check(memory, n, component)
+    return memory
 
 
-@dataclass(frozen=True)
-class _Curators:
-    """The curators of A arms, by row."""
-
-    curators: tuple[Curator, ...]
-    reasons: Sequence[str]  # those of all curators, and maybe more
-
-    @cached_property
-    def _parts(self) -> list[tuple[Curator, Bool, I32]]:
-        """Distinct curators, whether an arm has them `[A]`, and where their reasons stand in `reasons`."""
-        parts = []
-        for first, arms in _distinct(self.curators):
-            curator = self.curators[first]
-            reason = np.array([self.reasons.index(r) for r in curator.reasons], np.int32)
-            parts.append((curator, np.isin(np.arange(len(self.curators)), arms), reason))
-        return parts
-
-    @property
-    def sees_truth(self) -> bool:
-        """The same for all arms of a stack."""
-        return self.curators[0].sees_truth
-
-    def offers(self, seen: Observation) -> Bool:
-        """Each row by its own curator."""
-        n, b = len(self.curators), len(seen.text)
-        out = np.zeros(b, np.bool_)
-        for curator, has, _ in self._parts:
-            out |= curator.offers(seen) & np.tile(has, b // n)
-        return out
-
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
-        """Operations of each distinct curator for all rows, of which those of its own arms are kept."""
-        n, kept = len(self.curators), []
-        for curator, has, reason in self._parts:
-            batch = curator.curate(seen, offer, name, feedback, books)
-            own = has[batch.row % n]
-            if own.any():
-                columns = {f.name: getattr(batch, f.name)[own] for f in fields(Batch)}
-                kept.append(columns | {"reason": reason[columns["reason"]]})
-        return Batch(**{k: np.concatenate([c[k] for c in kept]) for k in kept[0]}) if kept else NOTHING
-
-    def learns(self, turn: int) -> Bool:
-        """Of each arm, `[A]`."""
-        out = np.zeros(len(self.curators), np.bool_)
-        for curator, has, _ in self._parts:
-            out |= has & curator.learns(turn)
-        return out
+def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
+    share: F64 = policy.propensities(candidates, memory)
+    b, k = candidates.skill.shape
+    if share.shape != (b, 1 + k) or not (np.abs(share.sum(axis=1) - 1.0) < 1e-6).all() or not (share >= 0).all():
+        raise UsageError(
+            f"{type(policy).__module__}.{type(policy).__qualname__}.propensities gave {share.shape} with sums from "
+            f"{share.sum(axis=1).min():g} to {share.sum(axis=1).max():g}; valid are [{b}, {1 + k}], not negative, rows "
+            "that sum to 1, column 0 the fallback"
+        )
+    return share

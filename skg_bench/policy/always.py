@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.best_candidate import best
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.distributions import best, certain
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class Always:
+class Always(Memoryless):
     """The best candidate, whatever its score."""
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
+    def propensities(self, candidates: Candidates, state: None) -> F64:
         """The best candidate; the fallback only if the shortlist is empty."""
-        b = len(candidates.skill)
         some = (candidates.skill >= 0).any(axis=1)
-        return Decision(np.where(some, best(candidates), -1).astype(np.int32), np.ones(b), np.zeros(b, np.bool_))
+        return certain(np.where(some, best(candidates), -1), candidates.skill.shape[1])

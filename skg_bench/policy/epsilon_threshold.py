@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.best_candidate import best
+from skg_bench.core.distributions import best, certain, uniform
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class EpsilonThreshold:
+class EpsilonThreshold(Memoryless):
     """With probability `epsilon` uniform over the shortlist and the fallback, else the threshold rule."""
 
     threshold: float
@@ -21,15 +22,8 @@ class EpsilonThreshold:
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"policy.{name}={getattr(self, name)} must lie in [0, 1]")
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """One uniform decides whether to explore and, rescaled, what."""
-        rule = best(candidates)
-        reached = candidates.combined[np.arange(len(rule)), rule] >= self.threshold
-        rule = np.where(reached, rule, -1)
-        n_actions = (candidates.skill >= 0).sum(axis=1) + 1  # candidates come first, so places count up from 0
-        explore = draws.policy < self.epsilon
-        part = np.where(explore, draws.policy, 0.0) / max(self.epsilon, 1e-300)  # in [0, 1), whatever epsilon is
-        drawn = np.minimum((part * n_actions).astype(np.int64), n_actions - 1) - 1
-        place = np.where(explore, drawn, rule).astype(np.int32)
-        propensity = self.epsilon / n_actions + (1.0 - self.epsilon) * (place == rule)
-        return Decision(place, propensity, explore)
+    def propensities(self, candidates: Candidates, state: None) -> F64:
+        """The threshold rule, mixed with the uniform distribution."""
+        reached = candidates.combined.max(axis=1) >= self.threshold
+        rule = certain(np.where(reached, best(candidates), -1), candidates.skill.shape[1])
+        return self.epsilon * uniform(candidates) + (1.0 - self.epsilon) * rule

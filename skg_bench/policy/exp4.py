@@ -8,12 +8,30 @@ named it, over the probability that it was served. That probability is the sum o
 A gain is counted against the LLM: rating - `llm_ok` for a skill, 0 for the LLM, whose ratings arms do not learn from.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from skg_bench.core.batch import Batch
+from skg_bench.core.combine import combine
+from skg_bench.core.distributions import best_of
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
+from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.state import wider
+from skg_bench.core.types import Candidates, Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What M weightings named, and how that was rated, for B users."""
+
+    gained: F64  # [B, M] over rated choices that it named: sum of rating (ok 1, partial 0.5) / propensity
+    tried: F64  # [B, M] over the same: sum of 1 / propensity
+    backed: Bool  # [B, T, M] it named what was chosen at that turn
+    propensity: F64  # [B, T] of that choice
 
 
 @dataclass(frozen=True)
@@ -21,10 +39,11 @@ class Exp4:
     """A weighting in proportion to exp(`rate` x its estimated gain), or any, in `explore` of the turns."""
 
     threshold: float
-    weights: tuple[tuple[float, ...], ...]
+    weights: tuple[tuple[float, float, float], ...]
     rate: float
     explore: float
     llm_ok: float
+    reads: ClassVar[Sequence[str]] = ("rating",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(tuple(w) for w in self.weights))
@@ -35,27 +54,50 @@ class Exp4:
             raise UsageError(f"policy.explore={self.explore} must lie in (0, 1]: no weighting may become impossible")
         if not 0 <= self.rate <= 10:
             raise UsageError(f"policy.rate={self.rate} must lie in [0, 10]; 0 learns nothing")
-        wrong = [w for w in self.weights if len(w) != 3 or not all(x >= 0 for x in w) or not w[0] + w[1] > 0]
+        given: Sequence[Sequence[float]] = self.weights  # from a yaml, of any length
+        wrong = [w for w in given if len(w) != 3 or not all(x >= 0 for x in w) or not w[0] + w[1] > 0]
         if wrong or not self.weights:
             raise UsageError(
                 f"policy.weights={wrong or '[]'}: a weighting is [similarity, preference, score], none negative, and "
                 "one of the first two above 0, as the score may be absent"
             )
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """What the drawn weighting would do; one uniform a turn."""
-        trials = candidates.trials
-        if trials is None:
-            raise ValueError("policy=exp4 needs trials")
-        b, m = trials.place.shape
-        gain = self.rate * (trials.gained - self.llm_ok * trials.tried)
+    def start(self, n: int) -> Advice:
+        """Nothing is known of any weighting."""
+        m = len(self.weights)
+        return Advice(np.zeros((n, m)), np.zeros((n, m)), np.zeros((n, 8, m), np.bool_), np.ones((n, 8)))
+
+    def propensities(self, candidates: Candidates, state: Advice) -> F64:
+        """The shares of the weightings, each added to what it names."""
+        b, k = candidates.skill.shape
+        gain = self.rate * (state.gained - self.llm_ok * state.tried)
         # whole parts, so that the same bits come out wherever exp is right to a billionth
         parts = np.rint(np.exp(gain - gain.max(axis=1, keepdims=True)) * 2.0**32)
-        share = (1.0 - self.explore) * parts / parts.cumsum(axis=1)[:, -1:] + self.explore / m
-        cumulative = share.cumsum(axis=1)
-        drawn = np.minimum((cumulative <= (draws.policy * cumulative[:, -1])[:, None]).sum(axis=1), m - 1)
-        place = trials.place[np.arange(b), drawn]
-        agreeing = np.where(trials.place == place[:, None], share, 0.0).cumsum(axis=1)[:, -1]
-        unanimous = (trials.place == place[:, None]).all(axis=1)
-        propensity = np.where(unanimous, 1.0, agreeing / cumulative[:, -1])
-        return Decision(place, propensity, ~unanimous)
+        share = (1.0 - self.explore) * parts / parts.cumsum(axis=1)[:, -1:] + self.explore / len(self.weights)
+        total = np.zeros((b, 1 + k))
+        for place, part in zip(self._named(candidates).T, share.T, strict=True):
+            total[np.arange(b), place + 1] += part
+        mixed: F64 = total / share.cumsum(axis=1)[:, -1:]  # in the same order: where all name the same, exactly 1
+        return mixed
+
+    def learn(self, state: Advice, decision: Decision, known: KnownFeedback, batch: Batch) -> Advice:
+        """Who named what was chosen, and the credit for ratings of it."""
+        t = decision.turn
+        backed, propensity = wider(state.backed, t + 1, False), wider(state.propensity, t + 1, 1.0)
+        backed[:, t] = self._named(decision.candidates) == decision.place[:, None]
+        propensity[:, t] = decision.propensity
+        rated = known.rows((known.kind == RATING) & (known.skill >= 0))
+        credit = backed[rated.row, rated.turn] / propensity[rated.row, rated.turn, None]
+        np.add.at(state.tried, rated.row, credit)
+        np.add.at(state.gained, rated.row, credit * WORTH[RATING][rated.value][:, None])
+        return Advice(state.gained, state.tried, backed, propensity)
+
+    def _named(self, candidates: Candidates) -> I32:
+        """What each weighting names, `[B, M]` places; -1: the LLM."""
+        places = np.empty((len(candidates.skill), len(self.weights)), np.int32)
+        for m, weights in enumerate(self.weights):
+            combined = combine(weights, candidates.similarity, candidates.preference, candidates.score)
+            combined[candidates.skill < 0] = -1.0
+            best = best_of(combined, candidates.skill)
+            places[:, m] = np.where(combined.max(axis=1) >= self.threshold, best, -1)
+        return places

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.best_candidate import best
+from skg_bench.core.distributions import best, certain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import Bool
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class MatchedRandom:
+class MatchedRandom(Memoryless):
     """With probability `rate` the best candidate answers, whatever its score, else the LLM.
 
     With the hit rate of another arm as `rate`, the difference to that arm is what its choice of the moment is worth.
@@ -23,9 +23,10 @@ class MatchedRandom:
         if not 0 <= self.rate <= 1:
             raise UsageError(f"policy.rate={self.rate} must lie in [0, 1]")
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """One uniform decides; an empty shortlist leaves the fallback."""
-        some: Bool = candidates.skill.max(axis=1) >= 0
-        hit = some & (draws.policy < self.rate)
-        propensity = np.where(hit, self.rate, np.where(some, 1.0 - self.rate, 1.0))
-        return Decision(np.where(hit, best(candidates), -1).astype(np.int32), propensity, some)
+    def propensities(self, candidates: Candidates, state: None) -> F64:
+        """The best candidate at `rate`; an empty shortlist leaves the fallback."""
+        b, k = candidates.skill.shape
+        some = (candidates.skill >= 0).any(axis=1)
+        hit = certain(np.where(some, best(candidates), -1), k)
+        share: F64 = self.rate * hit + (1.0 - self.rate) * certain(np.full(b, -1, np.int32), k)
+        return share

@@ -4,14 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.distributions import certain
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class Never:
+class Never(Memoryless):
     """Always the fallback."""
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
+    def propensities(self, candidates: Candidates, state: None) -> F64:
         """The fallback."""
-        b = len(candidates.skill)
-        return Decision(np.full(b, -1, np.int32), np.ones(b), np.zeros(b, np.bool_))
+        b, k = candidates.skill.shape
+        return certain(np.full(b, -1, np.int32), k)

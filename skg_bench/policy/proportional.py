@@ -4,22 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, fold, gumbel, uniform
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class Proportional:
+class Proportional(Memoryless):
     """A candidate with weight uses + 1, the fallback with weight 1 + earlier turns of the LLM."""
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """One Gumbel draw per action, keyed by the skill's id and not by its place."""
-        weight = np.where(candidates.skill >= 0, candidates.uses + 1.0, 0.0)
-        weight = np.concatenate([candidates.llm_turns[:, None] + 1.0, weight], axis=1)
-        item = np.concatenate([np.full((len(weight), 1), -1, np.int32), candidates.skill], axis=1)
-        base = fold(draws.event, int(Purpose.POLICY_ITEM))
-        noise = gumbel(uniform(fold(fold(base[:, None], item), 0)))
-        with np.errstate(divide="ignore"):
-            action = np.argmax(np.log(weight) + noise, axis=1)
-        propensity = weight[np.arange(len(weight)), action] / weight.sum(axis=1)
-        return Decision((action - 1).astype(np.int32), propensity, np.ones(len(weight), np.bool_))
+    def propensities(self, candidates: Candidates, state: None) -> F64:
+        """Weights over their sum."""
+        skills = np.where(candidates.skill >= 0, candidates.uses + 1.0, 0.0)
+        weight = np.concatenate([candidates.llm_turns[:, None] + 1.0, skills], axis=1)
+        share: F64 = weight / weight.sum(axis=1, keepdims=True)
+        return share

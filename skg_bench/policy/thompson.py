@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.distributions import certain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.grid import F64, Bool
+from skg_bench.core.types import Candidates, Memoryless
 
 LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
 _RATE = (np.arange(LEVELS) + 0.5) / LEVELS
@@ -15,7 +15,7 @@ _OK, _MISS = np.log(_RATE)[:, None, None], np.log1p(-_RATE)[:, None, None]
 
 
 @dataclass(frozen=True)
-class Thompson:
+class Thompson(Memoryless):
     """Of the candidates at `threshold` or above and the LLM, who has the largest rate of success when each is drawn.
 
     A skill's rate is drawn from the Beta posterior of its rated uses (a partial counts half) under the prior
@@ -36,33 +36,25 @@ class Thompson:
             if not 0 < getattr(self, name) <= 1e6:
                 raise UsageError(f"policy.{name}={getattr(self, name)} must be above 0, and at most a million")
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """One uniform per action, keyed by the skill's id; of equal rates the LLM wins, then the lower id.
-
-        Rates are drawn from posteriors on LEVELS levels, in whole parts; the propensity sums over these levels, and is
-        exact for what is drawn.
+    def propensities(self, candidates: Candidates, state: None) -> F64:
+        """How likely each is to have the largest rate, exactly for rates on LEVELS levels; of equal rates the LLM wins,
+        then the lower id.
         """
-        b = len(candidates.skill)
-        decision = Decision(np.full(b, -1, np.int32), np.ones(b), np.zeros(b, np.bool_))
-        some = np.flatnonzero((candidates.combined >= self.threshold).any(axis=1))  # the others have nothing to draw
+        b, k = candidates.skill.shape
+        share = certain(np.full(b, -1, np.int32), k)
+        some = np.flatnonzero((candidates.combined >= self.threshold).any(axis=1))  # the others leave nothing to chance
         if not len(some):
-            return decision
+            return share
         llm = np.ones((len(some), 1))
-        item = np.concatenate([-llm, candidates.skill[some]], axis=1).astype(np.int32)
-        there = np.concatenate([llm > 0, candidates.combined[some] >= self.threshold], axis=1)
+        item = np.concatenate([-llm, candidates.skill[some]], axis=1)
+        listed = np.concatenate([llm > 0, candidates.combined[some] >= self.threshold], axis=1)
         ok, rated = candidates.ok[some], candidates.rated[some]
         cumulative = _cumulative(
             np.concatenate([llm * self.llm_ok, self.prior_ok + ok], axis=1),
             np.concatenate([llm * self.llm_miss, self.prior_miss + rated - ok], axis=1),
         )
-        u = uniform(fold(fold(fold(draws.event[some], int(Purpose.POLICY_ITEM))[:, None], item), 0))
-        level = (cumulative <= u * cumulative[-1]).sum(axis=0)
-        key = np.where(there, (level.astype(np.int64) << 32) - item, np.iinfo(np.int64).min)
-        action = key.argmax(axis=1)
-        decision.place[some] = action - 1
-        decision.propensity[some] = _propensity(cumulative / cumulative[-1], there, item, action)
-        decision.explored[some] = True
-        return decision
+        share[some] = _winning(cumulative / cumulative[-1], listed, np.where(listed, item, np.inf))
+        return share
 
 
 def _cumulative(ok: F64, miss: F64) -> F64:
@@ -74,15 +66,22 @@ def _cumulative(ok: F64, miss: F64) -> F64:
     return parts
 
 
-def _propensity(below: F64, there: Bool, item: I32, action: I64) -> F64:
-    """Probability `[n]` that `action` wins: the sum over its levels of the chance that all others stay below."""
-    n, n_actions = item.shape
-    rows = np.arange(n)
-    strictly = np.concatenate([np.zeros((1, n, n_actions)), below[:-1]])
-    win = below[:, rows, action] - strictly[:, rows, action]
-    own = item[rows, action]
-    for a in range(n_actions):
-        beaten = np.where(item[:, a] > own, below[:, :, a], strictly[:, :, a])  # it loses a tie, or must be below
-        win = np.where(there[:, a] & (action != a), win * beaten, win)
-    total: F64 = np.minimum(win.cumsum(axis=0)[-1], 1.0)
-    return total
+def _winning(at_most: F64, listed: Bool, item: F64) -> F64:
+    """Probability `[n, A]` that each action has the largest level, given the distribution functions `at_most`
+    `[LEVELS, n, A]` of the levels; of equal levels the lower `item` wins.
+
+    The sum over an action's levels of the chance that those with lower items stay strictly below and the others at most
+    equal: prefix and suffix products over the actions in order of item.
+    """
+    order = np.argsort(item, axis=1, kind="stable")[None]
+    here = np.take_along_axis(listed[None], order, axis=2)
+    equal = np.where(here, np.take_along_axis(at_most, order, axis=2), 1.0)
+    below = np.concatenate([np.zeros((1, *listed.shape)), at_most[:-1]])
+    below = np.where(here, np.take_along_axis(below, order, axis=2), 1.0)
+    ones = np.ones((len(at_most), len(listed), 1))
+    lower = np.concatenate([ones, below[:, :, :-1]], axis=2).cumprod(axis=2)
+    higher = np.concatenate([ones, equal[:, :, :0:-1]], axis=2).cumprod(axis=2)[:, :, ::-1]
+    win = ((equal - below) * lower * higher).cumsum(axis=0)[-1]
+    share = np.empty(listed.shape)
+    np.put_along_axis(share, order[0], np.where(here[0], win, 0.0), axis=1)
+    return share

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.best_candidate import best
+from skg_bench.core.distributions import best, certain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(Memoryless):
     """Deterministic choice at `threshold`."""
 
     threshold: float
@@ -19,9 +20,7 @@ class Threshold:
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"policy.threshold={self.threshold} must lie in [0, 1], like the combined score")
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
+    def propensities(self, candidates: Candidates, state: None) -> F64:
         """The best candidate, if it reaches the threshold."""
-        place = best(candidates)
         reached = candidates.combined.max(axis=1) >= self.threshold
-        b = len(place)
-        return Decision(np.where(reached, place, -1).astype(np.int32), np.ones(b), np.zeros(b, np.bool_))
+        return certain(np.where(reached, best(candidates), -1), candidates.skill.shape[1])

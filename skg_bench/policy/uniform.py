@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.distributions import uniform
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Memoryless):
     """Each candidate and the fallback with the same probability."""
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """One uniform, cut into equal parts."""
-        n_actions = (candidates.skill >= 0).sum(axis=1) + 1
-        place = np.minimum((draws.policy * n_actions).astype(np.int64), n_actions - 1) - 1
-        return Decision(place.astype(np.int32), 1.0 / n_actions, np.ones(len(place), np.bool_))
+    def propensities(self, candidates: Candidates, state: None) -> F64:
+        """Equal parts."""
+        return uniform(candidates)

@@ -28,19 +28,31 @@ Comparing is free and makes no mistakes. The bound is on errors beyond the LLM's
 nearest in fewer of the LLM's turns cannot be hits at all, however sure one could be. A renewed answer begins anew.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.compared import Compared
+from skg_bench.core.batch import ADD, UPDATE, Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I64, snap
-from skg_bench.core.types import Candidates, Decision, Draws
+from skg_bench.core.feedback import AGREES, KnownFeedback
+from skg_bench.core.grid import F64, I32, I64, Bool, snap
+from skg_bench.core.state import wider
+from skg_bench.core.types import Candidates, Decision
 
 BINS = 128  # of similarity and of the threshold: steps of 1/128
 STEEPNESS = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)  # from hardly a threshold to a step
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowLabels:
+    """Comparisons of the LLM's answers with the nearest skill's stored ones, at most one a turn, for B users."""
+
+    skill: I32  # [B, T] the nearest skill, -1: nothing was compared, or its answer has been replaced since
+    similarity: F64  # [B, T] of that skill to the message
+    same: Bool  # [B, T] both answers said the same
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class VCache:
 
     delta: float
     least: int
-    compares: ClassVar[bool] = True
+    reads: ClassVar[Sequence[str]] = ("agrees",)
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
@@ -59,34 +71,57 @@ class VCache:
         if self.least < 1:
             raise UsageError(f"policy.least={self.least} must be at least 1: a skill is compared before it answers")
 
-    def choose(self, candidates: Candidates, draws: Draws) -> Decision:
-        """Place 0 or the fallback; random where the bound leaves a choice."""
-        if candidates.compared is None:
-            raise ValueError("policy=vcache needs comparisons")
-        b = len(candidates.skill)
+    def start(self, n: int) -> ShadowLabels:
+        """Nothing was compared."""
+        return ShadowLabels(np.full((n, 8), -1, np.int32), np.zeros((n, 8)), np.zeros((n, 8), np.bool_))
+
+    def propensities(self, candidates: Candidates, state: ShadowLabels) -> F64:
+        """The nearest skill with the probability that the bound leaves it."""
+        b, k = candidates.skill.shape
+        nearest = candidates.skill[:, 0]
+        compared = (state.skill == nearest[:, None]) & (nearest >= 0)[:, None]
         asking = np.ones(b)
-        known = np.flatnonzero(candidates.compared.made.sum(axis=1) >= self.least)
-        if len(known):
-            bound = lower_bound(candidates.compared.rows(known))
-            asking[known] = np.maximum(0.0, 1.0 - self.delta / np.maximum(1.0 - bound, self.delta))
-        answers = draws.policy >= asking
-        place = np.where(answers, 0, -1).astype(np.int32)
-        return Decision(place, np.where(answers, 1.0 - asking, asking), (asking > 0) & (asking < 1))
+        enough = np.flatnonzero(compared.sum(axis=1) >= self.least)
+        if len(enough):
+            labels = state.similarity[enough], state.same[enough], compared[enough]
+            bound = lower_bound(candidates.similarity[enough, 0], *labels)
+            asking[enough] = np.maximum(0.0, 1.0 - self.delta / np.maximum(1.0 - bound, self.delta))
+        share = np.zeros((b, 1 + k))
+        share[:, 0], share[:, 1] = asking, 1.0 - asking
+        return share
+
+    def learn(self, state: ShadowLabels, decision: Decision, known: KnownFeedback, batch: Batch) -> ShadowLabels:
+        """What was compared at this turn; what was compared with answers that were replaced is forgotten."""
+        t = decision.turn
+        state = ShadowLabels(
+            wider(state.skill, t + 1, -1), wider(state.similarity, t + 1, 0.0), wider(state.same, t + 1, False)
+        )
+        compared = known.rows((known.kind == AGREES) & (known.turn == t))
+        state.skill[compared.row, t] = decision.candidates.skill[compared.row, 0]
+        state.similarity[compared.row, t] = decision.candidates.similarity[compared.row, 0]
+        state.same[compared.row, t] = compared.value == 1
+        renewed = (batch.op == ADD) | (batch.op == UPDATE)
+        row, skill = batch.row[renewed], batch.skill[renewed]
+        which, turn = np.nonzero(state.skill[row] == skill[:, None])
+        state.skill[row[which], turn] = -1
+        return state
 
 
-def lower_bound(compared: Compared) -> F64:
+def lower_bound(similarity: F64, earlier: F64, same: Bool, compared: Bool) -> F64:
     """The largest x P(L >= x) of each row, `[n]` in [0, 1], a multiple of 2**-16: a bound of the chance that the stored
     answer of the nearest skill is right now.
+
+    `similarity` `[n]` of the skill now; `earlier` and `same` `[n, T]`, its similarity at earlier turns and whether both
+    answers said the same, where `compared`.
     """
     height, order, log_same, log_other = _grid()
-    row, turn = np.nonzero(compared.made)
-    step, same = _step(compared.earlier[row, turn]), compared.same[row, turn]
-    n = len(compared.similarity)
-    counts = np.zeros((2, n, BINS + 1))
-    np.add.at(counts, (same.astype(np.int64), row, step), 1.0)
+    row, turn = np.nonzero(compared)
+    step, alike = _step(earlier[row, turn]), same[row, turn]
+    counts = np.zeros((2, len(similarity), BINS + 1))
+    np.add.at(counts, (alike.astype(np.int64), row, step), 1.0)
     log = counts[1] @ log_same + counts[0] @ log_other  # [n, C] whole multiples of 2**-16: exact in any order
     weight = np.rint(np.exp(log - log.max(axis=1, keepdims=True)) * 2.0**32)
-    now = _step(compared.similarity)
+    now = _step(similarity)
     above = np.take_along_axis(weight, order[now], axis=1).cumsum(axis=1)  # whole numbers below 2**43
     return snap((height[now] * (above / above[:, -1:])).max(axis=1))
 

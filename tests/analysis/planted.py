@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, Batch, joined, part
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
     RATINGS,
     RIGHT,
     Curator,
-    KnownFeedback,
     Observation,
     Query,
     Router,
@@ -66,20 +66,24 @@ class Appending:
     sees_truth: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "captured")
 
-    def offers(self, seen: Observation) -> Bool:
+    def start(self, n: int) -> None:
+        return None
+
+    def offers(self, seen: Observation, state: None) -> Bool:
         return np.zeros(len(seen.text), np.bool_)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
+        late = known.ratings(before=seen.turn)
         assert seen.truth is not None
         hit = np.flatnonzero(seen.hit)
         new = np.flatnonzero(~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0))
         used = _tags(hit, seen.skill[hit], seen.rating[hit], 1)
-        rated = joined(used, _tags(feedback.row, feedback.skill, feedback.rating, 0))
+        rated = joined(used, _tags(late.row, late.skill, late.value, 0))
         kind = seen.truth.type[new]
-        return joined(rated, _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn))
-
-    def learns(self, turn: int) -> bool:
-        return False
+        added = _batch(len(new), row=new, op=ADD, name=kind, text=seen.text[new], source=seen.turn)
+        return None, joined(rated, added)
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def laboratory(arm: Arm) -> Arm:
 class Spoiled:
     """A curator whose operations are spoiled on their way to the book."""
 
-    curator: Curator
+    curator: Curator[Any]
     spoil: Callable[[Batch, Observation, Skillbooks], Batch]
     sees_truth: ClassVar[bool] = True
 
@@ -128,14 +132,17 @@ class Spoiled:
     def reasons(self) -> Sequence[str]:
         return self.curator.reasons
 
-    def offers(self, seen: Observation) -> Bool:
-        return self.curator.offers(seen)
+    def start(self, n: int) -> Any:
+        return self.curator.start(n)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
-        return self.spoil(self.curator.curate(seen, offer, name, feedback, books), seen, books)
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        return self.curator.offers(seen, state)
 
-    def learns(self, turn: int) -> bool | Bool:
-        return self.curator.learns(turn)
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
+        state, batch = self.curator.curate(seen, offer, name, known, books, state)
+        return state, self.spoil(batch, seen, books)
 
 
 def stale_cache(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:

@@ -37,7 +37,7 @@ class World:
 
 ARMS: Mapping[str, World] = {
     "skg": World(),
-    "frozen": World(learns_until=30, overrides=("curator=frozen", "curator.at_turn=30")),
+    "frozen": World(learns_until=30, overrides=("freeze=all", "freeze_at=30")),
     "never": World(hit=0.0, overrides=("policy=never",)),
 }
 
@@ -45,15 +45,11 @@ ARMS: Mapping[str, World] = {
 def composition(world: World) -> dict[str, Any]:
     """What `manifest["compositions"]` holds of an arm."""
     live = {"_target_": "skg_bench.curator.skg.Skg", "decay": 0.0}
-    frozen = {
-        "_target_": "skg_bench.curator.frozen.Frozen",
-        "at_turn": world.learns_until,
-        "keep": "all",
-        "curator": live,
-    }
     policy = "never.Never" if world.hit == 0 else "threshold.Threshold"
     return {
-        "curator": live if world.learns_until is None else frozen,
+        "curator": live,
+        "freeze": None if world.learns_until is None else "all",
+        "freeze_at": world.learns_until,
         "policy": {"_target_": f"skg_bench.policy.{policy}"},
         "reranker": {"_target_": "skg_bench.reranker.linear.Linear"},
         "router": {"_target_": "skg_bench.router.maxsim.MaxSim"},

@@ -24,7 +24,7 @@ DENSE = (
 )  # fmt: skip
 ARMS = ", ".join([
     "skg: []", "never: [policy=never, curator=none]",
-    *(f"frozen_{s}: [curator=frozen, curator.at_turn={s}]" for s in BOOKS),
+    *(f"frozen_{s}: [freeze=all, freeze_at={s}]" for s in BOOKS),
     *(f"book_{s}: ['fork=skg@{s}', book=hindsight, curator=none]" for s in BOOKS),
 ])  # fmt: skip
 

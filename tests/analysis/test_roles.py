@@ -15,7 +15,7 @@ def _with(run: Run, compositions: dict[str, Any]) -> Run:
     return Run(run.path)
 
 
-def test_a_frozen_arm_belongs_to_the_arm_whose_curator_it_wraps(tmp_path: Path) -> None:
+def test_a_frozen_arm_belongs_to_the_arm_that_is_the_same_but_for_the_freezing(tmp_path: Path) -> None:
     run = make_run(
         tmp_path / "run", users=2, weeks=1, arms={**ARMS, "band": World(), "frozen_9": World(learns_until=9)}
     )
@@ -45,7 +45,7 @@ def test_a_fork_that_learns_nothing_is_the_frozen_twin_of_the_arm_that_it_forks_
     compositions = run.manifest["compositions"]
     none, live = {"_target_": "skg_bench.curator.none.NoLearning"}, compositions["skg"]
     compositions["stopped"] = {**live, "fork": "skg@40", "curator": none}
-    compositions["halted"] = {**live, "fork": "skg@50", "curator": compositions["frozen"]["curator"] | {"at_turn": 50}}
+    compositions["halted"] = {**live, "fork": "skg@50", "freeze": "book", "freeze_at": 50}
     compositions["swapped"] = {**live, "fork": "skg@40", "curator": none, "serving": "prompted"}
     compositions["donor"] = {**live, "fork": "skg@40", "curator": none, "book": "donor"}
     compositions["far"] = {**live, "fork": "never@40", "curator": none}

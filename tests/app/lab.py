@@ -68,6 +68,8 @@ ROOT = """
     decline_is_miss: false
     fork: null
     book: own
+    freeze: null
+    freeze_at: null
     utility: {wrong: 1.0, usd: 10.0, second: 0.0}
     arms: {}
     reference: never

@@ -50,6 +50,15 @@ def test_values_of_the_root_count_on_both_sides_of_a_fork() -> None:
         ("a: ['fork=skg@3', book=loan, curator=none]", r"arm 'a': book='loan', valid are own, donor, hindsight"),
         ("a: [book=donor, curator=none]", r"arm 'a': book=donor needs a fork; say when that is: fork=ARM@TURN"),
         ("a: ['fork=skg@3', book=hindsight]", r"arm 'a': book=hindsight .* learns nothing; add curator=none"),
+        ("a: [freeze=all]", r"arm 'a': freeze=all needs the turn .*: freeze_at=TURN"),
+        ("a: [freeze_at=7]", r"arm 'a': freeze_at=7 needs what stops then: freeze=book, book\+scorer or all"),
+        ("a: [freeze=some, freeze_at=7]", r"arm 'a': freeze='some', valid are book, book\+scorer, all"),
+        ("a: [freeze=all, freeze_at=-7]", r"arm 'a': freeze_at=-7 must not be negative"),
+        (
+            "a: [freeze=all, freeze_at=7, curator=oracle, router=oracle]",
+            r"arm 'a': freeze=all cannot stop a curator that sees the truth",
+        ),
+        ("a: [curator=frozen]", r"curator=frozen: an arm says itself when it stops .* freeze=all, freeze_at=TURN"),
         (
             "a: ['fork=skg@3', book=donor, curator=none], b: ['fork=a@5']",
             r"arm 'b': fork=a@5: fork from an arm that serves books of its own",

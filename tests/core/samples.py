@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skg_bench.core.batch import lineage
 from skg_bench.core.grid import I16, I32, U64, quantise
 from skg_bench.core.types import Draws, Query, Similarity, Skillbooks, TurnTruth
 from skg_bench.core.vocabulary import vocabulary_of
@@ -76,6 +77,7 @@ def ragged(
         hours=hours,
         weekend=rng.binomial(moments, 0.3).astype(np.int32),
         after=np.where(there, rng.integers(-1, s, there.shape), -1).astype(np.int32),
+        lineage=np.where(there, lineage(3 * np.arange(s, dtype=np.int32), np.arange(s) % 2), -1),
         example=rng.integers(0, texts, (users, e)).astype(np.int32),
         example_skill=example_skill,
         starts=None,
@@ -109,7 +111,6 @@ def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> 
     """Messages of a Saturday morning."""
     b = len(text)
     return Query(
-        user=np.arange(b, dtype=np.int32),
         turn=9,
         time=np.full(b, NOW) + np.arange(b),
         text=text,
@@ -124,7 +125,7 @@ def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> 
 
 def some_queries(asked: Query, rows: Which) -> Query:
     """The messages of these users, in this order."""
-    names = ("user", "time", "text", "words", "gap", "last_skill")
+    names = ("time", "text", "words", "gap", "last_skill")
     kept: dict[str, Any] = {name: getattr(asked, name)[rows] for name in names}
     truth = asked.truth and TurnTruth(asked.truth.quality[rows], asked.truth.type[rows], asked.truth.llm_right[rows])
     return replace(asked, **kept, truth=truth)

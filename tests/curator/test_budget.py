@@ -13,9 +13,9 @@ from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.curator.budget import Budget, Evict
 from skg_bench.curator.oracle import RightAnswers
-from skg_bench.engine.skillbook_table import SkillbookTable
+from skg_bench.engine.skillbook_table import SkillbookTable, Stamp, Stored
 from tests.core import samples
-from tests.curator.test_curators import PAPER, B, columns, operations, turn
+from tests.curator.test_curators import PAPER, UNHEARD, B, asked, columns, curated, operations, turn
 
 RULES: list[Evict] = ["lru", "lfu", "ttl"]
 
@@ -24,10 +24,10 @@ RULES: list[Evict] = ["lru", "lfu", "ttl"]
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 2**32), capacity=st.integers(1, 8))
 def test_what_goes_beyond_the_capacity_is_what_the_rule_says(evict: Evict, seed: int, capacity: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
+    seen, offer, name, known, books = turn(seed)
     books = replace(books, last_used=books.last_used // 10**6, born=books.born // 10**6)  # many ties
     budget = Budget(PAPER, capacity, evict)
-    inside, batch = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, budget))
+    inside, batch = (curated(c, seen, offer, name, known, books) for c in (PAPER, budget))
     n = len(inside.op)
     assert [c[:n] for c in columns(batch)] == columns(inside)
     evicted: list[list[int]] = [[] for _ in range(B)]
@@ -59,25 +59,22 @@ def test_a_book_that_grows_by_one_a_turn_stays_at_its_capacity() -> None:
     budget = Budget(PAPER, 4, "lru")
     for t in range(12):
         now = np.full(b, t * 3600)
-        seen, _, _, feedback, _ = turn(t, b)
+        seen, _, _, _, _ = turn(t, b)
         seen = replace(seen, time=now, turn=t, hit=np.zeros(b, np.bool_), skill=np.full(b, -1, np.int32))
-        batch = budget.curate(
-            seen, np.zeros(b, np.int32), np.full(b, t, np.int32), replace(
-            feedback, **{f: getattr(feedback, f)[:0] for f in ("row", "skill", "rating", "turn")}), table.view(b)
-        )  # fmt: skip
-        n = len(batch.op)
-        table.apply(batch, now, np.full(b, -1, np.int32), now[batch.row], np.zeros(n, np.int32), np.ones(n, np.bool_))
+        batch = curated(budget, seen, np.zeros(b, np.int32), np.full(b, t, np.int32), UNHEARD, table.view(b))
+        n, nobody = len(batch.op), np.full(b, -1, np.int32)
+        stored = Stored(now[batch.row], np.zeros(n, np.int32), np.ones(n, np.bool_))
+        table.apply(batch, Stamp(time=now, local=now, last_skill=nobody, event=np.full(b, t, np.int32)), stored)
         assert table.n_active.tolist() == [min(t + 1, 4)] * b
     assert np.flatnonzero(table.active[0]).tolist() == [8, 9, 10, 11]
 
 
 def test_a_budget_that_is_never_reached_changes_nothing() -> None:
-    seen, offer, name, feedback, books = turn(4)
-    assert columns(Budget(PAPER, 1000, "lru").curate(seen, offer, name, feedback, books)) == columns(
-        PAPER.curate(seen, offer, name, feedback, books)
+    seen, offer, name, known, books = turn(4)
+    assert columns(curated(Budget(PAPER, 1000, "lru"), seen, offer, name, known, books)) == columns(
+        curated(PAPER, seen, offer, name, known, books)
     )
-    assert np.array_equal(Budget(PAPER, 1, "lru").offers(seen), PAPER.offers(seen))
-    assert Budget(PAPER, 1, "lru").learns(3) == PAPER.learns(3)
+    assert np.array_equal(asked(Budget(PAPER, 1, "lru"), seen), asked(PAPER, seen))
 
 
 @pytest.mark.parametrize(

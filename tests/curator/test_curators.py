@@ -1,7 +1,8 @@
-"""Whom curators ask, what they record, capture and archive, and what a freeze lets through."""
+"""Whom curators ask, what they record, capture and archive, and what a freeze of the arm lets through."""
 
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -10,15 +11,24 @@ from hypothesis import strategies as st
 
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import OFFERS, RATINGS, Curator, KnownFeedback, Observation, Skillbooks, TurnTruth
+from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.state import check, rows
+from skg_bench.core.types import OFFERS, RATINGS, Curator, Observation, Skillbooks, TurnTruth
 from skg_bench.curator.budget import Budget
 from skg_bench.curator.everything import Everything
-from skg_bench.curator.frozen import Freeze, Frozen
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Sham
 from skg_bench.curator.skg import SKG
 from skg_bench.curator.without import Without
+from skg_bench.engine.plan import Arm, Freeze
+from skg_bench.engine.signals import GROUPS, Signals
+from skg_bench.engine.stack import Stack, stacked
+from skg_bench.llm.simulated import Simulated
+from skg_bench.policy.threshold import Threshold
+from skg_bench.reranker.linear import Linear
+from skg_bench.router.maxsim import MaxSim
 from tests.core import samples
 
 DAY = 86_400
@@ -26,14 +36,16 @@ B = 40
 PAPER = SKG("any", 0.6, "ok", 3, 60)
 OK, PARTIAL, MISS, NONE = 0, 1, 2, -1
 ACCEPTED, BADLY_NAMED, DECLINED = range(3)
-NO_LATE = KnownFeedback(*np.zeros((4, 0), np.int32))
+UNHEARD = KnownFeedback(*np.zeros((5, 0), np.int32))
 NOBODY = np.full(B, -1, np.int32)
 NEW_NAME = 1000
 seeds = st.integers(0, 2**32)
 
 
-def turn(seed: int, b: int = B) -> tuple[Observation, np.ndarray, np.ndarray, KnownFeedback, Skillbooks]:
-    """A turn as it can happen: hits on active skills, offers only where the LLM answered, some ratings late."""
+def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, Skillbooks]:
+    """A turn as it can happen: hits on active skills, offers only where the LLM answered, feedback of this turn and of
+    earlier ones, about skills and about answers of the LLM.
+    """
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, b, 40, skills=10)
     books = replace(books, source=np.where(books.source >= 0, books.source % 17, -1).astype(np.int32))
@@ -53,15 +65,39 @@ def turn(seed: int, b: int = B) -> tuple[Observation, np.ndarray, np.ndarray, Kn
         past=past,
         similarity=similarity,
         event=event,
+        asks=np.ones(b, np.bool_),
         truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)
     name = np.where(rng.random(b) < 0.5, books.name[:, 0], NEW_NAME)
     name = np.where((offer >= 0) & (offer != DECLINED), np.where(name < 0, NEW_NAME, name), -1).astype(np.int32)
-    row = rng.integers(0, b, 15).astype(np.int32)
+    row = rng.integers(0, b, 20).astype(np.int32)
     row = row[books.n_skills[row] > 0]
-    feedback = KnownFeedback(row, (books.n_skills[row] - 1).astype(np.int32), row % 3, np.full(len(row), 5, np.int32))
-    return seen, offer, name, feedback, books
+    about = np.where(np.arange(len(row)) % 4 == 0, -1, books.n_skills[row] - 1).astype(np.int32)
+    late = feedback(row, np.sort(rng.integers(0, 17, len(row))).astype(np.int32), RATING, row % 3, about)
+    rated, compared = np.flatnonzero(seen.hit & (seen.rating >= 0)), np.flatnonzero(~seen.hit & (seen.text % 2 == 0))
+    now = feedback(rated, 17, RATING, seen.rating[rated], seen.skill[rated])
+    agreed = feedback(compared, 17, AGREES, seen.text[compared] // 2 % 2, seen.skill[compared])
+    return seen, offer, name, joined([late, now, agreed]), books
+
+
+def rated_late(known: KnownFeedback) -> list[tuple[int, int, int]]:
+    """User, skill and rating where the rating of a skill at an earlier turn became known, in order."""
+    columns = (known.row, known.turn, known.kind, known.value, known.skill)
+    flat = zip(*(column.tolist() for column in columns), strict=True)
+    return [(row, skill, value) for row, t, kind, value, skill in flat if kind == RATING and skill >= 0 and t < 17]
+
+
+def curated(
+    curator: Curator[Any], seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks
+) -> Batch:
+    """The operations of a curator at its first turn."""
+    return curator.curate(seen, offer, name, known, books, curator.start(len(offer)))[1]
+
+
+def asked(curator: Curator[Any], seen: Observation) -> Bool:
+    """Whom a curator asks at its first turn."""
+    return curator.offers(seen, curator.start(len(seen.text)))
 
 
 def operations(batch: Batch, op: int) -> list[dict[str, int]]:
@@ -80,8 +116,8 @@ def columns(batch: Batch) -> list[list[int]]:
 @pytest.mark.req("K16", "K17")
 def test_the_offer_follows_an_answer_of_the_llm_that_was_rated_ok(seed: int) -> None:
     seen = turn(seed)[0]
-    assert np.array_equal(PAPER.offers(seen), ~seen.hit & (seen.rating == OK))
-    any_answer = replace(PAPER, offer_after="answer").offers(seen)
+    assert np.array_equal(asked(PAPER, seen), ~seen.hit & (seen.rating == OK))
+    any_answer = asked(replace(PAPER, offer_after="answer"), seen)
     assert np.array_equal(any_answer, ~seen.hit & np.isin(seen.rating, [OK, NONE]))
 
 
@@ -90,15 +126,15 @@ def test_the_offer_follows_an_answer_of_the_llm_that_was_rated_ok(seed: int) -> 
 @pytest.mark.req("K16")
 def test_the_band_asks_only_where_some_skill_was_nearer_than_its_lower_end(seed: int) -> None:
     seen = turn(seed)[0]
-    band = replace(PAPER, capture="band").offers(seen)
-    assert np.array_equal(band, PAPER.offers(seen) & (seen.best_similarity > 0.6))
+    band = asked(replace(PAPER, capture="band"), seen)
+    assert np.array_equal(band, asked(PAPER, seen) & (seen.best_similarity > 0.6))
 
 
 @pytest.mark.req("K16")
 def test_the_band_cannot_start_from_nothing() -> None:
     seen = replace(turn(0)[0], best_similarity=np.zeros(B), hit=np.zeros(B, np.bool_), rating=NOBODY * 0)
-    assert not SKG("band", 0.0, "ok", 3, 60).offers(seen).any()
-    assert PAPER.offers(seen).all()
+    assert not asked(SKG("band", 0.0, "ok", 3, 60), seen).any()
+    assert asked(PAPER, seen).all()
 
 
 # -------------------------------------------------------------------------------------------- what it learns
@@ -108,8 +144,8 @@ def test_the_band_cannot_start_from_nothing() -> None:
 @given(seed=seeds)
 @pytest.mark.req("K17", "K18")
 def test_an_accepted_offer_adds_a_skill_and_a_name_given_before_renews_one_with_one_more_example(seed: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    batch = PAPER.curate(seen, offer, name, feedback, books)
+    seen, offer, name, known, books = turn(seed)
+    batch = curated(PAPER, seen, offer, name, known, books)
     added = {o["row"]: o for o in operations(batch, ADD)}
     renewed = {o["row"]: o for o in operations(batch, UPDATE)}
     assert not set(added) & set(renewed)
@@ -131,7 +167,7 @@ def test_after_a_declined_offer_nothing_is_learned() -> None:
     seen, _, _, _, books = turn(1)
     seen = replace(seen, hit=np.zeros(B, np.bool_), skill=NOBODY)
     curator = replace(PAPER, harmful_misses=None, unused_days=None)
-    batch = curator.curate(seen, np.full(B, DECLINED, np.int32), NOBODY, NO_LATE, books)
+    batch = curated(curator, seen, np.full(B, DECLINED, np.int32), NOBODY, UNHEARD, books)
     assert len(batch.op) == 0
 
 
@@ -139,14 +175,14 @@ def test_after_a_declined_offer_nothing_is_learned() -> None:
 @given(seed=seeds)
 @pytest.mark.req("K12", "K17")
 def test_each_use_is_counted_once_with_its_rating_and_late_ratings_count_no_use(seed: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    batch = PAPER.curate(seen, offer, name, feedback, books)
+    seen, offer, name, known, books = turn(seed)
+    batch = curated(PAPER, seen, offer, name, known, books)
     tags = operations(batch, TAG)
     used = [(o["row"], o["skill"], o["rating"]) for o in tags if o["uses"] == 1]
     later = [(o["row"], o["skill"], o["rating"]) for o in tags if o["uses"] == 0]
     hit = np.flatnonzero(seen.hit)
     assert used == [(int(u), int(seen.skill[u]), int(seen.rating[u])) for u in hit]
-    assert later == list(zip(feedback.row.tolist(), feedback.skill.tolist(), feedback.rating.tolist(), strict=True))
+    assert later == rated_late(known)
     assert {PAPER.reasons[o["reason"]] for o in tags} <= {"used", "rated later"}
 
 
@@ -159,9 +195,9 @@ def test_each_use_is_counted_once_with_its_rating_and_late_ratings_count_no_use(
 def test_harmful_and_unused_skills_are_archived_but_not_what_this_turn_used_or_captured(
     seed: int, misses: int | None, days: float | None
 ) -> None:
-    seen, offer, name, feedback, books = turn(seed)
+    seen, offer, name, known, books = turn(seed)
     curator = replace(PAPER, harmful_misses=misses, unused_days=days)
-    batch = curator.curate(seen, offer, name, feedback, books)
+    batch = curated(curator, seen, offer, name, known, books)
     gone = {(o["row"], o["skill"]): curator.reasons[o["reason"]] for o in operations(batch, REMOVE)}
     renewed = {(o["row"], o["skill"]) for o in operations(batch, UPDATE)}
     expected = {}
@@ -181,14 +217,14 @@ def test_sixty_days_to_the_second_are_not_yet_too_long() -> None:
     seen = replace(seen, hit=np.zeros(B, np.bool_), skill=NOBODY)
     for seconds, archived in ((60 * DAY, 0), (60 * DAY + 1, int(books.active.sum()))):
         at = replace(seen, time=np.full(B, seconds))
-        assert len(PAPER.curate(at, NOBODY, NOBODY, NO_LATE, books).op) == archived
+        assert len(curated(PAPER, at, NOBODY, NOBODY, UNHEARD, books).op) == archived
 
 
 # ------------------------------------------------------------------------------------- what all curators keep
 
 
-EVERY: list[Curator] = [
-    PAPER, NoLearning(), RightAnswers(), Frozen(PAPER, 17, "book"), Sham(PAPER, "any", 0), Sham(PAPER, "known", 1),
+EVERY: list[Curator[Any]] = [
+    PAPER, NoLearning(), RightAnswers(), Sham(PAPER, "any", 0), Sham(PAPER, "known", 1),
     Without(PAPER, 2, recapture=False, lineage=0.5), Without(PAPER, 2, recapture=True, lineage=None),
     Budget(PAPER, 2, "lru"), Budget(PAPER, 3, "lfu"), Everything(),
 ]  # fmt: skip
@@ -197,42 +233,100 @@ EVERY: list[Curator] = [
 @pytest.mark.parametrize("curator", EVERY, ids=repr)
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds)
-def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator, seed: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
+def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator[Any], seed: int) -> None:
+    seen, offer, name, known, books = turn(seed)
     assert seen.truth is not None
-    whole = curator.curate(seen, offer, name, feedback, books)
-    asked = curator.offers(seen)
-    assert asked.dtype == np.bool_
-    assert asked.shape == (B,)
+    whole = curated(curator, seen, offer, name, known, books)
+    asks = asked(curator, seen)
+    assert asks.dtype == np.bool_
+    assert asks.shape == (B,)
     assert {getattr(whole, f.name).dtype for f in fields(Batch)} == {np.dtype(np.int32)}
     assert (whole.reason < max(len(curator.reasons), 1)).all()
     for u in range(0, B, 8):
         own: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(Observation)}
         own = {k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in own.items()}
-        t, there = seen.truth, feedback.row == u
+        t, heard = seen.truth, known.rows(known.row == u)
         own["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]])
-        mine = KnownFeedback(
-            feedback.row[there] * 0, feedback.skill[there], feedback.rating[there], feedback.turn[there]
-        )
-        one = curator.curate(Observation(**own), offer[[u]], name[[u]], mine, samples.some(books, [u]))
+        mine = replace(heard, row=heard.row * 0)
+        one = curated(curator, Observation(**own), offer[[u]], name[[u]], mine, samples.some(books, [u]))
         kept = whole.row == u
         assert columns(replace(one, row=one.row + u)) == [getattr(whole, f.name)[kept].tolist() for f in fields(Batch)]
-        assert curator.offers(Observation(**own)).item() == asked[u]
+        assert asked(curator, Observation(**own)).item() == asks[u]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How often users were asked, and at how many turns ratings of skills became known."""
+
+    offers: I32  # [B]
+    heard: I32  # [B]
+
+
+@dataclass(frozen=True)
+class Patient:
+    """PAPER, but it asks a user only after `turns` turns with ratings: a curator with a memory."""
+
+    turns: int
+    sees_truth: ClassVar[bool] = False
+    reasons: ClassVar[Sequence[str]] = PAPER.reasons
+
+    def start(self, n: int) -> Asked:
+        return Asked(np.zeros(n, np.int32), np.zeros(n, np.int32))
+
+    def offers(self, seen: Observation, state: Asked) -> Bool:
+        return PAPER.offers(seen, None) & (state.heard >= self.turns)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Asked
+    ) -> tuple[Asked, Batch]:
+        state.offers[:] += offer >= 0
+        state.heard[np.unique(known.row[known.kind == RATING])] += 1
+        return state, PAPER.curate(seen, offer, name, known, books, None)[1]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda inner: Budget(inner, 2, "lru"),
+        lambda inner: Sham(inner, "any", 0),
+        lambda inner: Without(inner, 2, recapture=False, lineage=None),
+        lambda inner: Budget(Sham(Without(inner, 2, recapture=True, lineage=None), "known", 1), 3, "ttl"),
+    ],
+)  # fmt: skip
+def test_a_wrapper_hands_on_the_memory_of_the_curator_inside(wrap: Any) -> None:
+    plain, wrapped = Patient(2), wrap(Patient(2))
+    state, inner = wrapped.start(B), plain.start(B)
+    check(state, B, wrapped)
+    asks = []
+    for seed in range(4):
+        seen, offer, name, known, books = turn(seed)
+        asks.append(wrapped.offers(seen, state))
+        assert np.array_equal(asks[-1], plain.offers(seen, inner))
+        one = wrapped.curate(seen, offer, name, known, books, rows(state, np.arange(B)))
+        again = wrapped.curate(seen, offer, name, known, books, state)
+        assert columns(one[1]) == columns(again[1])
+        state, (inner, batch) = again[0], plain.curate(seen, offer, name, known, books, inner)
+        assert operations(again[1], TAG) == operations(batch, TAG)
+        check(state, B, wrapped)
+        assert np.array_equal(state.offers, inner.offers)
+        assert np.array_equal(state.heard, inner.heard)
+    assert not asks[0].any()
+    assert asks[-1].any()
+    assert len(np.unique(state.heard)) > 2
 
 
 def test_the_curator_that_learns_nothing_asks_nobody() -> None:
-    seen, offer, name, feedback, books = turn(3)
-    assert not NoLearning().offers(seen).any()
-    assert len(NoLearning().curate(seen, offer, name, feedback, books).op) == 0
-    assert NoLearning().learns(0) is False
+    seen, offer, name, known, books = turn(3)
+    assert not asked(NoLearning(), seen).any()
+    assert len(curated(NoLearning(), seen, offer, name, known, books).op) == 0
 
 
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds)
 def test_the_oracle_captures_each_right_answer_to_a_request_that_can_come_again(seed: int) -> None:
-    seen, _, _, feedback, books = turn(seed)
+    seen, _, _, known, books = turn(seed)
     assert seen.truth is not None
-    batch = RightAnswers().curate(seen, NOBODY, NOBODY, feedback, books)
+    batch = curated(RightAnswers(), seen, NOBODY, NOBODY, known, books)
     captured = {o["row"]: o for o in operations(batch, ADD) + operations(batch, UPDATE)}
     wanted = ~seen.hit & seen.truth.llm_right & (seen.truth.type >= 0)
     assert sorted(captured) == np.flatnonzero(wanted).tolist()
@@ -242,44 +336,57 @@ def test_the_oracle_captures_each_right_answer_to_a_request_that_can_come_again(
         assert made["name"] == (-1 if before else seen.truth.type[u])
         assert (made["text"], made["source"]) == (seen.text[u], 17)
     assert [o["row"] for o in operations(batch, TAG)] == np.flatnonzero(seen.hit).tolist()
-    assert not RightAnswers().offers(seen).any()
+    assert not asked(RightAnswers(), seen).any()
     with pytest.raises(ValueError, match="needs the truth"):
-        RightAnswers().curate(replace(seen, truth=None), NOBODY, NOBODY, feedback, books)
+        curated(RightAnswers(), replace(seen, truth=None), NOBODY, NOBODY, known, books)
 
 
 # ------------------------------------------------------------------------------------------------ the freeze
 
+SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
+MODEL = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4, 50.0)
+ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, MODEL, SIGNALS, "stored", 50, True, 1, False)
+
+
+def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:
+    """The operations of a stack at its first turn."""
+    return stack.curate(seen, offer, name, known, books, stack.start(len(offer))[1])[1]
+
 
 @pytest.mark.parametrize("freeze", ["book", "book+scorer", "all"])
 def test_before_its_turn_a_freeze_changes_nothing(freeze: Freeze) -> None:
-    seen, offer, name, feedback, books = turn(4)
-    frozen = Frozen(PAPER, 18, freeze)
-    whole = PAPER.curate(seen, offer, name, feedback, books)
-    assert columns(frozen.curate(seen, offer, name, feedback, books)) == columns(whole)
+    seen, offer, name, known, books = turn(4)
+    frozen = stacked([replace(ARM, freeze=freeze, freeze_at=18)])
+    whole = curated(PAPER, seen, offer, name, known, books)
+    assert columns(at_once(frozen, seen, offer, name, known, books)) == columns(whole)
     assert set(whole.op.tolist()) == {ADD, UPDATE, TAG, REMOVE}
-    assert np.array_equal(frozen.offers(seen), PAPER.offers(seen))
-    assert frozen.learns(17)
-    assert frozen.reasons == PAPER.reasons
+    assert np.array_equal(frozen.offers(seen, frozen.start(B)[1]), asked(PAPER, seen))
+    assert frozen.refits(17).tolist() == [True]
+    assert frozen.reasons == tuple(PAPER.reasons)
 
 
 @pytest.mark.parametrize(
     ("freeze", "counts", "learns"), [("book", True, True), ("book+scorer", True, False), ("all", False, False)]
 )
 def test_from_its_turn_on_a_freeze_lets_through_what_it_says(freeze: Freeze, counts: bool, learns: bool) -> None:
-    seen, offer, name, feedback, books = turn(4)
-    frozen = Frozen(PAPER, 17, freeze)
-    assert PAPER.offers(seen).any()
-    assert not frozen.offers(seen).any()
-    batch = frozen.curate(seen, offer, name, feedback, books)
-    whole = PAPER.curate(seen, offer, name, feedback, books)
+    seen, offer, name, known, books = turn(4)
+    frozen = stacked([replace(ARM, freeze=freeze, freeze_at=17)])
+    assert asked(PAPER, seen).any()
+    assert not frozen.offers(seen, frozen.start(B)[1]).any()
+    batch = at_once(frozen, seen, offer, name, known, books)
+    whole = curated(PAPER, seen, offer, name, known, books)
     assert operations(batch, TAG) == (operations(whole, TAG) if counts else [])
     assert set(batch.op.tolist()) <= {TAG}
-    assert [bool(frozen.learns(t)) for t in (16, 17, 99)] == [True, learns, learns]
+    assert [frozen.refits(t).tolist() for t in (16, 17, 99)] == [[True], [learns], [learns]]
 
 
-def test_a_freeze_cannot_make_a_curator_learn_that_does_not() -> None:
-    assert not Frozen(NoLearning(), 5, "book").learns(0)
-    assert not Frozen(NoLearning(), 5, "book").learns(9)
+@pytest.mark.parametrize("curator", [NoLearning(), RightAnswers()])
+def test_where_the_curator_learns_nothing_or_from_the_truth_no_scorer_is_refitted(curator: Curator[Any]) -> None:
+    unfrozen = replace(ARM, curator=curator)
+    assert not any(unfrozen.refits(t) for t in (0, 9))
+    if not curator.sees_truth:
+        frozen = replace(unfrozen, freeze="book", freeze_at=5)
+        assert not any(frozen.refits(t) for t in (0, 9))
 
 
 # ---------------------------------------------------------------------------------------------- bad parameters
@@ -306,14 +413,17 @@ def test_bad_parameters_are_refused_by_name(change: dict[str, Any], says: str) -
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"at_turn": -1}, "curator.at_turn=-1 must not be negative"),
-        ({"freeze": "some"}, "curator.freeze='some', valid are book, book+scorer, all"),
-        ({"curator": RightAnswers()}, "cannot wrap a curator that sees the truth"),
+        ({"freeze_at": -1}, "freeze_at=-1 must not be negative"),
+        ({"freeze_at": None}, "freeze=all needs the turn of the user at which learning stops"),
+        ({"freeze": None}, "freeze_at=5 needs what stops then"),
+        ({"freeze": "some"}, "freeze='some', valid are book, book+scorer, all"),
+        ({"curator": RightAnswers()}, "freeze=all cannot stop a curator that sees the truth"),
     ],
 )
 def test_a_bad_freeze_is_refused_by_name(change: dict[str, Any], says: str) -> None:
+    bad: dict[str, Any] = {"freeze": "all", "freeze_at": 5} | change
     with pytest.raises(UsageError) as error:
-        replace(Frozen(PAPER, 5, "all"), **change)
+        replace(ARM, **bad)
     assert says in str(error.value)
 
 

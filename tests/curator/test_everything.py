@@ -8,31 +8,29 @@ from hypothesis import strategies as st
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE
 from skg_bench.core.run import Run
 from skg_bench.curator.everything import Everything
-from tests.curator.test_curators import operations, turn
+from tests.curator.test_curators import asked, curated, operations, rated_late, turn
 from tests.laws import world
 
 
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_every_answer_of_the_llm_is_captured_under_its_message_and_nobody_is_asked(seed: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    batch = Everything().curate(seen, offer, name, feedback, books)
+    seen, offer, name, known, books = turn(seed)
+    batch = curated(Everything(), seen, offer, name, known, books)
     captured = {o["row"]: o for o in operations(batch, ADD) + operations(batch, UPDATE)}
     assert sorted(captured) == np.flatnonzero(~seen.hit).tolist()
     for u, made in captured.items():
         examples = books.example[u, : books.n_examples[u]].tolist()
-        known = [books.example_skill[u, at] for at, text in enumerate(examples) if text == seen.text[u]]
-        assert (made["op"], made["skill"]) == ((UPDATE, known[0]) if known else (ADD, -1))
+        there = [books.example_skill[u, at] for at, text in enumerate(examples) if text == seen.text[u]]
+        assert (made["op"], made["skill"]) == ((UPDATE, there[0]) if there else (ADD, -1))
         assert (made["text"], made["source"], made["name"]) == (seen.text[u], 17, -1)
     tags = operations(batch, TAG)
     hit = np.flatnonzero(seen.hit)
     used = list(zip(hit.tolist(), seen.skill[hit].tolist(), seen.rating[hit].tolist(), strict=True))
     assert [(o["row"], o["skill"], o["rating"]) for o in tags if o["uses"]] == used
-    assert [(o["row"], o["skill"], o["rating"]) for o in tags if not o["uses"]] == list(
-        zip(feedback.row.tolist(), feedback.skill.tolist(), feedback.rating.tolist(), strict=True)
-    )
+    assert [(o["row"], o["skill"], o["rating"]) for o in tags if not o["uses"]] == rated_late(known)
     assert not operations(batch, REMOVE)
-    assert not Everything().offers(seen).any()
+    assert not asked(Everything(), seen).any()
 
 
 @pytest.fixture(scope="module")

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import Curator, KnownFeedback, Observation, Skillbooks
+from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Content, Sham
 from skg_bench.engine.plan import Arm
 from skg_bench.reranker.identity import Identity
 from skg_bench.simulator.corpus import load
-from tests.curator.test_curators import PAPER, operations, turn
+from tests.curator.test_curators import PAPER, asked, curated, operations, turn
 from tests.laws import world
 
 seeds = st.integers(0, 2**32)
@@ -30,12 +31,12 @@ seeds = st.integers(0, 2**32)
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds, draw=st.integers(0, 3))
 def test_all_but_example_and_answer_is_what_the_curator_inside_does(seed: int, draw: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    real, sham = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Sham(PAPER, "any", draw)))
+    seen, offer, name, known, books = turn(seed)
+    real, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "any", draw)))
     for f in fields(Batch):
         if f.name not in ("text", "source"):
             assert np.array_equal(getattr(real, f.name), getattr(sham, f.name)), f.name
-    assert np.array_equal(Sham(PAPER, "any", draw).offers(seen), PAPER.offers(seen))
+    assert np.array_equal(asked(Sham(PAPER, "any", draw), seen), asked(PAPER, seen))
     captures = np.isin(real.op, [ADD, UPDATE])
     assert (sham.source[~captures] == -1).all()
     assert (sham.source[captures] < seen.turn).all()
@@ -44,10 +45,10 @@ def test_all_but_example_and_answer_is_what_the_curator_inside_does(seed: int, d
 
 
 def test_every_other_turn_of_the_llm_is_as_likely() -> None:
-    seen, offer, name, feedback, books = turn(3)
+    seen, offer, name, known, books = turn(3)
     drawn, n = Counter[tuple[int, int]](), 2000
     for draw in range(n):
-        batch = Sham(PAPER, "any", draw).curate(seen, offer, name, feedback, books)
+        batch = curated(Sham(PAPER, "any", draw), seen, offer, name, known, books)
         at = batch.source >= 0
         drawn.update(zip(batch.row[at].tolist(), batch.source[at].tolist(), strict=True))
     captured = {row for row, _ in drawn}
@@ -61,8 +62,8 @@ def test_every_other_turn_of_the_llm_is_as_likely() -> None:
 
 
 def test_a_draw_repeats_and_another_draw_differs() -> None:
-    seen, offer, name, feedback, books = turn(4)
-    a, again, b = (Sham(PAPER, "any", d).curate(seen, offer, name, feedback, books) for d in (0, 0, 1))
+    seen, offer, name, known, books = turn(4)
+    a, again, b = (curated(Sham(PAPER, "any", d), seen, offer, name, known, books) for d in (0, 0, 1))
     assert np.array_equal(a.source, again.source)
     assert not np.array_equal(a.source, b.source)
 
@@ -70,10 +71,10 @@ def test_a_draw_repeats_and_another_draw_differs() -> None:
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds)
 def test_what_is_known_comes_from_an_active_skill_and_a_renewed_skill_keeps_its_answer(seed: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
+    seen, offer, name, known, books = turn(seed)
     past, source = np.maximum(seen.past, 0), books.source  # the sources of skills are turns of the LLM
     seen = replace(seen, past=past)
-    real, sham = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Sham(PAPER, "known", 0)))
+    real, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "known", 0)))
     for one in operations(sham, ADD):
         assert one["source"] in set(source[one["row"]][books.active[one["row"]]].tolist())
     for one in operations(sham, UPDATE):
@@ -88,9 +89,9 @@ def test_what_is_known_comes_from_an_active_skill_and_a_renewed_skill_keeps_its_
 
 
 def test_a_first_message_has_no_other_turn_and_is_not_captured() -> None:
-    seen, offer, name, feedback, books = turn(5)
+    seen, offer, name, known, books = turn(5)
     seen = replace(seen, past=seen.past[:, :0], turn=0)
-    real, sham = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Sham(PAPER, "any", 0)))
+    real, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "any", 0)))
     assert np.isin(real.op, [ADD, UPDATE]).any()
     assert not np.isin(sham.op, [ADD, UPDATE]).any()
 
@@ -183,21 +184,22 @@ class Until:
     """One curator until a turn, then another, or nobody is asked any more."""
 
     at_turn: int
-    first: Curator
-    then: Curator | None
+    first: Curator[Any]
+    then: Curator[Any] | None
     sees_truth: ClassVar[bool] = False
 
     @property
     def reasons(self) -> Sequence[str]:
         return self.first.reasons
 
-    def offers(self, seen: Observation) -> Bool:
-        asked = self.first.offers(seen)
-        return asked & (seen.turn < self.at_turn or self.then is not None)
+    def start(self, n: int) -> None:
+        """Those inside have none."""
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
+    def offers(self, seen: Observation, state: None) -> Bool:
+        return self.first.offers(seen, None) & (seen.turn < self.at_turn or self.then is not None)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
         curator = self.first if self.then is None or seen.turn < self.at_turn else self.then
-        return curator.curate(seen, offer, name, feedback, books)
-
-    def learns(self, turn: int) -> bool:
-        return True
+        return None, curator.curate(seen, offer, name, known, books, None)[1]

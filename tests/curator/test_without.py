@@ -16,7 +16,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.shortlist import alike
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.without import Without
-from tests.curator.test_curators import PAPER, operations, turn
+from tests.curator.test_curators import PAPER, curated, operations, turn
 from tests.laws import world
 
 seeds = st.integers(0, 2**32)
@@ -33,8 +33,8 @@ def others(batch: Batch, rows: Bool) -> list[list[int]]:
 def test_the_skill_is_added_and_archived_at_once_and_books_that_are_not_so_far_are_left_alone(
     seed: int, skill: int
 ) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    real, made = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Without(PAPER, skill, False, None)))
+    seen, offer, name, known, books = turn(seed)
+    real, made = (curated(c, seen, offer, name, known, books) for c in (PAPER, Without(PAPER, skill, False, None)))
     added = {o["row"] for o in operations(real, ADD) if books.n_skills[o["row"]] == skill}
     fresh = [o for o in operations(made, REMOVE) if o["skill"] >= books.n_skills[o["row"]]]
     assert {(o["row"], o["skill"]) for o in fresh} == {(row, skill) for row in added}
@@ -47,19 +47,19 @@ def test_the_skill_is_added_and_archived_at_once_and_books_that_are_not_so_far_a
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds, skill=skills)
 def test_without_recapture_nothing_renews_it_and_all_others_are_renewed(seed: int, skill: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    real, made = (c.curate(seen, offer, name, feedback, books) for c in (PAPER, Without(PAPER, skill, False, None)))
+    seen, offer, name, known, books = turn(seed)
+    real, made = (curated(c, seen, offer, name, known, books) for c in (PAPER, Without(PAPER, skill, False, None)))
     assert operations(made, UPDATE) == [o for o in operations(real, UPDATE) if o["skill"] != skill]
 
 
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds)
 def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_added(seed: int) -> None:
-    seen, offer, name, feedback, books = turn(seed)
+    seen, offer, name, known, books = turn(seed)
     curator = Without(PAPER, 0, True, None)
     asked = (offer >= 0) & (offer != 2) & (books.n_skills > 0)
     name = np.where(asked, books.name[:, 0], name)  # all who accept give the name of their first skill
-    again = curator.curate(seen, offer, name, feedback, books)
+    again = curated(curator, seen, offer, name, known, books)
     assert not [o for o in operations(again, UPDATE) if o["skill"] == 0]
     anew = {o["row"]: o for o in operations(again, ADD) if asked[o["row"]]}
     assert set(anew) == set(np.flatnonzero(asked).tolist())
@@ -70,7 +70,7 @@ def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_adde
     rows = np.flatnonzero(asked & (last > 0))
     names[rows, last[rows]] = books.name[rows, 0]
     faded = replace(books, name=names, last_used=np.zeros_like(books.last_used))  # and would be archived as unused
-    later = curator.curate(seen, offer, name, feedback, faded)
+    later = curated(curator, seen, offer, name, known, faded)
     renewed = {o["row"]: o["skill"] for o in operations(later, UPDATE)}
     assert {row: renewed[row] for row in rows.tolist()} == {row: int(last[row]) for row in rows}
     gone = {(o["row"], o["skill"]) for o in operations(later, REMOVE)}
@@ -81,8 +81,8 @@ def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_adde
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds, skill=st.integers(0, 3), lineage=st.sampled_from([0.25, 0.5, 0.75]))
 def test_a_lineage_stays_away_under_whatever_name(seed: int, skill: int, lineage: float) -> None:
-    seen, offer, name, feedback, books = turn(seed)
-    alone, whole = (Without(PAPER, skill, False, x).curate(seen, offer, name, feedback, books) for x in (None, lineage))
+    seen, offer, name, known, books = turn(seed)
+    alone, whole = (curated(Without(PAPER, skill, False, x), seen, offer, name, known, books) for x in (None, lineage))
     near = alike(seen.similarity, seen.text, books, lineage)[:, skill]
     for op in (ADD, UPDATE):
         kept = [o for o in operations(alone, op) if not (near[o["row"]] and books.n_skills[o["row"]] > skill)]

@@ -57,8 +57,8 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
     for t in range(turns):
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
-        feedback = pending.due(now[:here], ratings)
-        found = list(zip(feedback.row, feedback.turn, feedback.skill, feedback.rating, strict=True))
+        late = pending.due(now[:here], ratings)
+        found = list(zip(late.row, late.turn, late.skill, late.value, strict=True))
         due = sorted((u, turn, s, r) for at, u, turn, s, r in waiting if at <= now[u] and u < here)
         assert found == due  # by user, then by the turn that was rated
         for u, turn, _, r in due if width else []:

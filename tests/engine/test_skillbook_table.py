@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from skg_bench.core.batch import ADD, OPERATIONS, REMOVE, TAG, UPDATE, Batch
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.batch import ADD, LINEAGE_BITS, OPERATIONS, REMOVE, TAG, UPDATE, Batch
+from skg_bench.core.grid import I32, I64
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import RATINGS, Skillbooks
-from skg_bench.engine.skillbook_table import SkillbookTable
+from skg_bench.engine.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.engine.vectors import Rows
 from tests.core import samples
 
@@ -35,9 +35,15 @@ def batch_of(rows: list[dict[str, int]]) -> Batch:
     return Batch(*(np.array([r.get(f, 0 if f == "uses" else -1) for r in rows], np.int32) for f in fields))
 
 
-def unknown(n: int) -> tuple[I64, I32, Bool]:
-    """Time, type and rightness of the stored answers of `n` operations, where they do not matter."""
-    return np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.bool_)
+def unknown(n: int) -> Stored:
+    """The answers that `n` operations store, where they do not matter."""
+    return Stored(np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.bool_))
+
+
+def stamp(time: I64, last: I32 | None = None, event: int = 0, local: I64 | None = None) -> Stamp:
+    """The moment of a turn at which all users have event number `event`."""
+    none = np.zeros(len(time), np.int32)
+    return Stamp(time, time if local is None else local, none if last is None else last, none + event)
 
 
 def skills_of(books: Skillbooks, row: int) -> tuple[Skill, ...]:
@@ -100,7 +106,8 @@ class Twins(RuleBasedStateMachine):
         types = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
         right, born = types % 2 == 0, types.astype(np.int64) * 1000 + 5
         local = self.time - 3600 * (np.arange(USERS) % 3) if self.turn % 2 else None  # clocks that were turned back
-        operated = self.table.apply(batch_of(rows), self.time, before, born, types, right, local)
+        now = stamp(self.time, before, self.turn, local)
+        operated = self.table.apply(batch_of(rows), now, Stored(born, types, right))
         for u in range(USERS):
             mine = [
                 Operation(
@@ -139,9 +146,8 @@ class Twins(RuleBasedStateMachine):
         rows = [*rows, {"row": u, "op": op, "skill": skill, "text": 1, "source": 1, "rating": 0}]
         rows = rows if beyond else rows[::-1]
         hashes, versions = self.table.hash.copy(), self.table.version.copy()
-        zero = np.zeros(USERS, np.int32)
         with pytest.raises(ValueError, match=f"operation on skill {skill}, which the skillbook does not have"):
-            self.table.apply(batch_of(rows), self.time, zero, *unknown(len(rows)))
+            self.table.apply(batch_of(rows), stamp(self.time), unknown(len(rows)))
         assert np.array_equal(hashes, self.table.hash)
         assert np.array_equal(versions, self.table.version)
 
@@ -175,10 +181,10 @@ def test_a_view_holds_the_first_books_and_no_truth() -> None:
 
 def test_a_book_grows_past_any_width() -> None:
     table = new_table(2)
-    zero = np.zeros(2, np.int32)
+    now = stamp(np.zeros(2, np.int64))
     for turn in range(60):
         rows = [{"row": 1, "op": ADD, "name": 1, "text": turn % 30, "source": turn}] * 3
-        assert table.apply(batch_of(rows), zero.astype(np.int64), zero, *unknown(3)).tolist() == [
+        assert table.apply(batch_of(rows), now, unknown(3)).tolist() == [
             3 * turn,
             3 * turn + 1,
             3 * turn + 2,
@@ -188,13 +194,27 @@ def test_a_book_grows_past_any_width() -> None:
     assert [s.examples for s in skills_of(table.view(2), 1)] == [(TEXTS[i // 3 % 30],) for i in range(180)]
 
 
+def test_the_lineage_of_a_skill_is_its_event_and_which_add_of_that_event_it_was() -> None:
+    table = new_table(2)
+    add = {"op": ADD, "name": 1, "text": 1, "source": 0}
+    table.apply(
+        batch_of([{"row": 1, **add}, {"row": 0, **add}, {"row": 1, **add}]), stamp(np.zeros(2, np.int64)), unknown(3)
+    )
+    table.apply(batch_of([{"row": 1, **add}]), stamp(np.ones(2, np.int64), event=7), unknown(1))
+    renewed = {"row": 1, "op": UPDATE, "skill": 0, "source": 8}
+    table.apply(batch_of([renewed]), stamp(np.ones(2, np.int64), event=8), unknown(1))
+    assert table.view(2).lineage[1, :3].tolist() == [0, 1, 7 << LINEAGE_BITS]
+    assert table.view(2).lineage[0, 0] == 0
+
+
 def a_book(skills: int, at: int) -> SkillbookTable:
     """Two users, the second with so many skills, captured at time `at`."""
     table = new_table(2)
     rows = [{"row": 1, "op": ADD, "name": s % 12, "text": s % 30, "source": 3} for s in range(skills)]
     born = np.full(skills, at, np.int64)
     right = np.ones(skills, np.bool_)
-    table.apply(batch_of(rows), np.full(2, at), np.zeros(2, np.int32), born, np.arange(skills, dtype=np.int32), right)
+    stored = Stored(born, np.arange(skills, dtype=np.int32), right)
+    table.apply(batch_of(rows), stamp(np.full(2, at)), stored)
     return table
 
 
@@ -211,7 +231,7 @@ def test_a_donors_book_takes_the_place_of_the_users_own(own: int, given: int) ->
     assert skills_of(table.view(2), 0) == ()
     one = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])
     if given:  # the books are two: what is learned in one is not in the other
-        table.apply(one, np.full(2, 100), np.zeros(2, np.int32), *unknown(1))
+        table.apply(one, stamp(np.full(2, 100)), unknown(1))
         assert (table.n_skills[1], other.n_skills[1]) == (given + 1, given)
 
 

@@ -9,8 +9,9 @@ import pytest
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.batch import NOTHING, Batch
-from skg_bench.core.types import Curator, Observation, Policy
-from skg_bench.curator.frozen import Frozen
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+from skg_bench.core.types import Candidates, Observation, Policy
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers as OracleCurator
 from skg_bench.curator.skg import SKG
@@ -23,7 +24,9 @@ from skg_bench.engine.vectors import Rows
 from skg_bench.llm.simulated import Simulated
 from skg_bench.policy.always import Always
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
+from skg_bench.policy.exp4 import Exp4
 from skg_bench.policy.threshold import Threshold
+from skg_bench.policy.vcache import VCache
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear
 from skg_bench.router.exact import Exact
@@ -36,10 +39,14 @@ SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 LLM = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4, 50.0)
 ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, LLM, SIGNALS, "stored", 50, True, 1, False)
 
+EXP4 = Exp4(0.5, ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0)), 0.05, 0.1, 0.85)
+
 TOGETHER: list[dict[str, Any]] = [
     {"name": "other"},
     {"policy": Always()},
-    {"curator": Frozen(PAPER, 9, "all")},
+    {"freeze": "all", "freeze_at": 9},
+    {"policy": VCache(0.3, 1)},
+    {"policy": EXP4},
     {"name": "other", "policy": EpsilonThreshold(0.5, 0.1), "curator": NoLearning()},
     {"fork": Fork(ARM, 9), "policy": Always()},
     {"fork": Fork(replace(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": NoLearning()},
@@ -69,7 +76,7 @@ APART: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("change", TOGETHER, ids=str)
-def test_arms_that_differ_in_name_policy_and_curator_share_a_stack(change: dict[str, Any]) -> None:
+def test_arms_that_differ_in_name_policy_curator_and_freezing_share_a_stack(change: dict[str, Any]) -> None:
     assert stacks([ARM, replace(ARM, **change)]) == [[0, 1]]
 
 
@@ -87,38 +94,65 @@ def test_each_arm_is_in_one_stack_in_order() -> None:
     arms = [replace(ARM, name=str(i), router=MaxSim(5 + i % 3)) for i in range(8)]
     assert stacks(arms) == [[0, 3, 6], [1, 4, 7], [2, 5]]
     assert stacks([]) == []
-    assert stacked(arms[:1]) is arms[0]
+    assert stacked(arms[:1]).arms == (arms[0],)
 
 
 def test_a_row_of_a_stack_is_decided_by_its_own_arm() -> None:
-    policies: list[Policy] = [Threshold(0.5), Always(), Threshold(0.5), EpsilonThreshold(0.4, 0.5)]
+    policies: list[Policy[Any]] = [Threshold(0.5), Always(), Threshold(0.5), EpsilonThreshold(0.4, 0.5)]
     stack = stacked([replace(ARM, name=str(i), policy=p) for i, p in enumerate(policies)])
-    c, draws = candidates(0, b=40), samples.draws(np.random.default_rng(0), 40)
-    made = stack.policy.choose(c, draws)
+    assert [part.arms for part in stack.policies] == [(0, 2), (1,), (3,)]
+    c = candidates(0, b=40)
+    memories, _ = stack.start(40)
+    share = stack.propensities(c, memories)
     for j, policy in enumerate(policies):
-        alone = policy.choose(c, draws)
-        for field in ("place", "propensity", "explored"):
-            assert np.array_equal(getattr(made, field)[j::4], getattr(alone, field)[j::4])
-    assert not np.array_equal(made.place, Threshold(0.5).choose(c, draws).place)
+        assert np.array_equal(share[j::4], policy.propensities(c, None)[j::4])
+    assert not np.array_equal(share, Threshold(0.5).propensities(c, None))
 
 
-def test_a_stack_answers_for_each_arm_whether_it_learns() -> None:
-    curators: list[Curator] = [PAPER, Frozen(PAPER, 9, "all"), NoLearning(), Frozen(PAPER, 9, "book")]
-    stack = stacked([replace(ARM, name=str(i), curator=c) for i, c in enumerate(curators)])
-    assert np.asarray(stack.curator.learns(8)).tolist() == [True, True, False, True]
-    assert np.asarray(stack.curator.learns(9)).tolist() == [True, False, False, True]
-    assert list(stack.curator.reasons) == list(PAPER.reasons)
+def test_a_policy_that_states_no_distribution_is_refused_by_name() -> None:
+    class Careless(Threshold):
+        def propensities(self, candidates: Candidates, state: None) -> F64:
+            return 0.9 * super().propensities(candidates, state)
+
+    stack = stacked([replace(ARM, policy=Careless(0.5))])
+    with pytest.raises(UsageError, match=r"Careless.propensities gave .* with sums from 0\.9 to 0\.9; valid are"):
+        stack.propensities(candidates(0, b=40), (None,))
+
+
+def test_a_stack_answers_for_each_arm_whether_its_scorer_may_learn() -> None:
+    frozen: list[dict[str, Any]] = [
+        {}, {"freeze": "all", "freeze_at": 9}, {"curator": NoLearning()}, {"freeze": "book", "freeze_at": 9},
+        {"freeze": "book+scorer", "freeze_at": 9},
+    ]  # fmt: skip
+    stack = stacked([replace(ARM, name=str(i), **f) for i, f in enumerate(frozen)])
+    assert stack.refits(8).tolist() == [True, True, False, True, True]
+    assert stack.refits(9).tolist() == [True, False, False, True, False]
+    assert list(stack.reasons) == list(PAPER.reasons)
 
 
 def test_a_stack_with_forks_counts_its_reasons_in_the_same_way_before_and_after() -> None:
     arms = [ARM, replace(ARM, name="other", curator=OracleCurator(), fork=Fork(ARM, 9))]
     before, after = stacked(arms, 8), stacked(arms, 9)
-    assert (
-        list(before.curator.reasons)
-        == list(after.curator.reasons)
-        == list(dict.fromkeys([*PAPER.reasons, *OracleCurator.reasons]))
-    )
-    assert (before.fork, before.book) == (None, "own")
+    assert list(before.reasons) == list(after.reasons) == list(dict.fromkeys([*PAPER.reasons, *OracleCurator.reasons]))
+
+
+def test_equal_components_share_a_memory_only_if_they_began_at_the_same_turn() -> None:
+    learner = replace(ARM, name="learner", policy=EXP4)
+    late = replace(ARM, name="late", policy=EXP4, fork=Fork(ARM, 9))
+    same = replace(ARM, name="same", policy=EXP4, fork=Fork(learner, 9))
+    donor = replace(ARM, name="donor", policy=EXP4, fork=Fork(learner, 9), book="donor", curator=NoLearning())
+    arms = [learner, late, same, donor]
+    before, after = stacked(arms, 8), stacked(arms, 9)
+    assert [(p.arms, p.since) for p in before.policies] == [((0, 2, 3), 0), ((1,), 0)]
+    assert [(p.arms, p.since) for p in after.policies] == [((0, 2), 0), ((1, 3), 9)]
+    memories, curators = before.start(12)
+    for i, column in enumerate((memories[0].gained, memories[0].tried)):
+        column[...] = 100 * i + np.arange(9)[:, None]
+    carried, _ = after.carried(before, memories, curators, 8)  # the third user has left
+    assert carried[0].gained[:, 0].tolist() == [0, 1, 3, 4]
+    assert carried[0].tried[:, 0].tolist() == [100, 101, 103, 104]
+    assert not carried[1].gained.any()
+    assert len(carried[1].gained) == 4
 
 
 def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
@@ -127,9 +161,10 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     books, nobody = samples.ragged(rng, 4, 9), np.full(4, -1, np.int32)
     no = np.zeros(4, np.bool_)
     past = samples.history(rng, 4, turns=3)
-    seen = Observation(np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, None)
+    seen = Observation(np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, ~no, None)
     late: Any = None
-    assert stack.curator.curate(seen, nobody, nobody, late, books) is NOTHING
+    states, batch = stack.curate(seen, nobody, nobody, late, books, (None,))
+    assert (states, batch) == ((None,), NOTHING)
     assert isinstance(NOTHING, Batch)
 
 
@@ -137,7 +172,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
 
 ARMS = (
     "{skg: [], band: [curator.capture=band, curator.band_low=0.3],"
-    " frozen: [curator=frozen, curator.at_turn=20, curator.freeze=book], deaf: [curator=none],"
+    " frozen: [freeze=book, freeze_at=20], deaf: [curator=none],"
     " epsilon: [policy=epsilon_threshold, policy.epsilon=0.3]}"
 )
 

@@ -11,9 +11,10 @@ import pytest
 
 from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
+from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import Curator, KnownFeedback, Observation, Reranker, Scorer, Skillbooks, TrainingRows
+from skg_bench.core.types import Curator, Observation, Reranker, Scorer, Skillbooks, TrainingRows
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.simulator.corpus import load
 from tests.laws import world
@@ -151,7 +152,7 @@ class Clock:
 class Watched:
     """A curator that tells the clock."""
 
-    curator: Curator
+    curator: Curator[Any]
     clock: Clock
     sees_truth: ClassVar[bool] = False
 
@@ -159,17 +160,19 @@ class Watched:
     def reasons(self) -> Sequence[str]:
         return self.curator.reasons
 
-    def offers(self, seen: Observation) -> Bool:
-        return self.curator.offers(seen)
+    def start(self, n: int) -> Any:
+        return self.curator.start(n)
 
-    def curate(self, seen: Observation, offer: I32, name: I32, feedback: KnownFeedback, books: Skillbooks) -> Batch:
-        batch = self.curator.curate(seen, offer, name, feedback, books)
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        return self.curator.offers(seen, state)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
+        state, batch = self.curator.curate(seen, offer, name, known, books, state)
         self.clock.turn = seen.turn
         self.clock.captured = {int(u) for u in batch.row[batch.source >= 0]}
-        return batch
-
-    def learns(self, turn: int) -> bool | Bool:
-        return self.curator.learns(turn)
+        return state, batch
 
 
 @dataclass(frozen=True)

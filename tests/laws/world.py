@@ -33,9 +33,9 @@ ARMS = {
     "skg": [],
     "band": ["curator.capture=band", "curator.band_low=0.3"],
     "answer": ["curator.offer_after=answer", "decline_is_miss=true", "refit_on_capture=false"],
-    "frozen_book": ["curator=frozen", "curator.freeze=book", f"curator.at_turn={FREEZE}"],
-    "frozen_scorer": ["curator=frozen", "curator.freeze=book+scorer", f"curator.at_turn={FREEZE}"],
-    "frozen_all": ["curator=frozen", "curator.freeze=all", f"curator.at_turn={FREEZE}"],
+    "frozen_book": ["freeze=book", f"freeze_at={FREEZE}"],
+    "frozen_scorer": ["freeze=book+scorer", f"freeze_at={FREEZE}"],
+    "frozen_all": ["freeze=all", f"freeze_at={FREEZE}"],
     "sham": ["curator=sham"],
     "everything": ["curator=everything"],
     "budget": ["curator=budget", "curator.capacity=2"],
@@ -91,7 +91,7 @@ BLIND = tuple(arm for arm in ALL if arm != "oracle")
 @lru_cache(maxsize=32)
 def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
     """The dense world with these arms."""
-    table = ", ".join(f"{name}: [{', '.join(ARMS[name])}]" for name in arms)
+    table = ", ".join(f"{name}: [{', '.join(ARMS.get(name, []))}]" for name in arms)
     reference = "never" if "never" in arms else arms[0]
     return compose([*DENSE, f"users={users}", f"arms={{{table}}}", f"reference={reference}"])
 

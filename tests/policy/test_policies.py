@@ -1,16 +1,23 @@
-"""What policies choose, and that the propensity they report is the probability with which they choose it."""
+"""What policies state: a distribution over the fallback and the shortlist, and what each of them takes."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.batch import part
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import Candidates, Decision, Policy
+from skg_bench.core.feedback import KINDS
+from skg_bench.core.grid import F64, I32
+from skg_bench.core.state import check
+from skg_bench.core.state import rows as rows_of
+from skg_bench.core.types import Candidates, Policy
 from skg_bench.policy.always import Always
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
+from skg_bench.policy.exp4 import Exp4
 from skg_bench.policy.matched_random import MatchedRandom
 from skg_bench.policy.never import Never
 from skg_bench.policy.proportional import Proportional
@@ -18,73 +25,148 @@ from skg_bench.policy.softmax import Softmax
 from skg_bench.policy.thompson import Thompson
 from skg_bench.policy.threshold import Threshold
 from skg_bench.policy.uniform import Uniform
-from tests.core import samples
+from skg_bench.policy.vcache import VCache
+from tests.policy.played import Living, renewing, same_state, turned
+from tests.policy.played import candidates as candidates
 
-DETERMINISTIC: list[Policy] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
-RANDOM: list[Policy] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
-ALL: list[Policy] = [*DETERMINISTIC, *RANDOM, Proportional(), Softmax(0.5, 0.1), Thompson(0.5, 1.0, 1.0, 4.0, 1.0)]
+B, K = 40, 5
+GRID = ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.2, 0.4, 0.4))
+DETERMINISTIC: list[Policy[Any]] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
+RANDOM: list[Policy[Any]] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
+WEIGHED: list[Policy[Any]] = [Proportional(), Softmax(0.5, 0.1), Thompson(0.25, 1.0, 1.0, 4.0, 1.0)]
+LEARNING: list[Policy[Any]] = [Exp4(0.5, GRID, 0.2, 0.1, 0.6), VCache(0.3, 2)]
+ALL = [*DETERMINISTIC, *RANDOM, *WEIGHED, *LEARNING]
+each = pytest.mark.parametrize("policy", ALL, ids=repr)
 seeds = st.integers(0, 2**32)
 
 
-def candidates(seed: int, b: int = 40, k: int = 5) -> Candidates:
-    """Shortlists of 0 to k skills, with many equal scores and some right at 0.5."""
-    rng = np.random.default_rng(seed)
-    n = rng.integers(0, k + 1, b)
-    skill = np.stack([np.where(np.arange(k) < m, rng.permutation(50)[:k], -1) for m in n]).astype(np.int32)
-    there = skill >= 0
-    combined = np.where(there, rng.integers(0, 9, (b, k)) / 8, -1.0)
-    uses = np.where(there, rng.integers(0, 9, (b, k)), 0).astype(np.int32)
-    llm_turns = rng.integers(0, 9, b).astype(np.int32)
-    rated = np.minimum(uses, rng.integers(0, 9, (b, k))).astype(np.int32)
-    return Candidates(skill, combined, uses, rng.integers(0, 2 * rated + 1) / 2, rated, llm_turns)
+def places(policy: Policy[Any], c: Candidates) -> I32:
+    """What a policy without memory takes where it is certain; it must be."""
+    share = policy.propensities(c, None)
+    assert np.isin(share, [0.0, 1.0]).all()
+    taken: I32 = (share.argmax(axis=1) - 1).astype(np.int32)
+    return taken
 
 
-def rows(c: Candidates, which: np.ndarray) -> Candidates:
-    return c.rows(which)
+# --------------------------------------------------------------------------------------- what all policies keep
 
 
-def same(one: Decision, other: Decision) -> bool:
-    return (
-        np.array_equal(one.place, other.place)
-        and np.array_equal(one.propensity, other.propensity)
-        and np.array_equal(one.explored, other.explored)
-    )
-
-
-@pytest.mark.parametrize("policy", ALL, ids=repr)
-@settings(deadline=None, max_examples=15)
+@each
+@settings(deadline=None, max_examples=6)
 @given(seed=seeds)
-def test_a_decision_is_a_place_that_holds_a_skill_or_the_fallback(policy: Policy, seed: int) -> None:
-    c = candidates(seed)
-    made = policy.choose(c, samples.draws(np.random.default_rng(seed), 40))
-    assert made.place.dtype == np.int32
-    assert made.propensity.dtype == np.float64
-    assert made.explored.dtype == np.bool_
-    assert made.place.shape == made.propensity.shape == made.explored.shape == (40,)
-    hit = made.place >= 0
-    assert (made.place >= -1).all()
-    assert (c.skill[hit, made.place[hit]] >= 0).all()
-    assert ((made.propensity > 0) & (made.propensity <= 1)).all()
+def test_each_row_is_a_distribution_over_the_fallback_and_the_skills_that_are_listed(
+    policy: Policy[Any], seed: int
+) -> None:
+    living = Living(policy, B, seed % 100)
+    for state in (living.state, living.live(12)):
+        for scored in (True, False):
+            c = candidates(seed, B, K, skills=5)
+            c = c if scored else replace(c, score=None)
+            share = policy.propensities(c, state)
+            assert share.dtype == np.float64
+            assert share.shape == (B, 1 + K)
+            assert ((share >= 0) & (share <= 1)).all()
+            assert share.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+            assert not share[:, 1:][c.skill < 0].any()
 
 
-@pytest.mark.parametrize("policy", ALL, ids=repr)
-@settings(deadline=None, max_examples=15)
+@each
+@settings(deadline=None, max_examples=6)
 @given(seed=seeds)
-def test_users_do_not_know_of_one_another(policy: Policy, seed: int) -> None:
-    c, draws = candidates(seed), samples.draws(np.random.default_rng(seed), 40)
-    whole = policy.choose(c, draws)
-    for which in (np.random.default_rng(seed).permutation(40), np.array([3])):
-        part = policy.choose(rows(c, which), samples.some_draws(draws, which))
-        assert same(part, Decision(whole.place[which], whole.propensity[which], whole.explored[which]))
+def test_users_do_not_know_of_one_another(policy: Policy[Any], seed: int) -> None:
+    living = Living(policy, B, seed % 100)
+    living.live(10)
+    decision, known, batch = living.step()
+    share = policy.propensities(decision.candidates, living.state)
+    for which in (np.random.default_rng(seed).permutation(B), np.array([3])):
+        own = rows_of(living.state, which)
+        assert np.array_equal(policy.propensities(decision.candidates.rows(which), own), share[which])
+    which = np.sort(np.random.default_rng(seed).permutation(B)[:7])
+    at = np.full(B, -1, np.int32)
+    at[which] = np.arange(len(which))
+    heard, applied = known.rows(at[known.row] >= 0), part(batch, at[batch.row] >= 0)
+    heard, applied = replace(heard, row=at[heard.row]), replace(applied, row=at[applied.row])
+    alone = policy.learn(rows_of(living.state, which), decision.rows(which), heard, applied)
+    whole = policy.learn(living.state, decision, known, batch)
+    assert same_state(alone, rows_of(whole, which))
 
 
-@pytest.mark.parametrize("policy", ALL, ids=repr)
-def test_an_empty_shortlist_leaves_the_fallback_with_certainty(policy: Policy) -> None:
-    zero = np.zeros((9, 5), np.int32)
-    none = Candidates(zero - 1, np.full((9, 5), -1.0), zero, np.zeros((9, 5)), zero, np.zeros(9, np.int32))
-    made = policy.choose(none, samples.draws(np.random.default_rng(0), 9))
-    assert (made.place == -1).all()
-    assert made.propensity == pytest.approx(1.0)
+@each
+def test_a_memory_is_a_state_before_and_after_learning_and_what_is_read_is_a_kind_of_feedback(
+    policy: Policy[Any],
+) -> None:
+    living = Living(policy, 6)
+    check(living.state, 6, policy)
+    check(living.live(20), 6, policy)  # beyond the first width of the arrays
+    assert set(policy.reads) <= set(KINDS)
+    assert (policy.start(6) is None) == (not policy.reads)
+
+
+@pytest.mark.parametrize("policy", LEARNING, ids=repr)
+def test_a_policy_learns_only_from_the_feedback_that_it_reads(policy: Policy[Any]) -> None:
+    every, own = Living(policy, B), Living(policy, B)
+    changed = False
+    for _ in range(12):
+        decision, known, batch = every.step()
+        own.step()
+        read = np.isin(known.kind, [list(KINDS).index(kind) for kind in policy.reads])
+        changed |= bool((~read).any() and read.any())
+        every.learn(decision, known, batch)
+        own.learn(decision, known.rows(read), batch)
+        assert same_state(every.state, own.state)
+    assert changed
+
+
+@pytest.mark.parametrize("policy", LEARNING, ids=repr)
+def test_what_was_learned_changes_what_is_taken(policy: Policy[Any]) -> None:
+    c = candidates(1, B, K, skills=5)
+    before = policy.propensities(c, policy.start(B))
+    after = policy.propensities(c, Living(policy, B).live(40))
+    assert (np.abs(after - before).sum(axis=1) > 0.05).mean() > 0.4
+
+
+@each
+def test_an_empty_shortlist_leaves_the_fallback_with_certainty(policy: Policy[Any]) -> None:
+    none = candidates(0, 9, K).rows(np.zeros(9, np.int64))
+    none = replace(
+        none, skill=np.full((9, K), -1, np.int32), similarity=np.zeros((9, K)), preference=np.zeros((9, K)),
+        score=np.zeros((9, K)), combined=np.full((9, K), -1.0), llm_turns=np.zeros(9, np.int32),
+    )  # fmt: skip
+    for state in (policy.start(9), Living(policy, 9).live(20)):
+        share = policy.propensities(none, state)
+        assert (share[:, 0] == 1).all()
+        assert not share[:, 1:].any()
+
+
+@each
+def test_what_a_skill_is_given_does_not_depend_on_its_place(policy: Policy[Any]) -> None:
+    c, state = candidates(3, 200, K, skills=5), Living(policy, 200).live(20)
+    if isinstance(policy, VCache):  # the first place is that of the nearest skill, so only the others are turned
+        order = np.array([0, 4, 2, 1, 3])
+        found = {f.name: getattr(c, f.name) for f in fields(Candidates)}
+        other = Candidates(**{name: x[:, order] if x.ndim == 2 else x for name, x in found.items()})
+    else:
+        order, other = np.arange(K)[::-1], turned(c)
+    one, mixed = policy.propensities(c, state), policy.propensities(other, state)
+    assert mixed[:, 0] == pytest.approx(one[:, 0], abs=1e-12)
+    assert mixed[:, 1:] == pytest.approx(one[:, 1:][:, order], abs=1e-12)
+
+
+@pytest.mark.parametrize("policy", [p for p in ALL if not isinstance(p, VCache)], ids=repr)
+def test_ids_matter_by_their_order_alone(policy: Policy[Any]) -> None:
+    c, state = candidates(4, 200, K, skills=5), Living(policy, 200).live(20)
+    renamed = replace(c, skill=np.where(c.skill >= 0, 1000 + 17 * c.skill, -1).astype(np.int32))
+    assert np.array_equal(policy.propensities(renamed, state), policy.propensities(c, state))
+
+
+@pytest.mark.parametrize("policy", [*DETERMINISTIC, *RANDOM, *WEIGHED], ids=repr)
+def test_a_policy_without_memory_learns_nothing(policy: Policy[Any]) -> None:
+    living = Living(policy, B)
+    assert living.live(3) is None
+    assert policy.learn(None, *living.step()[:2], renewing([0], [1])) is None
+
+
+# ------------------------------------------------------------------------------------------- what each of them takes
 
 
 @settings(deadline=None)
@@ -92,109 +174,78 @@ def test_an_empty_shortlist_leaves_the_fallback_with_certainty(policy: Policy) -
 @pytest.mark.req("K11")
 def test_the_highest_combined_score_wins_and_the_llm_answers_if_none_reaches_the_threshold(seed: int) -> None:
     c = candidates(seed)
-    made = Threshold(0.5).choose(c, samples.draws(np.random.default_rng(seed), 40))
-    for u in range(40):
-        reach = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(5) if c.combined[u, i] >= 0.5]
-        assert made.place[u] == (min(reach)[2] if reach else -1)
-    assert (made.propensity == 1).all()
-    assert not made.explored.any()
+    taken = places(Threshold(0.5), c)
+    for u in range(B):
+        reach = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(K) if c.combined[u, i] >= 0.5]
+        assert taken[u] == (min(reach)[2] if reach else -1)
 
 
 @pytest.mark.req("K11")
 def test_a_score_right_at_the_threshold_reaches_it_and_of_equal_scores_the_lower_id_wins() -> None:
     below = 0.5 - 2.0**-16
-    c = Candidates(
-        np.array([[7, 3, 5], [7, 3, 5], [7, -1, -1]], np.int32),
-        np.array([[0.5, 0.5, 0.5], [below, below, 0.5], [below, -1, -1]]),
-        np.zeros((3, 3), np.int32),
-        np.zeros((3, 3)),
-        np.zeros((3, 3), np.int32),
-        np.zeros(3, np.int32),
-    )
-    assert Threshold(0.5).choose(c, samples.draws(np.random.default_rng(0), 3)).place.tolist() == [1, 2, -1]
+    c = replace(
+        candidates(0, 3, 3), skill=np.array([[7, 3, 5], [7, 3, 5], [7, -1, -1]], np.int32),
+        combined=np.array([[0.5, 0.5, 0.5], [below, below, 0.5], [below, -1, -1]]),
+    )  # fmt: skip
+    assert places(Threshold(0.5), c).tolist() == [1, 2, -1]
 
 
 @pytest.mark.req("K11")
 def test_a_threshold_of_zero_still_needs_a_skill() -> None:
     c = candidates(0)
-    draws = samples.draws(np.random.default_rng(0), 40)
-    assert same(Threshold(0.0).choose(c, draws), Always().choose(c, draws))
+    assert np.array_equal(places(Threshold(0.0), c), places(Always(), c))
 
 
 @settings(deadline=None)
 @given(seed=seeds)
 def test_always_takes_the_best_skill_and_never_takes_none(seed: int) -> None:
-    c, draws = candidates(seed), samples.draws(np.random.default_rng(seed), 40)
-    for u, place in enumerate(Always().choose(c, draws).place):
-        there = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(5) if c.skill[u, i] >= 0]
+    c = candidates(seed)
+    for u, place in enumerate(places(Always(), c)):
+        there = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(K) if c.skill[u, i] >= 0]
         assert place == (min(there)[2] if there else -1)
-    assert (Never().choose(c, draws).place == -1).all()
+    assert (places(Never(), c) == -1).all()
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=seeds, threshold=st.integers(0, 16))
 def test_without_exploration_epsilon_threshold_is_the_threshold_rule(seed: int, threshold: int) -> None:
-    c, draws = candidates(seed), samples.draws(np.random.default_rng(seed), 40)
-    t = threshold / 16
-    assert same(EpsilonThreshold(t, 0.0).choose(c, draws), Threshold(t).choose(c, draws))
+    c, t = candidates(seed), threshold / 16
+    assert np.array_equal(EpsilonThreshold(t, 0.0).propensities(c, None), Threshold(t).propensities(c, None))
 
 
-@pytest.mark.parametrize("policy", [*RANDOM, *DETERMINISTIC], ids=repr)
-def test_propensities_are_the_share_of_uniforms_that_make_the_choice(policy: Policy) -> None:
-    n, c = 6000, candidates(1, b=12)  # 6000 parts: each of 2 to 6 actions gets a whole number of them
-    fine = (np.arange(n) + 0.5) / n
-    for u in range(12):
-        draws = replace(samples.draws(np.random.default_rng(u), n), policy=fine)
-        made = policy.choose(rows(c, np.full(n, u)), draws)
-        actions = np.unique(made.place)
-        reported = 0.0
-        for action in actions:
-            chosen = made.place == action
-            assert np.ptp(made.propensity[chosen]) == 0
-            assert chosen.mean() == pytest.approx(made.propensity[chosen][0], abs=6 / n)
-            reported += made.propensity[chosen][0]
-        assert reported == pytest.approx(1.0)
-        if policy == Uniform():
-            assert len(actions) == (c.skill[u] >= 0).sum() + 1
+def weighed(c: Candidates, weight: F64) -> F64:
+    """Weights `[B, 1 + K]` of those that are listed, over their sum."""
+    listed = np.concatenate([np.ones((len(c.skill), 1), np.bool_), c.skill >= 0], axis=1)
+    return np.array([np.where(there, w, 0.0) / w[there].sum() for there, w in zip(listed, weight, strict=True)])
 
 
-def test_exploration_is_marked_for_its_share_of_turns() -> None:
-    n = 6000
-    draws = replace(samples.draws(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
-    made = EpsilonThreshold(0.5, 0.3).choose(rows(candidates(1), np.zeros(n, np.int64)), draws)
-    assert made.explored.mean() == pytest.approx(0.3)
+def test_uniform_gives_each_skill_and_the_llm_the_same() -> None:
+    c = candidates(1)
+    assert Uniform().propensities(c, None) == pytest.approx(weighed(c, np.ones((B, 1 + K))), abs=1e-15)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
+def test_epsilon_threshold_explores_in_its_share_of_turns_and_follows_the_rule_in_the_others(epsilon: float) -> None:
+    c = candidates(1)
+    mixed = epsilon * Uniform().propensities(c, None) + (1 - epsilon) * Threshold(0.5).propensities(c, None)
+    assert EpsilonThreshold(0.5, epsilon).propensities(c, None) == pytest.approx(mixed, abs=1e-15)
 
 
 def test_matched_random_hits_are_the_best_skill_at_the_rate_that_was_asked_for() -> None:
-    n, c = 6000, candidates(1, b=12)
-    fine = replace(samples.draws(np.random.default_rng(0), n), policy=(np.arange(n) + 0.5) / n)
-    for u in range(12):
-        each = rows(c, np.full(n, u))
-        made, first = MatchedRandom(0.3).choose(each, fine), Always().choose(each, fine).place
-        assert np.mean(made.place >= 0) == pytest.approx(0.3 if first[0] >= 0 else 0.0)
-        assert np.array_equal(made.place[made.place >= 0], first[made.place >= 0])
-    for certain, policy in ((0.0, Never()), (1.0, Always())):
-        assert np.array_equal(MatchedRandom(certain).choose(each, fine).place, policy.choose(each, fine).place)
+    c = candidates(1)
+    first, share = places(Always(), c), MatchedRandom(0.3).propensities(c, None)
+    some = first >= 0
+    assert share[some, 1 + first[some]] == pytest.approx(0.3)
+    assert share[some, 0] == pytest.approx(0.7)
+    assert (share[~some, 0] == 1).all()
+    for rate, policy in ((0.0, Never()), (1.0, Always())):
+        assert np.array_equal(MatchedRandom(rate).propensities(c, None), policy.propensities(c, None))
 
 
-def test_the_proportional_policy_chooses_as_often_as_it_says_and_in_proportion_to_uses() -> None:
-    n, c = 40_000, candidates(2, b=6)
-    for u in range(6):
-        made = Proportional().choose(rows(c, np.full(n, u)), samples.draws(np.random.default_rng(u), n))
-        weight = {-1: c.llm_turns[u] + 1.0} | {k: c.uses[u, k] + 1.0 for k in range(5) if c.skill[u, k] >= 0}
-        for action, w in weight.items():
-            chosen, p = made.place == action, w / sum(weight.values())
-            assert made.propensity[chosen] == pytest.approx(p)
-            assert abs(chosen.mean() - p) < 5 * (p * (1 - p) / n) ** 0.5 + 1e-12
-        assert set(made.place.tolist()) <= set(weight)
-
-
-def test_the_proportional_choice_of_a_skill_does_not_depend_on_its_place() -> None:
-    c, draws = candidates(3), samples.draws(np.random.default_rng(3), 40)
-    turned = replace(c, skill=c.skill[:, ::-1], combined=c.combined[:, ::-1], uses=c.uses[:, ::-1])
-    one, other = Proportional().choose(c, draws), Proportional().choose(turned, draws)
-    assert np.array_equal(np.where(one.place < 0, -1, 4 - one.place), other.place)
-    assert one.propensity == pytest.approx(other.propensity)
+def test_the_proportional_policy_chooses_in_proportion_to_uses() -> None:
+    c = candidates(2)
+    weight = np.concatenate([c.llm_turns[:, None] + 1.0, c.uses + 1.0], axis=1)
+    assert Proportional().propensities(c, None) == pytest.approx(weighed(c, weight), abs=1e-15)
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan")])

@@ -19,7 +19,7 @@ from tests.analysis.synthetic import World, make_run
 HOSTILE = """</script><img src=x onerror="window.pwned=1"><!--<script>&amp;'"{{ 7*7 }}\u2028"""
 ARMS = {
     "skg": World(hit=0.85, hit_right=0.8),
-    "frozen_30": World(hit=0.85, hit_right=0.8, learns_until=30, overrides=("curator=frozen", "curator.at_turn=30")),
+    "frozen_30": World(hit=0.85, hit_right=0.8, learns_until=30, overrides=("freeze=all", "freeze_at=30")),
     "never": World(hit=0.0, overrides=("policy=never",)),
 }
 FLAGS = [

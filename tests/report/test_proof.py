@@ -22,7 +22,7 @@ from tests.report.test_page import Outline
 
 Visit = Callable[..., Page]
 WORLD = ("users=8", "weeks=3", "simulator.rated_share=0.5", "policy.threshold=0.3", "experiment=learning_over_time")
-FROZEN = "frozen_20: [curator=frozen, curator.at_turn=20]"
+FROZEN = "frozen_20: [freeze=all, freeze_at=20]"
 BOOKS = ", ".join(f"book_{s}: ['fork=skg@{s}', book=hindsight, curator=none]" for s in (0, 20))
 SHAM = "sham: ['fork=skg@20', curator=sham], again: ['fork=skg@20', curator=sham, curator.draw=1]"
 ASKED = (

@@ -21,7 +21,7 @@ OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong") 
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class HarmedTurn:
     """One turn whose answer became worse."""
 
     turn: int
@@ -38,7 +38,7 @@ class User:
 
     user: int
     harm: float
-    turns: tuple[Turn, ...]  # the first TURNS of them
+    turns: tuple[HarmedTurn, ...]  # the first TURNS of them
     of: int  # turns that became worse
 
 
@@ -101,5 +101,5 @@ def _user(
         became = OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
         was = OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])
-        turns.append(Turn(said["turn"], said["message"], was, became, reasons[at], lost))
+        turns.append(HarmedTurn(said["turn"], said["message"], was, became, reasons[at], lost))
     return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(own))

@@ -9,12 +9,12 @@ import pytest
 from skg_bench.analysis.gate import outputs
 from skg_bench.analysis.gate.against import Held, hold
 from skg_bench.analysis.gate.baseline import MARGINS
-from skg_bench.analysis.gate.flips import HarmedTurns, Turn, User
+from skg_bench.analysis.gate.flips import HarmedTurn, HarmedTurns, User
 from skg_bench.analysis.gate.outputs import Outcome
 from tests.analysis.gate.panels import worse
 
 MESSAGE = "50 % off? a|b *now* <script> & \x07\n::error::\u2028end"
-TURN = Turn(7, MESSAGE, "LLM, right", "skillbook, wrong ('set-alarm', score 0.27)", "threshold", True)
+TURN = HarmedTurn(7, MESSAGE, "LLM, right", "skillbook, wrong ('set-alarm', score 0.27)", "threshold", True)
 SESSION = ("smallest session that shows it:", "  event 7")
 FLIPS = HarmedTurns("err_per_request", 12, 3, (("threshold", 11), ("stale", 1)), (User(4, 0.25, (TURN,), 9),))
 CHANGED = {"baseline": ["code: a -> b", 'compositions.skg.policy.threshold: 0.5 -> "<0.2>"'], "release": []}

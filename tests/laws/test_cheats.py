@@ -1,0 +1,161 @@
+"""Cheats that read only what the seams hand out. Against an engine that hands out what it must not, each finds the
+truth; against the real one they cannot be written, or find no more than chance.
+
+Within one Python process nobody can be kept from reading the world's memory; this is about what the seams hand out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, get_type_hints
+
+import numpy as np
+import pytest
+
+from skg_bench.core.batch import Batch
+from skg_bench.core.draws import Purpose, draw, fold, key, uniform
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import I32, U64, Bool
+from skg_bench.core.run import Run
+from skg_bench.core.shortlist import ranked
+from skg_bench.core.types import Candidates, Curator, Decision, Draws, Observation, Query, Shortlist, Skillbooks
+from skg_bench.engine import cohort, execute
+from skg_bench.engine.relabel import Relabelled
+from tests.laws import world
+
+USERS = 60
+SEED = 7  # of the dense world
+RIGHT = 0.9  # probability that its LLM is right
+
+
+def test_a_policy_is_handed_no_draw_and_no_component_a_user() -> None:
+    """The policy that read the world's draws, and the one that computed them from the user, cannot be written."""
+    learns = [Candidates, Decision, KnownFeedback, Batch]
+    types = {hint for value in learns for hint in get_type_hints(value).values()}
+    assert not types & {Draws, U64}  # neither draws nor keys of draws
+    seen = {f.name for value in (*learns, Query, Observation, Skillbooks) for f in fields(value)}
+    assert not seen & {"user", "luck", "draws", "seed"}
+
+
+# ----------------------------------------------------------------------------- keys that draws of the world follow from
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """A curator that guesses at each turn whether the LLM was right, as the world would draw it from a key."""
+
+    curator: Curator[Any]
+    by_event: dict[int, np.ndarray] = field(default_factory=dict)  # turn -> guesses from `Observation.event`
+    by_row: dict[int, np.ndarray] = field(default_factory=dict)  # turn -> guesses from the row in place of the user
+    sees_truth: ClassVar[bool] = False
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        return self.curator.reasons
+
+    def start(self, n: int) -> Any:
+        return self.curator.start(n)
+
+    def offers(self, seen: Observation, state: Any) -> Bool:
+        return self.curator.offers(seen, state)
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> tuple[Any, Batch]:
+        purpose = int(Purpose.LLM_RIGHT)
+        self.by_event[seen.turn] = uniform(fold(fold(fold(seen.event, purpose), 0), 0)) < RIGHT
+        users = key(SEED, np.arange(len(seen.text)))
+        self.by_row[seen.turn] = draw(users, seen.turn, Purpose.LLM_RIGHT) < RIGHT
+        return self.curator.curate(seen, offer, name, known, books, state)
+
+
+def guesses(out: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For all turns of the LLM: was it right, and what did the curator guess from the event's key and from the row?"""
+    plan = world.plan(USERS, ("deaf",))
+    spy = Guessing(plan.arms[0].curator)
+    run = world.carry_out(replace(plan, arms=(replace(plan.arms[0], curator=spy),)), out, USERS, 1000)
+    turns = run.turns("deaf", ["user", "turn", "answer_correct"])
+    user, turn, right = (turns[c].to_numpy() for c in ("user", "turn", "answer_correct"))
+    row = np.argsort(np.argsort(-np.bincount(user), kind="stable"))[user]  # users step in order of falling turns
+    guessed = [np.array([one[t][r] for t, r in zip(turn, row, strict=True)]) for one in (spy.by_event, spy.by_row)]
+    return right.astype(np.bool_), guessed[0], guessed[1]
+
+
+def lift(right: np.ndarray, guessed: np.ndarray) -> float:
+    """How much more often the LLM was right where that was guessed than where it was not."""
+    return float(right[guessed].mean() - right[~guessed].mean())
+
+
+def test_no_draw_of_the_world_follows_from_the_key_that_a_curator_is_handed(tmp_path: Path) -> None:
+    right, by_event, by_row = guesses(tmp_path / "run")
+    n = (~by_event).sum()
+    assert n > 100
+    margin = 4 * (RIGHT * (1 - RIGHT) / n) ** 0.5  # four standard errors of no lift at all
+    assert abs(lift(right, by_event)) < margin
+    assert abs(lift(right, by_row)) < margin
+
+
+def test_the_cheat_is_told_from_honest_curators_where_the_key_is_the_worlds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the test above could not fail."""
+    monkeypatch.setattr(cohort, "arms_word", lambda seed: seed)
+    right, by_event, _ = guesses(tmp_path / "run")
+    assert np.array_equal(right, by_event)
+
+
+# ------------------------------------------------------------------------------------------- ids that lie side by side
+
+
+@dataclass(frozen=True)
+class NearIds:
+    """A router without vectors: in a corpus, the wordings of one request type have neighbouring ids."""
+
+    top_k: int = 5
+    sees_truth: ClassVar[bool] = False
+
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
+        """Skills by how near the id of an example is to that of the message: within 2, or not at all."""
+        b, width = books.active.shape
+        apart = np.abs(books.example - query.text[:, None])
+        near = (apart <= 2) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
+        row, place = np.nonzero(near)
+        score = np.zeros((b, width))
+        np.maximum.at(score, (row, books.example_skill[row, place]), 1.0 - apart[row, place] / 4.0)
+        return ranked(score, (score > 0) & books.active, self.top_k)
+
+
+def hits_of_other_wordings(out: Path) -> tuple[int, float]:
+    """Hits of the cheat on messages that are no verbatim repeat, and the share of them that is right."""
+    plan = world.plan(USERS, ("everything",))
+    arm = replace(plan.arms[0], router=NearIds())
+    run: Run = world.carry_out(replace(plan, arms=(arm,)), out, USERS, 1000)
+    turns = run.turns("everything", ["skill_correct", "max_sim"])
+    near, correct = turns["max_sim"].to_numpy(), turns["skill_correct"].to_pylist()
+    hits = [c for s, c in zip(near, correct, strict=True) if c is not None and s < 1.0]
+    return len(hits), float(np.mean(hits)) if hits else 0.0
+
+
+def test_ids_of_texts_say_nothing(tmp_path: Path) -> None:
+    hits, right = hits_of_other_wordings(tmp_path / "run")
+    assert right < 0.05
+    assert hits < 200
+
+
+def test_the_cheat_is_told_from_honest_routers_where_ids_are_those_of_the_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the test above could not fail."""
+    monkeypatch.setattr(execute, "Relabelled", lambda simulator, _seed: simulator)
+    hits, right = hits_of_other_wordings(tmp_path / "run")
+    assert hits > 200
+    assert right > 0.3
+
+
+@pytest.mark.parametrize("arms", [("skg", "bm25", "probe", "without", "oracle", "exact", "everything", "vcache")])
+def test_ids_may_be_permuted_in_another_way_and_no_decision_changes(tmp_path: Path, arms: tuple[str, ...]) -> None:
+    first = world.run(tmp_path / "first", 24, 1000, arms=arms)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "Relabelled", lambda simulator, seed: Relabelled(simulator, seed + 1))
+        second = world.run(tmp_path / "second", 24, 1000, arms=arms)
+    assert world.differences(first, second, range(24), arms) == []
