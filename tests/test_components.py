@@ -42,7 +42,7 @@ def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Quer
     books = samples.ragged(rng, users, examples, skills=10)
     quality = rng.integers(0, 3, books.active.shape).astype(np.int32)
     kind = rng.integers(-1, 9, users).astype(np.int32)
-    asked = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32))
+    asked = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
     return replace(asked, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), books
 
 
@@ -139,9 +139,10 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     curator: Curator[Any] = made(path)
     asked, books = world()
     hit = books.active[:, 0] & (np.arange(B) % 2 == 0)
+    past = samples.history(np.random.default_rng(0), asked.text, books, 9)
     seen = Observation(
         asked.time, 9, asked.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
-        (np.arange(B) % 4 - 1).astype(np.int32), *samples.history(np.random.default_rng(0), B, 9), np.ones(B, np.bool_),
+        (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_),
         asked.truth if curator.sees_truth else None,
     )  # fmt: skip
     state = curator.start(B)

@@ -13,9 +13,9 @@ from skg_bench.core.grid import F64, I16, I32
 from skg_bench.core.paths import DATA
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query, Router, Shortlist
-from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
+from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
 from skg_bench.embedder.precomputed import Precomputed
-from skg_bench.engine.vectors import Pinned
+from skg_bench.engine.vectors import InBook, Pinned
 
 KINDS = ("polarity", "numbers", "entities", "negation")
 HEADINGS = ("router", "threshold", *KINDS, "all confused", "paraphrases answered", "opposite before paraphrase")
@@ -107,8 +107,10 @@ def _route(router: Router, example: I32, asked: I32) -> Shortlist:
     s, n = suite(), len(asked)
     skill = np.arange(len(example), dtype=np.int32)
     zero, when = np.zeros(n, np.int32), np.zeros(n, np.int64)
+    books = shared_book(s.vectors, example, skill, n)
     query = Query(
         turn=0, time=when, text=asked, words=s.vocabulary.words[asked], gap=when, last_skill=zero - 1,
-        similarity=Pinned(s.vectors, example), vocabulary=s.vocabulary, truth=None,
+        similarity=InBook(Pinned(s.vectors, example), asked, books.example),
+        terms=TermsOfBook(s.vocabulary, asked, books.example), truth=None,
     )  # fmt: skip
-    return router.route(query, shared_book(s.vectors, example, skill, n))
+    return router.route(query, books)

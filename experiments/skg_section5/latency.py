@@ -19,10 +19,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query
-from skg_bench.core.vocabulary import vocabulary_of
+from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine.stack import stacked
 from skg_bench.engine.step import Memory, decide
-from skg_bench.engine.vectors import Pinned
+from skg_bench.engine.vectors import InBook, Pinned
 
 SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill
 WARM = 20  # messages whose time is not counted
@@ -88,7 +88,8 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
         model.embed([f"{texts[i]}, please"])  # not among those that were embedded above
         embedded = time.process_time()
         text = np.array([i], np.int32)
-        query = Query(1, now, text, words.words[text], now, nobody, pinned, words, None)
+        near, said = InBook(pinned, text, books.example), TermsOfBook(words, text, books.example)
+        query = Query(1, now, text, words.words[text], now, nobody, near, said, None)
         decide(stack, query, books, memory, event)
         taken.append((embedded - begun, time.process_time() - embedded))
     both = 1000.0 * np.array(taken[WARM:])

@@ -24,13 +24,13 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
 from skg_bench.core.run import Run
 from skg_bench.core.types import Query, Skillbooks
-from skg_bench.core.vocabulary import vocabulary_of
+from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.stack import stacked
 from skg_bench.engine.step import Memory, decide
-from skg_bench.engine.vectors import Pinned, Rows
+from skg_bench.engine.vectors import InBook, Pinned, Rows
 
 Row = tuple[str, str, str, str]
 EVEN = ["arms={skg: []}", "reference=skg", "simulator.messages_per_day=14", "simulator.volume_spread=0"]
@@ -146,7 +146,8 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
 
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
-        query = Query(1, now, text, one, now, zero, pinned, silent, None)
+        near, words = InBook(pinned, text, example), TermsOfBook(silent, text, example)
+        query = Query(1, now, text, one, now, zero, near, words, None)
         decide(stack, query, books, memory, event)
 
     def numpys(i: int) -> None:

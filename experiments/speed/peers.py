@@ -38,10 +38,11 @@ from skg_bench.core.grid import F32, I32, SCALE
 from skg_bench.core.run import Run
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query, Router
-from skg_bench.core.vocabulary import vocabulary_of
+from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
+from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import stacked
 from skg_bench.engine.step import Memory, decide
-from skg_bench.engine.vectors import Pinned
+from skg_bench.engine.vectors import InBook, Pinned
 from skg_bench.router.shared.index import build
 from skg_bench.router.shared.route import SharedMaxSim
 
@@ -148,7 +149,9 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
     indexed = SharedMaxSim(build(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
 
     def query(i: int) -> Query:
-        return Query(1, now, np.array([i], np.int32), one, now, zero, pinned, silent, None)
+        text = np.array([i], np.int32)
+        near, words = InBook(pinned, text, books.example), TermsOfBook(silent, text, books.example)
+        return Query(1, now, text, one, now, zero, near, words, None)
 
     return {
         OWN: lambda i: arm.router.route(query(i), books),
@@ -273,7 +276,7 @@ def closed_loop(users: int, weeks: int) -> Run:
     arms = ", ".join(f"{name}: {overrides}" for name, overrides in ARMS.items())
     asked = [f"arms={{{arms}}}", "reference=skg", f"users={users}", f"weeks={weeks}", f"out={LOOP}", "workers=1"]
     job = prepare(compose([*asked, "question=What would the peers do in the place of the router?"]))
-    grid = job.plan.embedder.embed(job.plan.simulator.messages)
+    grid = job.plan.embedder.embed(Relabelled(job.plan.simulator, job.plan.seed).messages)  # by the text ids of the run
     whole, unit = grid.astype(np.float64), grid.astype(np.float32) / np.float32(SCALE)
     rmtree(STORES, ignore_errors=True)
     routers: dict[str, Router] = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skg_bench.core.grid import F32, F64, I32, I64, SCALE, Bool, cosine, snap
-from skg_bench.core.types import Query, Shortlist, Similarity, Skillbooks
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 _BITS = 24  # of a skill id in a sort key
 _NONE = np.float32(-(2.0**24))  # below every dot product
@@ -17,17 +17,18 @@ def max_dots(query: Query, books: Skillbooks) -> F32:
 
     Exact integers in float32; skills that are archived or do not exist get -2**24.
     """
-    return _nearest(query.similarity, query.text, books)
+    return _nearest(query.similarity.dots(), books)
 
 
-def alike(similarity: Similarity, text: I32, books: Skillbooks, cosine_from: float) -> Bool:
-    """Skills, archived ones too, with an example of at least this cosine to the user's `text` `[B]`; `[B, S]`."""
+def alike(dots: F32, books: Skillbooks, cosine_from: float) -> Bool:
+    """Skills, archived ones too, with an example of at least this cosine to something, by its dot products with all
+    examples `[B, E]`; `[B, S]`.
+    """
     every = np.arange(books.active.shape[1]) < books.n_skills[:, None]
-    return every & (cosine(_nearest(similarity, text, replace(books, active=every))) >= cosine_from)
+    return every & (cosine(_nearest(dots, replace(books, active=every))) >= cosine_from)
 
 
-def _nearest(similarity: Similarity, text: I32, books: Skillbooks) -> F32:
-    dots = similarity.dots(text, books.example)
+def _nearest(dots: F32, books: Skillbooks) -> F32:
     b, width = books.active.shape
     best = np.full((b, width), _NONE, np.float32)
     if books.starts is not None:
@@ -48,7 +49,7 @@ def centroid_cosines(query: Query, books: Skillbooks) -> F64:
     numbers (below 2**53 up to 20,000 examples of a skill), and root and quotient are rounded correctly by IEEE 754: the
     same bits everywhere. Archived and missing skills get 0.
     """
-    dots = query.similarity.dots(query.text, books.example)
+    dots = query.similarity.dots()
     b, width = books.active.shape
     beyond = np.arange(dots.shape[1], dtype=np.int32) >= books.n_examples[:, None]
     np.copyto(dots, 0.0, where=beyond)

@@ -12,7 +12,6 @@ from typing import ClassVar, Literal, Protocol, TypeVar
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
-from skg_bench.core.vocabulary import Vocabulary
 
 Serving = Literal["stored", "prompted"]
 RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
@@ -151,7 +150,7 @@ class Embedder(Protocol):
 
 
 class Similarity(Protocol):
-    """Dot products between messages of one table of vectors, exact integers in float32."""
+    """Dot products between messages of one table of vectors, exact integers in float32. The engine's, not an arm's."""
 
     def dots(self, query: I32, example: I32) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
@@ -163,6 +162,39 @@ class Similarity(Protocol):
 
     def gram(self, text: I32) -> F32:
         """`[B, M]` text ids to the products of each row's texts with one another, `[B, M, M]`."""
+        ...
+
+
+class BookSimilarity(Protocol):
+    """Dot products of the users' messages and the examples of their own books, by place in the book: exact integers."""
+
+    def dots(self) -> F32:
+        """Of the message with each example, `[B, E]`."""
+        ...
+
+    def around(self, place: I64) -> F32:
+        """Of the example at place `[B]` of each book with each example, `[B, E]`."""
+        ...
+
+    def gram(self, place: I64) -> F32:
+        """Of the examples at places `[B, M]` with one another, `[B, M, M]`."""
+        ...
+
+
+class BookWords(Protocol):
+    """Words of the users' messages and of the examples of their own books. A term is a word, by a number."""
+
+    @property
+    def size(self) -> int:
+        """Number of different terms."""
+        ...
+
+    def message(self) -> tuple[I64, I32]:
+        """Terms of the messages, flat: row, term."""
+        ...
+
+    def examples(self, row: I64, place: I64) -> tuple[I64, I32]:
+        """Terms of the examples at places `[n]` of users `row` `[n]`, flat: which of the n, term."""
         ...
 
 
@@ -206,8 +238,8 @@ class Query:
     words: I32  # length of the message in words
     gap: I64  # seconds since the user's previous message; the largest int64 before the first
     last_skill: I32  # skill that answered, or was captured at, the previous turn; -1: none
-    similarity: Similarity
-    vocabulary: Vocabulary  # words of all messages
+    similarity: BookSimilarity
+    terms: BookWords
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
     local: I64 | None = None  # what the user's clock shows, for hours and weekdays; None: `time`
 
@@ -400,7 +432,7 @@ class Observation:
     best_similarity: F64  # largest similarity of the shortlist, 0 if it is empty
     rating: I32  # as known with the turn, -1: none
     past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
-    similarity: Similarity
+    similarity: BookSimilarity
     event: U64  # key of the event, to fold purposes and items on
     asks: Bool  # users whose curator this is; what it does for others is left out
     truth: TurnTruth | None  # given to components with `sees_truth` only

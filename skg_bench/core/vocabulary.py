@@ -29,6 +29,28 @@ class Vocabulary:
         return owner, self.term[np.repeat(first, length) + nth]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TermsOfBook:
+    """The words of messages `text` `[B]` and of the examples `[B, E]` of books: core.types.BookWords."""
+
+    vocabulary: Vocabulary
+    text: I32
+    example: I32
+
+    @property
+    def size(self) -> int:
+        """Number of different terms."""
+        return self.vocabulary.size
+
+    def message(self) -> tuple[I64, I32]:
+        """Terms of the messages, flat: row, term."""
+        return self.vocabulary.of(self.text)
+
+    def examples(self, row: I64, place: I64) -> tuple[I64, I32]:
+        """Terms of the examples at places `[n]` of users `row` `[n]`, flat: which of the n, term."""
+        return self.vocabulary.of(self.example[row, place])
+
+
 def vocabulary_of(texts: Sequence[str]) -> Vocabulary:
     """Terms of texts, numbered in order of their first occurrence."""
     found = [_WORD.findall(text.lower()) for text in texts]

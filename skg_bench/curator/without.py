@@ -76,7 +76,7 @@ class Without:
         there = np.ones(len(batch.op), np.bool_)
         there[captures[again]] = False
         if self.lineage is not None and added.any():
-            near = alike(seen.similarity, seen.text, books, self.lineage)[row[added], self.skill]
+            near = alike(seen.similarity.dots(), books, self.lineage)[row[added], self.skill]
             there[captures[added][near]] = False
         return state, self._left_out(part(batch, there), books)
 

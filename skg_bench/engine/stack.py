@@ -5,6 +5,7 @@ user u under arm j of A. A policy is given the rows of its own arms, a curator a
 another, so a stack changes no result. A fork lies beside the arm that it forks from, unless it changes more than that.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -67,6 +68,16 @@ class Part:
         return at
 
 
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """Who may learn what, for all turns between two at which an arm freezes; `[A]` each."""
+
+    refits: Bool  # the scorer learns
+    tags_only: Bool  # the book is frozen, but ratings count
+    offers: Sequence[Bool]  # for each curator, its arms that make offers
+    curates: Sequence[Bool]  # for each curator, its arms that it curates
+
+
 @dataclass(frozen=True)
 class Stack:
     """Arms side by side, with the components that are in force at one turn of their users."""
@@ -86,13 +97,36 @@ class Stack:
         """Where the reasons of each curator stand in `reasons`."""
         return [np.array([self.reasons.index(r) for r in p.component.reasons], np.int32) for p in self.curators]
 
-    def reads(self, kind: str) -> Bool:
-        """Which arms have a policy that learns from this kind of feedback, `[A]`."""
-        return np.array([kind in arm.policy.reads for arm in self.arms])
+    @cached_property
+    def reads_agreement(self) -> Bool:
+        """Which arms have a policy that learns whether the LLM agrees with a stored answer, `[A]`."""
+        return np.array(["agrees" in arm.policy.reads for arm in self.arms])
 
     def refits(self, turn: int) -> Bool:
         """Whose scorer may learn at this turn, `[A]`."""
-        return np.array([arm.refits(turn) for arm in self.arms])
+        return self._phase(turn).refits
+
+    @cached_property
+    def _freezes(self) -> list[int]:
+        """Turns at which an arm freezes, ascending."""
+        return sorted({arm.freeze_at for arm in self.arms if arm.freeze_at is not None})
+
+    @cached_property
+    def _phases(self) -> dict[int, "_Phase"]:
+        return {}
+
+    def _phase(self, turn: int) -> "_Phase":
+        """Who may learn what, between two turns at which an arm freezes."""
+        nth = bisect_right(self._freezes, turn)
+        if nth not in self._phases:
+            frozen = [arm.frozen(turn) for arm in self.arms]
+            refits = np.array([arm.refits(turn) for arm in self.arms])
+            tags_only = np.array([f in ("book", "book+scorer") for f in frozen])
+            has = [np.isin(np.arange(len(self.arms)), part.arms) for part in self.curators]
+            learning = np.array([f is None for f in frozen])
+            tagging = np.array([f != "all" for f in frozen])
+            self._phases[nth] = _Phase(refits, tags_only, [h & learning for h in has], [h & tagging for h in has])
+        return self._phases[nth]
 
     # -------------------------------------------------------------------------------------------- policies
 
@@ -134,9 +168,9 @@ class Stack:
     def offers(self, seen: Observation, states: Sequence[Any]) -> Bool:
         """Whom to ask, each row by its own curator; where the book is frozen, nobody."""
         out = np.zeros(len(seen.text), np.bool_)
-        for curator, memory in zip(self.curators, states, strict=True):
-            asks = self._asks(curator, seen, "book", "book+scorer", "all")
-            if asks.any():
+        for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
+            if arms.any():
+                asks = _rows(arms, len(out))
                 out |= curator.component.offers(replace(seen, asks=asks), memory) & asks
         return out
 
@@ -144,29 +178,20 @@ class Stack:
         self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, states: Sequence[Any]
     ) -> tuple[tuple[Any, ...], Batch]:
         """The operations of each curator for the rows of its own arms that are not frozen, and the new memories."""
-        memories, kept = [], []
-        tagging = self._rows([arm.frozen(seen.turn) in ("book", "book+scorer") for arm in self.arms], seen)
-        for curator, memory, reason in zip(self.curators, states, self._reason, strict=True):
-            asks = self._asks(curator, seen, "all")
-            if asks.any():
+        memories, kept, phase, n_arms = [], [], self._phase(seen.turn), len(self.arms)
+        for curator, memory, arms, reason in zip(self.curators, states, phase.curates, self._reason, strict=True):
+            if arms.any():
+                asks = _rows(arms, len(seen.text))
                 memory, batch = curator.component.curate(replace(seen, asks=asks), offer, name, known, books, memory)
-                own = asks[batch.row] & ((batch.op == TAG) | ~tagging[batch.row])
-                if own.any():
-                    batch = batch if own.all() else part(batch, own)
+                if not arms.all() or phase.tags_only.any():
+                    batch = part(batch, asks[batch.row] & ((batch.op == TAG) | ~phase.tags_only[batch.row % n_arms]))
+                if len(batch.op):
                     kept.append(replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
         if len(kept) <= 1:
             return tuple(memories), kept[0] if kept else NOTHING
         columns = {f.name: np.concatenate([getattr(batch, f.name) for batch in kept]) for f in fields(Batch)}
         return tuple(memories), Batch(**columns)
-
-    def _asks(self, curator: Part, seen: Observation, *freezes: str) -> Bool:
-        """The rows of a curator's own arms, those apart that are frozen in one of these ways."""
-        arms = [j in curator.arms and arm.frozen(seen.turn) not in freezes for j, arm in enumerate(self.arms)]
-        return self._rows(arms, seen)
-
-    def _rows(self, arms: Sequence[bool], seen: Observation) -> Bool:
-        return np.tile(np.array(arms), len(seen.text) // len(self.arms))
 
     # ---------------------------------------------------------------------------------------------- memory
 
@@ -208,6 +233,12 @@ def _kept(
         old = [i for i, p in enumerate(before) if p.since == new.since and p.component == new.component]
         out.append(rows(new, before[old[0]], memories[old[0]]) if old else empty)
     return tuple(out)
+
+
+def _rows(arms: Bool, n_rows: int) -> Bool:
+    """The rows of these arms."""
+    rows: Bool = np.ones(n_rows, np.bool_) if len(arms) == 1 else np.tile(arms, n_rows // len(arms))
+    return rows
 
 
 def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
@@ -258,10 +289,13 @@ def _started(component: Any, n: int) -> Any:
 def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
     share: F64 = policy.propensities(candidates, memory)
     b, k = candidates.skill.shape
-    if share.shape != (b, 1 + k) or not (np.abs(share.sum(axis=1) - 1.0) < 1e-6).all() or not (share >= 0).all():
+    where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"
+    if share.shape != (b, 1 + k):
+        raise UsageError(f"{where} gave {share.shape}; valid is [{b}, {1 + k}], column 0 the fallback")
+    total = share.sum(axis=1)
+    if b and not (total.min() > 1.0 - 1e-6 and total.max() < 1.0 + 1e-6 and share.min() >= 0):
         raise UsageError(
-            f"{type(policy).__module__}.{type(policy).__qualname__}.propensities gave {share.shape} with sums from "
-            f"{share.sum(axis=1).min():g} to {share.sum(axis=1).max():g}; valid are [{b}, {1 + k}], not negative, rows "
-            "that sum to 1, column 0 the fallback"
+            f"{where} gave rows with sums from {total.min():g} to {total.max():g}; valid are rows without negative "
+            "numbers that sum to 1"
         )
     return share

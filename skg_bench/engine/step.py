@@ -34,7 +34,7 @@ from skg_bench.core.types import (
     Skillbooks,
     TurnTruth,
 )
-from skg_bench.core.vocabulary import Vocabulary
+from skg_bench.core.vocabulary import TermsOfBook, Vocabulary
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import DecisionContext, Pending, Ratings
@@ -43,6 +43,7 @@ from skg_bench.engine.sample import sample
 from skg_bench.engine.signals import Positions
 from skg_bench.engine.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.engine.stack import Stack
+from skg_bench.engine.vectors import InBook
 
 _TURN_PURPOSES = (
     Purpose.LLM_RIGHT, Purpose.SKILL_RIGHT, Purpose.LATENCY, Purpose.LENGTH, Purpose.RATING, Purpose.RATED,
@@ -228,12 +229,14 @@ def perceive(scene: Scene, state: State, t: int, draws: Draws) -> Turn:
     gap = now - events.time[:a, t - 1] if t else np.full(a, _FOREVER)
     log_of = replay(scene.simulator)
     logged = None if log_of is None else log_of.logged(events.user[:a], number)
+    books = table.view(a)
+    near, words = InBook(scene.similarity, text, books.example), TermsOfBook(scene.vocabulary, text, books.example)
     query = Query(
-        t, now, text, scene.vocabulary.words[text], gap, state.last_skill[:a].copy(), scene.similarity,
-        scene.vocabulary, truth, None if logged is None else logged.local,
+        t, now, text, scene.vocabulary.words[text], gap, state.last_skill[:a].copy(), near, words, truth,
+        None if logged is None else logged.local,
     )  # fmt: skip
     event = fold(scene.keys[:a], number)
-    return Turn(t, now, text, number, event, draws, type_, kind, query, table.view(a), quality, logged)
+    return Turn(t, now, text, number, event, draws, type_, kind, query, books, quality, logged)
 
 
 # ------------------------------------------------------------------------------------------------------ decide
@@ -275,7 +278,7 @@ def answer(scene: Scene, state: State, turn: Turn, choice: Choice) -> Answered:
             choice.decision.candidates.combined, choice.skill, prompted=arm.serving == "prompted",
         )  # fmt: skip
     agrees = np.full(len(quality), -1, np.int32)
-    reads = state.stack.reads("agrees")
+    reads = state.stack.reads_agreement
     if reads.any():
         asked = (choice.skill < 0) & np.tile(reads, len(quality) // len(reads))
         agrees = _compared(simulator, table, turn, choice.shortlist.skill[:, 0], asked, quality)
@@ -343,7 +346,7 @@ def learn(scene: Scene, state: State, turn: Turn, choice: Choice, outcome: Answe
     best_similarity = choice.shortlist.similarity.max(axis=1)
     seen = Observation(
         turn.now, turn.t, turn.text, hit, choice.skill, best_similarity, rating, state.past[:a, : turn.t],
-        scene.similarity, turn.key, np.ones(a, np.bool_), truth,
+        turn.query.similarity, turn.key, np.ones(a, np.bool_), truth,
     )  # fmt: skip
     offer, name = _offer(scene.simulator, state, seen, turn)
     state.curators, batch = state.stack.curate(seen, offer, name, known, turn.books, state.curators)
@@ -430,7 +433,7 @@ def _fit(state: State, t: int, learned: Bool) -> None:
     refits = state.stack.refits(t)
     if state.scorer is None or not refits.any():
         return
-    may = np.tile(refits, a // len(refits))
+    may = refits if len(refits) == 1 else np.tile(refits, a // len(refits))
     wants = state.wants_refit[:a]
     wants |= may & (((t + 1) % arm.refit_every == 0) | (learned & arm.refit_on_capture))
     due = wants & may & (t - state.refitted[:a] >= arm.refit_apart)

@@ -40,23 +40,23 @@ class BM25:
         known = np.arange(books.example.shape[1]) < books.n_examples[:, None]
         known &= np.take_along_axis(books.active, books.example_skill, axis=1)
         row, position = np.nonzero(known)  # documents, flat
-        document, word = query.vocabulary.of(books.example[row, position])
-        asker, asked, times = _counted(*query.vocabulary.of(query.text), query.vocabulary.size)
-        column = np.full((rows, query.vocabulary.size), -1, np.int32)  # where a word stands among those that are asked
+        documents, word = query.terms.examples(row, position)
+        askers, words = query.terms.message()
+        asker, asked, times = _counted(askers, words, query.terms.size)
+        column = np.full((rows, query.terms.size), -1, np.int32)  # where a word stands among those that are asked
         column[asker, asked] = np.arange(len(asker), dtype=np.int32)
-        at = column[row[document], word]
-        document, match, often = _counted(document[at >= 0], at[at >= 0], len(asker))
+        at = column[row[documents], word]
+        document, match, often = _counted(documents[at >= 0], at[at >= 0], len(asker))
 
         n = np.bincount(row, minlength=rows)
-        length = query.vocabulary.start[1:] - query.vocabulary.start[:-1]
-        own = length[books.example[row, position]]
+        own, said = np.bincount(documents, minlength=len(row)), np.bincount(askers, minlength=rows)
         mean = np.bincount(row, own, rows) / np.maximum(n, 1)
         having = np.bincount(match, minlength=len(asker))
         idf = snap(np.log1p((n[asker] - having + 0.5) / (having + 0.5)))
         weight = idf * times  # both factors are multiples of 2**-16 below 2**16: sums are exact in any order
         owner = row[document]
         score = np.bincount(document, weight[match] * self._saturated(often, own[document], mean[owner]), len(row))
-        repeat = np.bincount(asker, weight * self._saturated(times, length[query.text][asker], mean[asker]), rows)
+        repeat = np.bincount(asker, weight * self._saturated(times, said[asker], mean[asker]), rows)
         share = snap(np.minimum(score / np.where(repeat > 0, repeat, 1.0)[row], 1.0))
         best = np.zeros(rows * width)
         np.maximum.at(best, row * width + books.example_skill[row, position], share)

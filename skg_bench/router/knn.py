@@ -34,7 +34,7 @@ class KNN:
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """Skills that have a neighbour, most votes first; equally near examples vote in order of their skills' ids."""
-        dots = query.similarity.dots(query.text, books.example)
+        dots = query.similarity.dots()
         b, width = books.active.shape
         known = np.arange(dots.shape[1]) < books.n_examples[:, None]
         known &= np.take_along_axis(books.active, books.example_skill, axis=1)

@@ -50,7 +50,6 @@ class Masked:
         own = (books.example_skill == self.skill) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
         has = np.flatnonzero(own.any(axis=1))
         if len(has):
-            text = query.text.copy()
-            text[has] = books.example[has, own[has].argmax(axis=1)]
-            masked[has] |= alike(query.similarity, text, books, self.lineage)[has]
+            first = own.argmax(axis=1).astype(np.int64)
+            masked[has] |= alike(query.similarity.around(first), books, self.lineage)[has]
         return masked

@@ -21,8 +21,6 @@ from skg_bench.core.linalg import solve
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
-_BITS = 26  # of a text id in a sort key
-
 
 @dataclass(frozen=True)
 class Probe:
@@ -42,13 +40,13 @@ class Probe:
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The skills that the message belongs to most, best first; similarity is the score, in [0, 1]."""
-        dots = query.similarity.dots(query.text, books.example)
+        dots = query.similarity.dots()
         b, width = books.active.shape
         known = np.arange(dots.shape[1]) < books.n_examples[:, None]
         known &= np.take_along_axis(books.active, books.example_skill, axis=1)
         near = _nearest(dots, known, books)[:, : self.neighbours]
         there = np.take_along_axis(known, near, axis=1)
-        system = query.similarity.gram(np.take_along_axis(books.example, near, axis=1)).astype(np.float64) / SCALE**2
+        system = query.similarity.gram(near).astype(np.float64) / SCALE**2
         system *= there[:, :, None] & there[:, None]
         system[:, np.arange(near.shape[1]), np.arange(near.shape[1])] += self.l2
         asked = np.take_along_axis(dots, near, axis=1).astype(np.float64) / SCALE**2
@@ -61,12 +59,11 @@ class Probe:
 
 
 def _nearest(dots: F32, known: Bool, books: Skillbooks) -> I64:
-    """Places of the known examples, then of the others, `[B, E]`; nearest first, then by text and skill.
+    """Places of the known examples, then of the others, `[B, E]`; nearest first, then by skill and age.
 
-    This order does not depend on how a book stores its examples, as sums in another order have other bits.
+    This order does not depend on whether a book keeps its examples by skill, as sums in another order have other bits.
     """
     by_skill = np.argsort(books.example_skill, axis=1, kind="stable")
-    keys = books.example.astype(np.int64) - (dots.astype(np.int64) << _BITS)
-    keys[~known] = np.iinfo(np.int64).max
+    keys = np.where(known, -dots.astype(np.int64), np.iinfo(np.int64).max)
     keys = np.take_along_axis(keys, by_skill, axis=1)
     return np.take_along_axis(by_skill, np.argsort(keys, axis=1, kind="stable"), axis=1)

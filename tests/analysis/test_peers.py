@@ -26,7 +26,11 @@ def world(seed: int, users: int = 6, examples: int = 12) -> tuple[F64, Query, Sk
     centres = rng.normal(size=(10, D))
     grid = quantise(centres[rng.integers(0, 10, 100)] + 0.7 * rng.normal(size=(100, D)))
     books = samples.ragged(rng, users, examples, texts=100, skills=5)
-    return grid.astype(np.float64), samples.query(rng.integers(0, 100, users).astype(np.int32), Rows(grid)), books
+    return (
+        grid.astype(np.float64),
+        samples.query(rng.integers(0, 100, users).astype(np.int32), Rows(grid), books),
+        books,
+    )
 
 
 def test_without_the_peers_it_says_how_to_get_them(
@@ -92,7 +96,9 @@ def test_semantic_routers_answer_does_not_depend_on_who_else_is_asked() -> None:
     vectors, asked, books = world(9)
     together = SemanticRouter(vectors, 5, "mean").route(asked, books)
     for row in range(len(asked.text)):
-        alone = SemanticRouter(vectors, 5, "mean").route(samples.some_queries(asked, [row]), samples.one(books, row))
+        own = samples.one(books, row)
+        asked_alone = samples.asked_with(samples.some_queries(asked, [row]), own)
+        alone = SemanticRouter(vectors, 5, "mean").route(asked_alone, own)
         assert np.array_equal(alone.skill[0], together.skill[row])
         assert np.array_equal(alone.similarity[0], together.similarity[row])
 

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from skg_bench.core.batch import lineage
 from skg_bench.core.grid import I16, I32, U64, quantise
-from skg_bench.core.types import Draws, Query, Similarity, Skillbooks, TurnTruth
-from skg_bench.core.vocabulary import vocabulary_of
-from skg_bench.engine.vectors import SimilarityTable
+from skg_bench.core.types import BookSimilarity, Draws, Query, Similarity, Skillbooks, TurnTruth
+from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
+from skg_bench.engine.vectors import InBook, SimilarityTable
 
 Which = list[int] | npt.NDArray[Any]
 NOW = 40 * 86_400 + 7 * 3600
@@ -107,8 +107,8 @@ def one(books: Skillbooks, row: int) -> Skillbooks:
     return replace(own, example=example, example_skill=skill, starts=starts)
 
 
-def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> Query:
-    """Messages of a Saturday morning."""
+def query(text: I32, similarity: Similarity, books: Skillbooks, truth: TurnTruth | None = None) -> Query:
+    """Messages of a Saturday morning, each to a book."""
     b = len(text)
     return Query(
         turn=9,
@@ -117,24 +117,53 @@ def query(text: I32, similarity: Similarity, truth: TurnTruth | None = None) -> 
         words=(text % 30 + 1).astype(np.int32),
         gap=np.array([60, 1799, 1800, 7200])[text % 4],
         last_skill=(text % 4 - 1).astype(np.int32),
-        similarity=similarity,
-        vocabulary=VOCABULARY,
+        similarity=InBook(similarity, text, books.example),
+        terms=TermsOfBook(VOCABULARY, text, books.example),
         truth=truth,
     )
 
 
+def asked_with(
+    asked: Query, books: Skillbooks, similarity: Similarity | None = None, words: Vocabulary | None = None
+) -> Query:
+    """The messages to these books, by other similarities and words of all texts if they are given.
+
+    Needed wherever messages, or the examples of the books, are not those that the messages were made with.
+    """
+    near, said = asked.similarity, asked.terms
+    assert isinstance(near, InBook)
+    assert isinstance(said, TermsOfBook)
+    return replace(
+        asked,
+        similarity=InBook(similarity or near.similarity, asked.text, books.example),
+        terms=TermsOfBook(words or said.vocabulary, asked.text, books.example),
+    )
+
+
+def some_similarity(similarity: BookSimilarity, rows: Which) -> InBook:
+    """That of these users, in this order."""
+    assert isinstance(similarity, InBook)
+    return InBook(similarity.similarity, similarity.text[rows], similarity.example[rows])
+
+
 def some_queries(asked: Query, rows: Which) -> Query:
-    """The messages of these users, in this order."""
+    """The messages of these users, in this order, to their own books."""
     names = ("time", "text", "words", "gap", "last_skill")
     kept: dict[str, Any] = {name: getattr(asked, name)[rows] for name in names}
     truth = asked.truth and TurnTruth(asked.truth.quality[rows], asked.truth.type[rows], asked.truth.llm_right[rows])
-    return replace(asked, **kept, truth=truth)
+    said = asked.terms
+    assert isinstance(said, TermsOfBook)
+    words = TermsOfBook(said.vocabulary, said.text[rows], said.example[rows])
+    return replace(asked, **kept, similarity=some_similarity(asked.similarity, rows), terms=words, truth=truth)
 
 
-def history(rng: np.random.Generator, b: int, turns: int = 17, texts: int = 100) -> tuple[I32, SimilarityTable, U64]:
-    """What a curator knows besides the turn: `past`, similarities between messages, and keys of the events."""
+def history(
+    rng: np.random.Generator, text: I32, books: Skillbooks, turns: int = 17, texts: int = 100
+) -> tuple[I32, InBook, U64]:
+    """What a curator knows besides the turn: `past`, similarities of messages `text` to books, and keys of events."""
+    b = len(text)
     past = np.where(rng.random((b, turns)) < 0.7, rng.integers(0, texts, (b, turns)), -1).astype(np.int32)
-    return past, table(rng, texts, 32), rng.integers(0, 2**64, b, np.uint64)
+    return past, InBook(table(rng, texts, 32), text, books.example), rng.integers(0, 2**64, b, np.uint64)
 
 
 def draws(rng: np.random.Generator, b: int) -> Draws:

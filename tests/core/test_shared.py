@@ -21,10 +21,10 @@ def test_many_users_and_one_find_the_same_in_a_shared_book(router: Router) -> No
     vectors = samples.vectors(rng, 40, 384)
     whole = vectors.astype(np.float32)
     text = rng.integers(0, 40, 30).astype(np.int32)
-    together = router.route(samples.query(text, Pinned(vectors, EXAMPLE)), shared_book(vectors, EXAMPLE, SKILL, 30))
+    books, own = (shared_book(vectors, EXAMPLE, SKILL, rows) for rows in (30, 1))
+    together = router.route(samples.query(text, Pinned(vectors, EXAMPLE), books), books)
     for u in range(30):
-        asked = samples.query(text[u : u + 1], SimilarityTable(whole @ whole.T))
-        alone = router.route(asked, shared_book(vectors, EXAMPLE, SKILL, 1))
+        alone = router.route(samples.query(text[u : u + 1], SimilarityTable(whole @ whole.T), own), own)
         assert np.array_equal(alone.skill, together.skill[u : u + 1])
         assert np.array_equal(alone.similarity, together.similarity[u : u + 1])
     assert sorted(set(together.skill[:, 0].tolist())) == [0, 1, 2]

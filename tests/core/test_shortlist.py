@@ -35,14 +35,14 @@ def test_maxsim_is_the_exact_largest_dot_product_to_any_example(seed: int, users
     kept = Rows(vectors)
     sources: list[Similarity] = [table, kept, kept]
     for similarity in sources:
-        dots = max_dots(samples.query(text, similarity), books)
+        dots = max_dots(samples.query(text, similarity, books), books)
         assert dots.dtype == np.float32
         assert np.array_equal(dots.astype(np.int64), expected)
     double = vectors.astype(np.float64) @ vectors.astype(np.float64).T
     assert np.array_equal(table.table.astype(np.float64), double)
     for u in range(min(users, 20)):
         alone = samples.one(books, u)
-        dots = max_dots(samples.query(text[u : u + 1], Pinned(vectors, alone.example[0])), alone)
+        dots = max_dots(samples.query(text[u : u + 1], Pinned(vectors, alone.example[0]), alone), alone)
         n = int(books.n_skills[u])
         assert np.array_equal(dots[0, :n].astype(np.int64), expected[u, :n])
 

@@ -53,11 +53,12 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
     truth = TurnTruth(
         np.zeros(books.active.shape, np.int32), rng.integers(-1, 9, b).astype(np.int32), rng.random(b) < 0.7
     )
-    past, similarity, event = samples.history(rng, b)
+    text = rng.integers(0, 100, b).astype(np.int32)
+    past, similarity, event = samples.history(rng, text, books)
     seen = Observation(
         time=np.full(b, samples.NOW) + rng.integers(0, 9, b),
         turn=17,
-        text=rng.integers(0, 100, b).astype(np.int32),
+        text=text,
         hit=skill >= 0,
         skill=skill.astype(np.int32),
         best_similarity=rng.choice([0.0, 0.3, 0.6, 0.6 + 2.0**-16, 0.9], b),
@@ -247,6 +248,7 @@ def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator[Any]
         own = {k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in own.items()}
         t, heard = seen.truth, known.rows(known.row == u)
         own["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]])
+        own["similarity"] = samples.some_similarity(seen.similarity, [u])
         mine = replace(heard, row=heard.row * 0)
         one = curated(curator, Observation(**own), offer[[u]], name[[u]], mine, samples.some(books, [u]))
         kept = whole.row == u

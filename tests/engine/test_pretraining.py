@@ -54,9 +54,9 @@ def everyones_scores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
     decide = step.decide
 
-    def noting(arm: Any, query: Any, book: Any, scorer: Any, *rest: Any) -> Any:
-        seen.append(scorer)
-        return decide(arm, query, book, scorer, *rest)
+    def noting(stack: Any, query: Any, books: Any, memory: Any, event: Any) -> Any:
+        seen.append(memory.scorer)
+        return decide(stack, query, books, memory, event)
 
     monkeypatch.setattr(step, "decide", noting)
     return seen

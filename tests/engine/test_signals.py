@@ -35,7 +35,7 @@ def shown(seed: int, b: int = 40) -> tuple[dict[str, np.ndarray], Any, Skillbook
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, b, 60, skills=12)
     at, shortlist = places(rng, books)
-    asked = samples.query(rng.integers(0, 100, b).astype(np.int32), samples.table(rng, 100, 8))
+    asked = samples.query(rng.integers(0, 100, b).astype(np.int32), samples.table(rng, 100, 8), books)
     preference = SKG.prefer(books, at, asked.time)
     made = SKG.describe(asked, books, at, shortlist.similarity, preference)
     return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True)), asked, books, at, shortlist
@@ -141,7 +141,8 @@ def test_features_stay_in_the_unit_interval_for_a_skill_that_is_captured_again_a
     at, shortlist = places(rng, books)
     for day in (0, 3):
         asked = replace(
-            samples.query(np.zeros(1, np.int32), samples.table(rng, 3, 8)), time=np.array([samples.NOW + day * DAY])
+            samples.query(np.zeros(1, np.int32), samples.table(rng, 3, 8), books),
+            time=np.array([samples.NOW + day * DAY]),
         )
         made = SKG.describe(asked, books, at, shortlist.similarity, SKG.prefer(books, at, asked.time))
         found = dict(zip(SKG.names, made[0, 0], strict=True))

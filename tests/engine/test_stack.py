@@ -115,7 +115,7 @@ def test_a_policy_that_states_no_distribution_is_refused_by_name() -> None:
             return 0.9 * super().propensities(candidates, state)
 
     stack = stacked([replace(ARM, policy=Careless(0.5))])
-    with pytest.raises(UsageError, match=r"Careless.propensities gave .* with sums from 0\.9 to 0\.9; valid are"):
+    with pytest.raises(UsageError, match=r"Careless.propensities gave rows with sums from 0\.9 to 0\.9; valid are"):
         stack.propensities(candidates(0, b=40), (None,))
 
 
@@ -160,7 +160,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     rng = np.random.default_rng(0)
     books, nobody = samples.ragged(rng, 4, 9), np.full(4, -1, np.int32)
     no = np.zeros(4, np.bool_)
-    past = samples.history(rng, 4, turns=3)
+    past = samples.history(rng, nobody * 0, books, turns=3)
     seen = Observation(np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, ~no, None)
     late: Any = None
     states, batch = stack.curate(seen, nobody, nobody, late, books, (None,))

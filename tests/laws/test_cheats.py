@@ -7,7 +7,7 @@ Within one Python process nobody can be kept from reading the world's memory; th
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, cast, get_type_hints
 
 import numpy as np
 import pytest
@@ -15,12 +15,27 @@ import pytest
 from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, U64, Bool
+from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
 from skg_bench.core.run import Run
 from skg_bench.core.shortlist import ranked
-from skg_bench.core.types import Candidates, Curator, Decision, Draws, Observation, Query, Shortlist, Skillbooks
+from skg_bench.core.types import (
+    BookSimilarity,
+    BookWords,
+    Candidates,
+    Curator,
+    Decision,
+    Draws,
+    Observation,
+    Query,
+    Router,
+    Shortlist,
+    Skillbooks,
+    TurnTruth,
+)
+from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.engine import cohort, execute
 from skg_bench.engine.relabel import Relabelled
+from skg_bench.engine.vectors import InBook
 from tests.laws import world
 
 USERS = 60
@@ -35,6 +50,68 @@ def test_a_policy_is_handed_no_draw_and_no_component_a_user() -> None:
     assert not types & {Draws, U64}  # neither draws nor keys of draws
     seen = {f.name for value in (*learns, Query, Observation, Skillbooks) for f in fields(value)}
     assert not seen & {"user", "luck", "draws", "seed"}
+
+
+# ------------------------------------------------------------------------------ texts that the user has not said yet
+
+
+def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None:
+    """The router that compared a message with all texts of the corpus, said or not, cannot be written."""
+    data: set[Any] = {int, F32, F64, I32, I64, U64, Bool, tuple[I64, I32]}
+    seams = {BookSimilarity, BookWords}
+    for value in (Query, Observation):
+        hints = set(get_type_hints(value).values()) - {TurnTruth | None, I64 | None}
+        assert BookSimilarity in hints
+        assert hints <= data | seams
+    assert set(get_type_hints(TurnTruth).values()) <= data
+    for seam in seams:
+        for name, member in vars(seam).items():
+            if not name.startswith("_"):
+                asked = get_type_hints(member.fget if isinstance(member, property) else member)
+                assert asked.pop("return") in data, name
+                assert asked.items() <= {"row": I64, "place": I64}.items(), name
+
+
+@dataclass(frozen=True, eq=False)
+class Watching:
+    """A router or a curator that checks, at each call, which messages and books similarities and words are of."""
+
+    inside: Any
+    turns: set[int] = field(default_factory=set)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inside, name)
+
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
+        near, said = query.similarity, query.terms
+        assert isinstance(near, InBook)
+        assert isinstance(said, TermsOfBook)
+        for one in (near, said):
+            assert np.array_equal(one.text, query.text)
+            assert np.array_equal(one.example, books.example)
+        self.turns.add(query.turn)
+        found: Shortlist = self.inside.route(query, books)
+        return found
+
+    def curate(
+        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+    ) -> Any:
+        assert isinstance(seen.similarity, InBook)
+        assert np.array_equal(seen.similarity.text, seen.text)
+        assert np.array_equal(seen.similarity.example, books.example)
+        self.turns.add(seen.turn)
+        return self.inside.curate(seen, offer, name, known, books, state)
+
+
+def test_similarities_and_words_are_those_of_the_messages_and_books_of_the_turn(tmp_path: Path) -> None:
+    plan = world.plan(12, ("skg", "without"))
+    arms, watching = [], []
+    for arm in plan.arms:
+        router, curator = Watching(arm.router), Watching(arm.curator)
+        arms.append(replace(arm, router=cast(Router, router), curator=cast(Curator[Any], curator)))
+        watching += [router, curator]
+    world.carry_out(replace(plan, arms=tuple(arms)), tmp_path / "run", 12, 1000)
+    assert all(len(one.turns) > 20 for one in watching)
 
 
 # ----------------------------------------------------------------------------- keys that draws of the world follow from

@@ -12,6 +12,7 @@ import pytest
 from skg_bench.core.grid import I16, I32, U64
 from skg_bench.core.types import Query, Simulator, Skillbooks
 from skg_bench.engine import step
+from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import Stack
 from skg_bench.engine.step import Choice, Memory
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
@@ -46,7 +47,7 @@ def same(a: Any, b: Any) -> bool:
 def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str) -> None:
     """With a book of its own, in order of skills, and with all three ways to come by similarities."""
     plan = world.plan(USERS, (arm,))
-    vectors: I16 = plan.embedder.embed(plan.simulator.messages)
+    vectors: I16 = plan.embedder.embed(Relabelled(plan.simulator, plan.seed).messages)  # by the text ids of the run
     many, rng, checked = step.decide, np.random.default_rng(0), []
 
     def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64) -> Choice:
@@ -62,7 +63,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
                 Rows(vectors),
                 _Column(vectors, table, int(asked.text[0])),
             ):
-                single = many(stack, replace(asked, similarity=similarity), own, own_memory, event[[row]])
+                single = many(stack, samples.asked_with(asked, own, similarity), own, own_memory, event[[row]])
                 assert same(single, alone(choice, row))
             checked.append(int(books.n_skills[row]))
         return choice

@@ -29,7 +29,7 @@ def silent(rng: np.random.Generator) -> Similarity:
 def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int, k1: float, b: float) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, 12, 60, texts=N, skills=30)
-    asked = samples.query(rng.integers(0, N, 12).astype(np.int32), silent(rng))
+    asked = samples.query(rng.integers(0, N, 12).astype(np.int32), silent(rng), books)
     made = BM25(40, k1, b).route(asked, books)
     for u in range(12):
         active = [e for e in range(books.n_examples[u]) if books.active[u, books.example_skill[u, e]]]
@@ -67,7 +67,7 @@ def test_a_verbatim_repeat_has_similarity_one_and_no_word_in_common_finds_nothin
                    example_skill=books.example_skill * 0)  # fmt: skip
     made = {}
     for text in range(5):
-        asked = replace(samples.query(np.array([text], np.int32), silent(rng)), vocabulary=words)
+        asked = samples.asked_with(samples.query(np.array([text], np.int32), silent(rng), books), books, words=words)
         made[text] = BM25(1, 1.5, 0.75).route(asked, books)
     assert [made[t].similarity.item() for t in range(5)] == [1, 1, 0, 0, 0]
     assert [made[t].skill.item() for t in range(5)] == [0, 0, -1, -1, -1]
@@ -81,9 +81,8 @@ def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
     books = replace(books, n_examples=np.array([2], np.int32), example=np.array([[0, 2, 0, 0]], np.int32),
                    active=np.arange(books.active.shape[1])[None] < 2,
                    example_skill=np.array([[0, 1, 0, 0]], np.int32))  # fmt: skip
-    made = BM25(2, 1.5, 0.75).route(
-        replace(samples.query(np.array([1], np.int32), silent(rng)), vocabulary=words), books
-    )
+    asked = samples.asked_with(samples.query(np.array([1], np.int32), silent(rng), books), books, words=words)
+    made = BM25(2, 1.5, 0.75).route(asked, books)
     assert made.skill.tolist() == [[0, 1]]
     assert made.similarity[0, 0] > 4 * made.similarity[0, 1] > 0
 
@@ -93,12 +92,13 @@ def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
 def test_users_do_not_know_of_one_another(seed: int, users: int) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, users, 40, texts=N, skills=20)
-    asked = samples.query(rng.integers(0, N, users).astype(np.int32), silent(rng))
+    asked = samples.query(rng.integers(0, N, users).astype(np.int32), silent(rng), books)
     whole, order = BM25(5, 1.5, 0.75).route(asked, books), rng.permutation(users)
     mixed = BM25(5, 1.5, 0.75).route(samples.some_queries(asked, order), samples.some(books, order))
     assert np.array_equal(mixed.skill, whole.skill[order])
     assert np.array_equal(mixed.similarity, whole.similarity[order])
-    alone = BM25(5, 1.5, 0.75).route(samples.some_queries(asked, [0]), samples.one(books, 0))
+    own = samples.one(books, 0)
+    alone = BM25(5, 1.5, 0.75).route(samples.asked_with(samples.some_queries(asked, [0]), own), own)
     assert np.array_equal(alone.similarity, whole.similarity[:1])
 
 

@@ -26,7 +26,7 @@ def world(seed: int, users: int, examples: int, width: int = 384) -> tuple[Query
     vectors = samples.vectors(rng, 200, width)
     books = samples.lengthened(samples.ragged(rng, users, examples, texts=200, skills=40), vectors)
     text = rng.integers(0, 200, users).astype(np.int32)
-    return samples.query(text, Rows(vectors)), books, vectors
+    return samples.query(text, Rows(vectors), books), books, vectors
 
 
 def of(router: Router, asked: Query, books: Skillbooks) -> list[dict[int, float]]:
@@ -64,16 +64,15 @@ def test_a_centroid_is_the_same_bits_looked_up_computed_alone_and_in_any_company
     order = np.random.default_rng(seed).permutation(users)
     for router in routers:
         computed = router.route(asked, books)
-        looked_up = router.route(replace(asked, similarity=SimilarityTable(wide @ wide.T)), books)
-        mixed = router.route(
-            samples.some_queries(replace(asked, similarity=Rows(vectors)), order), samples.some(books, order)
-        )
+        looked_up = router.route(samples.asked_with(asked, books, SimilarityTable(wide @ wide.T)), books)
+        fresh = samples.asked_with(asked, books, Rows(vectors))
+        mixed = router.route(samples.some_queries(fresh, order), samples.some(books, order))
         for other, rows in ((looked_up, np.arange(users)), (mixed, order)):
             assert np.array_equal(other.skill, computed.skill[rows])
             assert np.array_equal(other.similarity, computed.similarity[rows])
         for u in (0, users - 1):
             alone = samples.one(books, u)
-            own = replace(samples.some_queries(asked, [u]), similarity=Pinned(vectors, alone.example[0]))
+            own = samples.asked_with(samples.some_queries(asked, [u]), alone, Pinned(vectors, alone.example[0]))
             online = router.route(own, alone)
             assert np.array_equal(online.skill, computed.skill[[u]])
             assert np.array_equal(online.similarity, computed.similarity[[u]])
@@ -86,7 +85,7 @@ def test_a_skill_with_one_example_has_the_similarity_that_maxsim_gives_it() -> N
     single = replace(books, example_skill=np.tile(np.arange(books.example.shape[1], dtype=np.int32), (50, 1)),
                      active=np.arange(books.example.shape[1]) < books.n_examples[:, None])  # fmt: skip
     single = samples.lengthened(single, vectors)
-    asked = samples.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors))
+    asked = samples.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors), single)
     for u, (centre, nearest) in enumerate(
         zip(of(Centroid(ALL), asked, single), of(MaxSim(ALL), asked, single), strict=True)
     ):
@@ -116,11 +115,10 @@ def test_examples_that_cancel_out_have_no_direction() -> None:
     asked, books, vectors = world(1, 20, 30)
     books = replace(books, square=np.zeros_like(books.square))
     opposite = np.concatenate([vectors, -vectors])
-    asked = replace(asked, similarity=Rows(opposite))
     own = np.where(np.arange(books.example.shape[1]) % 2, books.example[:, :1] + 200, books.example[:, :1])
     n = np.full(20, 2, np.int32)
     books = replace(books, example=own.astype(np.int32), example_skill=books.example_skill * 0, n_examples=n)
-    made = Centroid(5).route(asked, books)
+    made = Centroid(5).route(samples.asked_with(asked, books, Rows(opposite)), books)
     assert not made.similarity.any()
     assert np.isfinite(made.similarity).all()
 

@@ -23,7 +23,7 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
     rng = np.random.default_rng(seed)
     vectors = samples.vectors(rng, 200, 384)
     books = samples.ragged(rng, 30, examples, texts=200, skills=20)
-    asked = samples.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors))
+    asked = samples.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors), books)
     made = KNN(30, neighbours).route(asked, books)
     whole = vectors.astype(np.int64)
     for u in range(30):
@@ -47,7 +47,7 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
 def test_with_one_neighbour_the_skill_of_maxsim_wins_with_the_same_similarity(seed: int) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, 60, 60, texts=200, skills=20)
-    asked = samples.query(rng.integers(0, 200, 60).astype(np.int32), samples.table(rng, 200))
+    asked = samples.query(rng.integers(0, 200, 60).astype(np.int32), samples.table(rng, 200), books)
     one, nearest = KNN(5, 1).route(asked, books), MaxSim(1).route(asked, books)
     assert np.array_equal(one.skill[:, :1], nearest.skill)
     assert np.array_equal(one.similarity[:, :1], nearest.similarity)

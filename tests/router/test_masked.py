@@ -27,7 +27,7 @@ seeds = st.integers(0, 2**32)
 def test_the_skill_alone_is_missing_and_the_rest_keeps_its_order(inside: Router, seed: int, skill: int) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, 30, 60, texts=TEXTS, skills=12)
-    asked = samples.query(rng.integers(0, TEXTS, 30).astype(np.int32), samples.table(rng, TEXTS, 64))
+    asked = samples.query(rng.integers(0, TEXTS, 30).astype(np.int32), samples.table(rng, TEXTS, 64), books)
     whole, rest = inside.route(asked, books), Masked(inside, skill, None).route(asked, books)
     for u in range(30):
         kept = (whole.skill[u] >= 0) & (whole.skill[u] != skill)
@@ -40,7 +40,7 @@ def test_the_skill_alone_is_missing_and_the_rest_keeps_its_order(inside: Router,
 def test_another_skill_takes_the_place_of_the_one_that_is_masked() -> None:
     rng = np.random.default_rng(1)
     books = samples.ragged(rng, 40, 60, texts=TEXTS, skills=12)
-    asked = samples.query(rng.integers(0, TEXTS, 40).astype(np.int32), samples.table(rng, TEXTS, 64))
+    asked = samples.query(rng.integers(0, TEXTS, 40).astype(np.int32), samples.table(rng, TEXTS, 64), books)
     whole, rest = MaxSim(5).route(asked, books), Masked(MaxSim(5), 0, None).route(asked, books)
     crowded = (whole.skill == 0).any(axis=1) & (books.active.sum(axis=1) > 5)
     assert crowded.any()
@@ -56,7 +56,7 @@ def test_a_lineage_is_every_skill_with_an_example_near_the_first_of_the_skill(
     books = samples.ragged(rng, 20, 30, texts=TEXTS, skills=10)
     vectors = samples.vectors(rng, TEXTS, 64).astype(np.float64) / 4000.0
     grid = (vectors * 4000).astype(np.float32)
-    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), SimilarityTable(grid @ grid.T))
+    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), SimilarityTable(grid @ grid.T), books)
     found = Masked(MaxSim(70), skill, lineage).route(asked, books).skill
     for u in range(20):
         examples = list(zip(books.example[u, : books.n_examples[u]], books.example_skill[u], strict=False))
@@ -71,7 +71,7 @@ def test_a_lineage_is_every_skill_with_an_example_near_the_first_of_the_skill(
 def test_a_book_that_never_had_the_skill_is_routed_as_it_is() -> None:
     rng = np.random.default_rng(3)
     books = samples.ragged(rng, 20, 30, texts=TEXTS, skills=10)
-    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), samples.table(rng, TEXTS, 64))
+    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), samples.table(rng, TEXTS, 64), books)
     whole = MaxSim(5).route(asked, books)
     for lineage in (None, 0.1):
         assert np.array_equal(Masked(MaxSim(5), 99, lineage).route(asked, books).skill, whole.skill)
@@ -81,7 +81,7 @@ def test_the_book_that_it_was_given_stays_as_it_was() -> None:
     rng = np.random.default_rng(4)
     books = samples.ragged(rng, 20, 30, texts=TEXTS, skills=10)
     before = replace(books, active=books.active.copy())
-    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), samples.table(rng, TEXTS, 64))
+    asked = samples.query(rng.integers(0, TEXTS, 20).astype(np.int32), samples.table(rng, TEXTS, 64), books)
     Masked(MaxSim(5), 0, 0.2).route(asked, books)
     assert np.array_equal(books.active, before.active)
 

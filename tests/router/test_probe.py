@@ -1,6 +1,8 @@
 """The probe on captured messages: scores against a library's ridge regression, order of storage, what it finds."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, quantise
-from skg_bench.core.types import Query, Skillbooks
+from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim
@@ -25,11 +27,8 @@ def world(seed: int, users: int = 20, examples: int = 25) -> tuple[Query, Skillb
     vectors = samples.vectors(rng, 60, 64)
     books = samples.lengthened(samples.ragged(rng, users, examples, texts=60, skills=8), vectors)
     wide = vectors.astype(np.float32)
-    return (
-        samples.query(rng.integers(0, 60, users).astype(np.int32), SimilarityTable(wide @ wide.T)),
-        books,
-        vectors / 4000.0,
-    )
+    text = rng.integers(0, 60, users).astype(np.int32)
+    return samples.query(text, SimilarityTable(wide @ wide.T), books), books, vectors / 4000.0
 
 
 @settings(deadline=None, max_examples=10)
@@ -59,10 +58,43 @@ def test_the_order_in_which_a_book_stores_its_examples_changes_no_bit(seed: int,
         books.example.shape), axis=1)  # fmt: skip
     example, skill = (np.take_along_axis(a, order, axis=1) for a in (books.example, books.example_skill))
     one, other = (
-        Probe(5, neighbours, 0.3).route(asked, b) for b in (books, replace(books, example=example, example_skill=skill))
+        Probe(5, neighbours, 0.3).route(samples.asked_with(asked, b), b)
+        for b in (books, replace(books, example=example, example_skill=skill))
     )
     assert np.array_equal(one.skill, other.skill)
     assert np.array_equal(one.similarity, other.similarity)
+
+
+ASKED, NEAREST, LEFT, RIGHT = range(4)  # LEFT and RIGHT are equally near to ASKED, and only LEFT is near to NEAREST
+IDS = list(permutations(range(4)))
+GRID = np.array([[4000, 0], [3200, 2400], [2400, 3200], [2400, -3200]], np.float32)
+
+
+def found_by_two(ids: Sequence[int], example: Sequence[int], skill: Sequence[int]) -> Shortlist:
+    """What two neighbours give for ASKED in a book of these texts, which are known by `ids`."""
+    named = np.array(ids, np.int32)
+    n, vectors = len(example), GRID[np.argsort(named)]
+    books = samples.ragged(np.random.default_rng(0), 1, 1)
+    books = replace(
+        books, n_skills=np.full(1, 3, np.int32), n_examples=np.full(1, n, np.int32), active=np.ones((1, 3), np.bool_),
+        example=named[[example]], example_skill=np.array([skill], np.int32),
+    )  # fmt: skip
+    return Probe(3, 2, 0.3).route(samples.query(named[[ASKED]], SimilarityTable(vectors @ vectors.T), books), books)
+
+
+@pytest.mark.parametrize("ids", IDS)
+def test_of_equally_near_examples_the_one_of_the_first_skill_is_a_neighbour(ids: tuple[int, ...]) -> None:
+    assert set(found_by_two(ids, [NEAREST, LEFT, RIGHT], [0, 2, 1]).skill[0].tolist()) == {0, 1, -1}
+    assert set(found_by_two(ids, [NEAREST, LEFT, RIGHT], [0, 1, 2]).skill[0].tolist()) == {0, 1, -1}
+    assert set(found_by_two(ids, [LEFT, RIGHT, NEAREST], [1, 0, 2]).skill[0].tolist()) == {0, 2, -1}
+
+
+@pytest.mark.parametrize("ids", IDS)
+def test_of_equally_near_examples_of_a_skill_the_oldest_is_a_neighbour(ids: tuple[int, ...]) -> None:
+    left, right = (found_by_two(ids, [NEAREST, e], [0, 0]).similarity.tolist() for e in (LEFT, RIGHT))
+    assert left != right
+    assert found_by_two(ids, [NEAREST, LEFT, RIGHT], [0, 0, 0]).similarity.tolist() == left
+    assert found_by_two(ids, [NEAREST, RIGHT, LEFT], [0, 0, 0]).similarity.tolist() == right
 
 
 @pytest.mark.req("K10")
@@ -90,7 +122,7 @@ def test_it_finds_the_skill_of_messages_that_maxsim_and_centroid_mistake() -> No
     )  # fmt: skip
     square = np.stack([(vectors[:n][said == s].astype(np.int64).sum(axis=0) ** 2).sum() for s in range(skills)])
     books = replace(books, square=np.tile(square, (users, 1)))
-    asked = samples.query(np.arange(n, n + users, dtype=np.int32), SimilarityTable(wide @ wide.T))
+    asked = samples.query(np.arange(n, n + users, dtype=np.int32), SimilarityTable(wide @ wide.T), books)
     right = {
         type(router).__name__: float((router.route(asked, books).skill[:, 0] == of[n:]).mean())
         for router in (Probe(5, 32, 0.3), MaxSim(5), Centroid(5))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.repeat_last import RepeatLast
+from tests.core import samples
 from tests.router.test_routers import world
 
 
@@ -27,6 +28,6 @@ def test_it_finds_the_active_skill_that_was_used_last_with_the_similarity_that_i
 
 def test_what_the_message_says_changes_nothing() -> None:
     asked, books, _ = world(1)
-    other = replace(asked, text=(asked.text + 1) % 40)
+    other = samples.asked_with(replace(asked, text=(asked.text + 1) % 40), books)
     assert np.array_equal(RepeatLast().route(asked, books).skill, RepeatLast().route(other, books).skill)
     assert RepeatLast().route(asked, books).similarity != pytest.approx(RepeatLast().route(other, books).similarity)

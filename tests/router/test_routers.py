@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT
 from skg_bench.core.types import RIGHT, Query, Router, Shortlist, Skillbooks, TurnTruth
+from skg_bench.core.vocabulary import vocabulary_of
 from skg_bench.engine.vectors import Pinned, SimilarityTable
 from skg_bench.router.bm25 import BM25
 from skg_bench.router.centroid import Centroid
@@ -47,7 +48,7 @@ def world(seed: int, users: int = 30, examples: int = 40) -> tuple[Query, Skillb
         rng.integers(0, 3, books.active.shape).astype(np.int32), np.zeros(users, np.int32), np.zeros(users, np.bool_)
     )
     text = rng.integers(0, TEXTS, users).astype(np.int32)
-    return samples.query(text, SimilarityTable(wide @ wide.T), truth), books, vectors
+    return samples.query(text, SimilarityTable(wide @ wide.T), books, truth), books, vectors
 
 
 def same(one: Shortlist, other: Shortlist) -> bool:
@@ -84,9 +85,32 @@ def test_a_user_is_routed_the_same_alone_and_among_others_in_any_order(router: R
     assert same(mixed, Shortlist(whole.skill[order], whole.similarity[order]))
     for u in range(4):  # alone, unpadded and grouped, as served online
         alone = samples.one(books, u)
-        asked_alone = replace(samples.some_queries(asked, [u]), similarity=Pinned(vectors, alone.example[0]))
+        asked_alone = samples.asked_with(samples.some_queries(asked, [u]), alone, Pinned(vectors, alone.example[0]))
         found = router.route(asked_alone, alone)
         assert same(found, Shortlist(whole.skill[[u]], whole.similarity[[u]]))
+
+
+@pytest.mark.parametrize("router", ROUTERS, ids=repr)
+@settings(deadline=None, max_examples=12)
+@given(seed=seeds)
+def test_text_ids_may_be_permuted_and_no_route_changes(router: Router, seed: int) -> None:
+    """Messages, examples, vectors and words under other ids; different texts with equal vectors make many ties."""
+    asked, books, vectors = world(seed)
+    rng = np.random.default_rng(seed)
+    old = rng.permutation(TEXTS)  # new id -> old id
+    new = np.argsort(old).astype(np.int32)  # old id -> new id
+    vectors = vectors[rng.integers(0, 8, TEXTS)]
+    wide, said = vectors.astype(np.float32), samples.MESSAGES[:TEXTS]
+    books = samples.lengthened(books, vectors)
+    asked = samples.asked_with(asked, books, SimilarityTable(wide @ wide.T), vocabulary_of(said))
+    renamed = replace(books, example=new[books.example])
+    again = samples.asked_with(
+        replace(asked, text=new[asked.text]),
+        renamed,
+        SimilarityTable(wide[old] @ wide[old].T),
+        vocabulary_of([said[t] for t in old]),
+    )
+    assert same(router.route(again, renamed), router.route(asked, books))
 
 
 @pytest.mark.parametrize("router", ROUTERS, ids=repr)
@@ -96,7 +120,8 @@ def test_an_empty_book_gives_an_empty_shortlist(router: Router) -> None:
     assert (made.skill == -1).all()
     assert not made.similarity.any()
     alone = samples.one(books, 0)
-    made = router.route(replace(samples.some_queries(asked, [0]), similarity=Pinned(vectors, alone.example[0])), alone)
+    asked_alone = samples.asked_with(samples.some_queries(asked, [0]), alone, Pinned(vectors, alone.example[0]))
+    made = router.route(asked_alone, alone)
     assert (made.skill == -1).all()
 
 
@@ -121,7 +146,8 @@ def test_maxsim_gives_the_largest_cosine_to_any_example_and_the_nearest_skills(s
 
 def test_equal_similarities_are_ordered_by_skill_id() -> None:
     asked, books, _ = world(2)
-    made = MaxSim(5).route(asked, replace(books, example=books.example * 0))  # every example says the same
+    books = replace(books, example=books.example * 0)  # every example says the same
+    made = MaxSim(5).route(samples.asked_with(asked, books), books)
     for u in range(30):
         assert made.skill[u][made.skill[u] >= 0].tolist() == np.flatnonzero(books.active[u])[:5].tolist()
 
@@ -156,8 +182,10 @@ def test_the_frequency_router_orders_by_uses_and_does_not_read_the_message(seed:
     for u in range(30):
         ids = sorted(np.flatnonzero(books.active[u]).tolist(), key=lambda s: (-books.uses[u, s], s))
         assert made.skill[u][made.skill[u] >= 0].tolist() == ids[:5]
-    other = Frequency(5).route(replace(asked, text=(asked.text + 1) % TEXTS), books)
+    said = samples.asked_with(replace(asked, text=(asked.text + 1) % TEXTS), books)
+    other = Frequency(5).route(said, books)
     assert np.array_equal(other.skill, made.skill)
+    assert not np.array_equal(other.similarity, made.similarity)
     near = MaxSim(70).route(asked, books)
     for u, k in zip(*np.nonzero(made.skill >= 0), strict=True):
         assert made.similarity[u, k] == near.similarity[u][near.skill[u] == made.skill[u, k]].item()

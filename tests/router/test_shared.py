@@ -153,7 +153,8 @@ def test_with_a_flat_index_and_all_neighbours_it_is_maxsim_to_the_bit(vectors: I
     example = np.arange(E, dtype=np.int32)
     dense = np.unique(skill, return_inverse=True)[1].astype(np.int32)
     text = np.arange(E, E + 40, dtype=np.int32)
-    asked, books = samples.query(text, Pinned(vectors, example)), shared_book(vectors, example, dense, 40)
+    books = shared_book(vectors, example, dense, 40)
+    asked = samples.query(text, Pinned(vectors, example), books)
     expected = MaxSim(5).route(asked, books)
     made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(asked, books)
     assert np.array_equal(made.skill, expected.skill)
@@ -167,7 +168,7 @@ def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16,
 
     example = np.arange(E, dtype=np.int32)
     books = shared_book(vectors, example, skill, 8)
-    asked = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example))
+    asked = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example), books)
     router = SharedMaxSim(build(vectors[:E], skill, "flat"), vectors, 3, 500)
     first = router.route(asked, books).skill[:, 0]
     without = router.route(asked, replace(books, active=np.arange(SKILLS) != first[:, None]))
