@@ -28,7 +28,6 @@ INSIDE: Mapping[tuple[str, ...], set[str]] = {
     ("router", "skg_bench.router.masked.Masked", "router"): {"skg_bench.router.maxsim.MaxSim"},
     ("reranker", "skg_bench.reranker.permuted.Permuted", "reranker"): {"skg_bench.reranker.linear.Linear"},
     ("curator", "skg_bench.curator.budget.Budget", "curator"): _SKG,
-    ("curator", "skg_bench.curator.frozen.Frozen", "curator"): _SKG,
     ("curator", "skg_bench.curator.sham.Sham", "curator"): _SKG,
     ("curator", "skg_bench.curator.without.Without", "curator"): _SKG,
     ("tracker", "skg_bench.tracker.both.Both", "mlflow"): {"skg_bench.tracker.mlflow.MLflow"},
