@@ -123,17 +123,22 @@ def test_every_colour_of_an_arm_can_be_read_as_text_on_its_background(scheme: in
         assert (light + 0.05) / (dark + 0.05) >= 4.5, pair[scheme]
 
 
-def composed(policy: str = "threshold.Threshold", router: str = "maxsim.MaxSim", curator: str = "skg.SKG") -> object:
+def composed(
+    policy: str = "threshold.Threshold",
+    router: str = "maxsim.MaxSim",
+    curator: str = "skg.SKG",
+    freeze: str | None = None,
+) -> object:
     parts = {"policy": policy, "router": router, "curator": curator}
-    return {seam: {"_target_": f"skg_bench.{seam}.{target}"} for seam, target in parts.items()}
+    return {seam: {"_target_": f"skg_bench.{seam}.{target}"} for seam, target in parts.items()} | {"freeze": freeze}
 
 
 def test_arms_look_like_what_they_are_and_no_two_look_alike() -> None:
     arms = {
         "skg": composed(),
         "band": composed(),
-        "frozen_1": composed(curator="frozen.Frozen"),
-        "frozen_2": composed(curator="frozen.Frozen"),
+        "frozen_1": composed(freeze="all"),
+        "frozen_2": composed(freeze="all"),
         "never": composed(policy="never.Never"),
         "always": composed(policy="always.Always"),
         "exact": composed(router="exact.Exact"),

@@ -80,8 +80,9 @@ def kind(arm: str, arms: Sequence[str], reference: str, compositions: Mapping[st
         _target(compositions, arm, s) != _target(compositions, arms[0], s) for s in ("policy", "router")
     ):
         return "control"
-    curator = _target(compositions, arm, "curator").split(".")
-    return "frozen" if "frozen" in curator else "control" if "none" in curator else "learning"
+    if (compositions.get(arm) or {}).get("freeze") is not None:
+        return "frozen"
+    return "control" if "none" in _target(compositions, arm, "curator").split(".") else "learning"
 
 
 def shown(arms: Sequence[str], kinds: Mapping[str, Kind], reference: str, compositions: Mapping[str, Any]) -> set[str]:
