@@ -25,8 +25,8 @@ B = 24
 
 
 def yamls(*seams: str) -> list[Any]:
-    found = [(seam, path) for seam in seams for path in sorted((ROOT / "conf" / seam).glob("*.yaml"))]
-    return [pytest.param(path, id=f"{seam}={path.stem}") for seam, path in found]
+    cases = [(seam, path) for seam in seams for path in sorted((ROOT / "conf" / seam).glob("*.yaml"))]
+    return [pytest.param(path, id=f"{seam}={path.stem}") for seam, path in cases]
 
 
 def made(path: Path) -> Any:
@@ -42,8 +42,8 @@ def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Quer
     books = samples.ragged(rng, users, examples, skills=10)
     quality = rng.integers(0, 3, books.active.shape).astype(np.int32)
     kind = rng.integers(-1, 9, users).astype(np.int32)
-    asked = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
-    return replace(asked, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), books
+    query = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
+    return replace(query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), books
 
 
 # ----------------------------------------------------------------------------------------- one word per seam
@@ -78,11 +78,11 @@ def test_every_module_of_a_seam_can_be_chosen(seam: str) -> None:
 
 @pytest.mark.parametrize("path", yamls("router", "reranker", "policy", "curator", "llm"))
 def test_a_component_is_a_frozen_value_that_travels_between_processes(path: Path) -> None:
-    one = made(path)
-    assert one == made(path)
-    assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301
-    assert type(one).__dataclass_params__.frozen
-    bases = [base for base in type(one).__mro__[1:] if base not in (Memoryless, Protocol, Generic)]
+    component = made(path)
+    assert component == made(path)
+    assert pickle.loads(pickle.dumps(component)) == component  # noqa: S301
+    assert type(component).__dataclass_params__.frozen
+    bases = [base for base in type(component).__mro__[1:] if base not in (Memoryless, Protocol, Generic)]
     assert bases == [object]  # no base classes, but for that of a policy that learns nothing
 
 
@@ -93,22 +93,22 @@ def test_a_component_is_a_frozen_value_that_travels_between_processes(path: Path
 @pytest.mark.req("K08")
 def test_a_router_gives_active_skills_and_then_nothing_for_any_user_by_itself(path: Path) -> None:
     router: Router = made(path)
-    asked, books = world()
-    found = router.route(asked, books)
-    assert found.skill.dtype == np.int32
-    assert found.similarity.dtype == np.float64
-    assert found.skill.shape == found.similarity.shape
-    assert ((found.skill[:, 1:] < 0) | (found.skill[:, :-1] >= 0)).all()
-    row, place = np.nonzero(found.skill >= 0)
+    query, books = world()
+    shortlist = router.route(query, books)
+    assert shortlist.skill.dtype == np.int32
+    assert shortlist.similarity.dtype == np.float64
+    assert shortlist.skill.shape == shortlist.similarity.shape
+    assert ((shortlist.skill[:, 1:] < 0) | (shortlist.skill[:, :-1] >= 0)).all()
+    row, place = np.nonzero(shortlist.skill >= 0)
     assert len(row)
-    assert books.active[row, found.skill[row, place]].all()
-    assert (found.similarity[found.skill < 0] == 0).all()
+    assert books.active[row, shortlist.skill[row, place]].all()
+    assert (shortlist.similarity[shortlist.skill < 0] == 0).all()
     assert router.sees_truth == (path.stem == "oracle")
     order = np.random.default_rng(1).permutation(B)
-    mixed = router.route(samples.some_queries(asked, order), samples.some(books, order))
-    assert same(mixed, found, order, Shortlist)
+    mixed = router.route(samples.some_queries(query, order), samples.some(books, order))
+    assert same(mixed, shortlist, order, Shortlist)
     if not router.sees_truth:
-        assert same(router.route(replace(asked, truth=None), books), found, np.arange(B), Shortlist)
+        assert same(router.route(replace(query, truth=None), books), shortlist, np.arange(B), Shortlist)
     nothing = router.route(*world(examples=0))
     assert (nothing.skill == -1).all()
 
@@ -137,13 +137,13 @@ def test_a_policy_gives_a_distribution_over_the_fallback_and_its_shortlist_for_a
 @each("curator")
 def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     curator: Curator[Any] = made(path)
-    asked, books = world()
+    query, books = world()
     hit = books.active[:, 0] & (np.arange(B) % 2 == 0)
-    past = samples.history(np.random.default_rng(0), asked.text, books, 9)
+    past = samples.history(np.random.default_rng(0), query.text, books, 9)
     seen = Observation(
-        asked.time, 9, asked.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
+        query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
         (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_),
-        asked.truth if curator.sees_truth else None,
+        query.truth if curator.sees_truth else None,
     )  # fmt: skip
     state = curator.start(B)
     check(state, B, curator)
@@ -171,11 +171,11 @@ def test_an_llm_meters_its_answers_and_stored_ones_cost_no_tokens(path: Path) ->
     llm: types.LLM = made(path)
     words, draws = np.arange(B, dtype=np.int32), samples.draws(np.random.default_rng(0), B)
     answer, stored = llm.answer(words, words % 2 == 0, draws), llm.serve(words, draws)
-    for one in (answer, stored):
-        assert one.right.dtype == np.bool_
-        assert one.tokens_in.dtype == one.tokens_out.dtype == np.int32
-        assert one.cost_usd.dtype == one.latency_ms.dtype == np.float64
-        assert all(getattr(one, f.name).shape == (B,) for f in fields(types.Answer))
+    for answers in (answer, stored):
+        assert answers.right.dtype == np.bool_
+        assert answers.tokens_in.dtype == answers.tokens_out.dtype == np.int32
+        assert answers.cost_usd.dtype == answers.latency_ms.dtype == np.float64
+        assert all(getattr(answers, f.name).shape == (B,) for f in fields(types.Answer))
     assert (answer.tokens_in > 0).all()
     assert (answer.cost_usd > 0).all()
     for column in (stored.tokens_in, stored.tokens_out, stored.cost_usd):

@@ -86,22 +86,24 @@ def measured(run: Run, summary: Summary) -> list[claims.Finding]:
     """Of K01, what a skillbook spares; of K01 and K02, whether it serves users better."""
     beyond, learned = summary["differences"]["skg"], summary["effects"]["frozen_100"]["metrics"]
     evidence = claims.Evidence.of([run], COMMAND)
-    asked = (
+    questions = (
         ("K01", "a skillbook makes answers cheaper", beyond["cost_usd"], "US dollars per request", "lower"),
         ("K01", "a skillbook makes answers faster", beyond["latency_ms"], "ms per request", "lower"),
         ("K01", "a skillbook serves users better", beyond["utility"], "utility per request", "higher"),
         ("K02", "what is learned later serves users better", learned["utility"], "utility per request", "higher"),
     )  # fmt: skip
-    found = []
-    for name, claimed, figure, unit, wanted in asked:
+    results = []
+    for name, claimed, figure, unit, wanted in questions:
         shown = figure["significant"] and figure["verdict"] not in ("inconclusive", "not measured")
         holds = shown and (figure["mean"] > 0) == (wanted == "higher")
         verdict: claims.Verdict = "reproduced" if holds else "not reproduced" if shown else "not testable here"
         words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
         mean, low, high = (figure[part] for part in ("mean", "low_new", "high_new"))
         value = "too few users got there" if low is None else claims.Measured(mean, low, high, unit)
-        found.append(claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence))
-    return found
+        results.append(
+            claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence)
+        )
+    return results
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -112,14 +114,14 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     run = Run(given.run)
     summary: Summary = json.loads((run.path / "summary.json").read_text("utf-8"))
-    found = findings(summary, (run.path / "curves.csv").read_text("utf-8"))
+    results = findings(summary, (run.path / "curves.csv").read_text("utf-8"))
     table = Table("expected", "holds", "figures", title=f"assistant_growth: {run.path.name}")
-    for one in found:
-        table.add_row(one.expectation, "yes" if one.holds else "no", one.figures)
+    for result in results:
+        table.add_row(result.expectation, "yes" if result.holds else "no", result.figures)
     Console().print(table)
     if given.write:
         claims.write(given.write / "claims", "assistant_growth", measured(run, summary))
-    return int(not all(one.holds for one in found))
+    return int(not all(result.holds for result in results))
 
 
 if __name__ == "__main__":

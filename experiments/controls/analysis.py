@@ -63,29 +63,33 @@ class Pair:
 
 def rows(run: Run) -> list[Row]:
     """All arms, in the order of the run; p-values of utility are corrected for their number."""
-    on, shown = events(run), metrics(Utility.of(run.config))
-    tally: dict[str, Tally] = {arm: tallies(run, arm, on)[0] for arm in run.arms}
+    requests, shown = events(run), metrics(Utility.of(run.config))
+    tally: dict[str, Tally] = {arm: tallies(run, arm, requests)[0] for arm in run.arms}
     others = [arm for arm in run.arms if arm != REFERENCE]
     utility = [shown["utility"]]
-    effects = [contrast(utility, tally[arm], tally[REFERENCE], on)["utility"] for arm in others]
+    effects = [contrast(utility, tally[arm], tally[REFERENCE], requests)["utility"] for arm in others]
     against = dict(zip(others, differences(utility[0], effects), strict=True))
-    return [Row(a, measure([shown[m] for m in SHOWN], tally[a], on), against.get(a)) for a in run.arms]
+    return [Row(a, measure([shown[m] for m in SHOWN], tally[a], requests), against.get(a)) for a in run.arms]
 
 
-def best(found: Sequence[Row]) -> str:
+def best(arm_rows: Sequence[Row]) -> str:
     """The arm with the largest mean utility among those that learn and know no truth; chosen in hindsight."""
-    open_to_all = [row for row in found if row.arm not in (*ORACLES, *RIVALS, "never")]
+    open_to_all = [row for row in arm_rows if row.arm not in (*ORACLES, *RIVALS, "never")]
     learns = [row for row in open_to_all if not row.arm.startswith(CAPTURED) and row.means["hit_rate"].mean > 0]
     if not learns:
         raise UsageError("no arm of this run answers anything from its skillbook; run it for more weeks")
     return max(learns, key=lambda row: row.means["utility"].mean).arm
 
 
-def thresholds(run: Run, found: Sequence[Row]) -> list[tuple[float, Row]]:
+def thresholds(run: Run, arm_rows: Sequence[Row]) -> list[tuple[float, Row]]:
     """Arms that are skg with another threshold, and skg itself, from the most to the least useful."""
-    of = {arm: made["policy"].get("threshold") for arm, made in run.manifest["compositions"].items()}
-    arms = [(float(of[row.arm]), row) for row in found if row.arm == REFERENCE or row.arm.startswith("threshold_")]
-    return sorted(arms, key=lambda one: -one[1].means["utility"].mean)
+    threshold_by_arm = {arm: made["policy"].get("threshold") for arm, made in run.manifest["compositions"].items()}
+    arms = [
+        (float(threshold_by_arm[row.arm]), row)
+        for row in arm_rows
+        if row.arm == REFERENCE or row.arm.startswith("threshold_")
+    ]
+    return sorted(arms, key=lambda pair: -pair[1].means["utility"].mean)
 
 
 def pairs(run: Run, champion: str) -> tuple[list[Pair], list[str]]:
@@ -96,63 +100,67 @@ def pairs(run: Run, champion: str) -> tuple[list[Pair], list[str]]:
     forks = {arm: made["fork"] for arm, made in run.manifest["compositions"].items() if made["fork"]}
     wanted = [(arm, rival, 0) for arm in dict.fromkeys((champion, REFERENCE)) for rival in RIVALS]
     wanted += [(CAPTURED, a, int(forks[a].partition("@")[2])) for a in forks if a != CAPTURED]
-    on, price = events(run), Utility.of(run.config)
-    asked = Fallbacks.of(on)
-    hits(run, "never", on, price, asked)  # it knows what the LLM answers everywhere
-    served = {arm: hits(run, arm, on, price, asked) for one in wanted for arm in one[:2]}
-    found = [_pair(arm, rival, since, served, asked, on) for arm, rival, since in wanted]
-    return [one for one in found if isinstance(one, Pair)], [one for one in found if isinstance(one, str)]
+    requests, price = events(run), Utility.of(run.config)
+    fallbacks = Fallbacks.of(requests)
+    hits(run, "never", requests, price, fallbacks)  # it knows what the LLM answers everywhere
+    served = {arm: hits(run, arm, requests, price, fallbacks) for entry in wanted for arm in entry[:2]}
+    results = [_pair(arm, rival, since, served, fallbacks, requests) for arm, rival, since in wanted]
+    return [result for result in results if isinstance(result, Pair)], [
+        result for result in results if isinstance(result, str)
+    ]
 
 
 def _pair(
-    arm: str, rival: str, since: int, served: Mapping[str, Hits], asked: Fallbacks, on: LoggedEvents
+    arm: str, rival: str, since: int, served: Mapping[str, Hits], fallbacks: Fallbacks, requests: LoggedEvents
 ) -> Pair | str:
     """Both at the lower of their error rates; or why that cannot be."""
-    later, kept = _since(on, since)
-    known = Fallbacks(asked.known[kept], asked.right[kept], asked.worth[kept])
-    own, base = (_later(served[a], kept, later, known) for a in (arm, rival))
-    if not own.at.size or not base.at.size:
-        idle = rival if own.at.size else arm
+    later, kept = _since(requests, since)
+    known = Fallbacks(fallbacks.known[kept], fallbacks.right[kept], fallbacks.worth[kept])
+    arm_hits, base = (_later(served[a], kept, later, known) for a in (arm, rival))
+    if not arm_hits.at.size or not base.at.size:
+        idle = rival if arm_hits.at.size else arm
         return f"{arm}, {rival}: {idle} has no hit from turn {since} on, nothing to match"
-    ladders = ladder(own, known, later), ladder(base, known, later)
-    found = matched(arm, *ladders, SEED)
+    ladders = ladder(arm_hits, known, later), ladder(base, known, later)
+    match = matched(arm, *ladders, SEED)
     gained, gained_by_rival = (
-        sums(later.cell[h.at], len(on.cells.user), _kept(h, steps, found.wrong) * (h.worth - known.worth[h.at]))
-        for h, steps in zip((own, base), ladders, strict=True)
+        sums(later.cell[h.at], len(requests.cells.user), _kept(h, steps, match.wrong) * (h.worth - known.worth[h.at]))
+        for h, steps in zip((arm_hits, base), ladders, strict=True)
     )
-    turns = sums(later.cell, len(on.cells.user))
-    return Pair(arm, rival, since, found, estimates(on.cells, [turns], [[gained - gained_by_rival]])[0])
+    turns = sums(later.cell, len(requests.cells.user))
+    return Pair(arm, rival, since, match, estimates(requests.cells, [turns], [[gained - gained_by_rival]])[0])
 
 
-def _since(on: LoggedEvents, turn: int) -> tuple[LoggedEvents, I64]:
+def _since(requests: LoggedEvents, turn: int) -> tuple[LoggedEvents, I64]:
     """The events from the users' turn `turn` on, and where they stood; users without any are left out."""
-    kept = np.flatnonzero(on.turn >= turn)
-    users, row = np.unique(on.row[kept], return_inverse=True)
+    kept = np.flatnonzero(requests.turn >= turn)
+    users, row = np.unique(requests.row[kept], return_inverse=True)
     if not len(users):
         raise UsageError(f"no user has more than {turn} turns; run it for more weeks")
-    return replace(on, users=on.users[users], row=row, turn=on.turn[kept], cell=on.cell[kept]), kept
+    return replace(
+        requests, users=requests.users[users], row=row, turn=requests.turn[kept], cell=requests.cell[kept]
+    ), kept
 
 
-def _later(found: Hits, kept: I64, later: LoggedEvents, known: Fallbacks) -> Hits:
+def _later(arm_hits: Hits, kept: I64, later: LoggedEvents, known: Fallbacks) -> Hits:
     """The hits among the events `kept`, and what users got there altogether."""
-    index = np.searchsorted(kept, found.at)
-    there = (index < len(kept)) & (kept[np.minimum(index, len(kept) - 1)] == found.at)
-    at, right, worth = index[there], found.right[there], found.worth[there]
+    index = np.searchsorted(kept, arm_hits.at)
+    mask = (index < len(kept)) & (kept[np.minimum(index, len(kept) - 1)] == arm_hits.at)
+    at, right, worth = index[mask], arm_hits.right[mask], arm_hits.worth[mask]
     all_right, all_worth = known.right.astype(np.float64), known.worth.copy()
     all_right[at], all_worth[at] = right, worth
     n = len(later.users)
-    return Hits(at, found.score[there], right, worth, sums(later.row, n, all_right), sums(later.row, n, all_worth))
+    return Hits(at, arm_hits.score[mask], right, worth, sums(later.row, n, all_right), sums(later.row, n, all_worth))
 
 
-def _kept(found: Hits, steps: Ladder, wrong: float) -> F64:
+def _kept(arm_hits: Hits, steps: Ladder, wrong: float) -> F64:
     """Share of each hit that is left at `wrong` wrong hits per request, as `matched` takes them in proportion."""
     means = steps.wrong.mean(axis=0)
     level = int(np.argmax(means <= wrong))
     if not level:
-        return np.ones(len(found.at))
+        return np.ones(len(arm_hits.at))
     share = (means[level - 1] - wrong) / (means[level - 1] - means[level])  # of the last step that falls back
-    last = (found.score >= steps.threshold[level - 1]) & (found.score < steps.threshold[level])
-    return np.where(found.score >= steps.threshold[level], 1.0, np.where(last, 1.0 - share, 0.0))
+    last = (arm_hits.score >= steps.threshold[level - 1]) & (arm_hits.score < steps.threshold[level])
+    return np.where(arm_hits.score >= steps.threshold[level], 1.0, np.where(last, 1.0 - share, 0.0))
 
 
 def findings(run: Run) -> list[Finding]:
@@ -162,33 +170,35 @@ def findings(run: Run) -> list[Finding]:
 
     Raises UsageError for a run without these arms.
     """
-    arms = dict.fromkeys(["never", *(arm for one in ASKED for arm in one[1:3])])
+    arms = dict.fromkeys(["never", *(arm for question in ASKED for arm in question[1:3])])
     if missing := sorted(set(arms) - set(run.arms)):
         raise UsageError(f"{run.path} has no arm {', '.join(missing)}; make a run of experiment=controls with all arms")
-    on, utility = events(run), metrics(Utility.of(run.config))["utility"]
-    tally = {arm: tallies(run, arm, on)[0] for arm in arms}
-    effects = [contrast([utility], tally[arm], tally[other], on)["utility"] for _, arm, other, _ in ASKED]
-    alone = {arm: contrast([utility], tally[arm], tally["never"], on)["utility"] for arm in arms if arm != "never"}
-    evidence, said = Evidence.of([run], COMMAND), claims()
-    found = []
-    for (name, arm, _, asks), one in zip(ASKED, differences(utility, effects), strict=True):
-        low, high = one.estimate.interval(new=True)
-        measured = Measured(one.estimate.mean, low, high, "utility per request")
-        verdict, words = judged(one, alone[arm].interval(new=True)[0] > 0)
-        told = f"{asks[:1].upper()}{asks[1:]}: {words}."
-        found.append(Finding(name, said[name].statement, measured, verdict, told, evidence))
-    return found
+    requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
+    tally = {arm: tallies(run, arm, requests)[0] for arm in arms}
+    effects = [contrast([utility], tally[arm], tally[other], requests)["utility"] for _, arm, other, _ in ASKED]
+    alone = {
+        arm: contrast([utility], tally[arm], tally["never"], requests)["utility"] for arm in arms if arm != "never"
+    }
+    evidence, statements = Evidence.of([run], COMMAND), claims()
+    results = []
+    for (name, arm, _, asks), difference in zip(ASKED, differences(utility, effects), strict=True):
+        low, high = difference.estimate.interval(new=True)
+        measured = Measured(difference.estimate.mean, low, high, "utility per request")
+        verdict, words = judged(difference, alone[arm].interval(new=True)[0] > 0)
+        sentence = f"{asks[:1].upper()}{asks[1:]}: {words}."
+        results.append(Finding(name, statements[name].statement, measured, verdict, sentence, evidence))
+    return results
 
 
-def judged(found: Difference, worth_it: bool) -> tuple[Judged, str]:
+def judged(difference: Difference, worth_it: bool) -> tuple[Judged, str]:
     """`worth_it`: the arm is ahead of one that reuses nothing."""
-    if found.verdict == "better" and worth_it:
+    if difference.verdict == "better" and worth_it:
         return "reproduced", "it serves users better"
-    if found.verdict == "better":
+    if difference.verdict == "better":
         return "not testable here", "it is ahead, but not of an arm that reuses nothing: it only reuses less"
-    if found.verdict == "worse":
+    if difference.verdict == "worse":
         return "not reproduced", "it serves users worse"
-    return "not testable here", f"not shown either way; such a run finds {found.mde_new:.4f}"
+    return "not testable here", f"not shown either way; such a run finds {difference.mde_new:.4f}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -222,32 +232,32 @@ def _write(run: Run, folder: Path) -> None:
 
 def _show(run: Run, screen: Console) -> None:
     """Print the tables, as markdown."""
-    found, shown = rows(run), metrics(Utility.of(run.config))
+    arm_rows, shown = rows(run), metrics(Utility.of(run.config))
     table = Table("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict", box=MARKDOWN)
-    for row in found:
-        said = ("", "", "")
+    for row in arm_rows:
+        cells = ("", "", "")
         if row.against is not None:
             e = row.against.estimate
             span = interval(*e.interval(new=True), "utility", signed=True)
-            said = number(e.mean, "utility", signed=True), span, row.against.verdict
-        table.add_row(row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *said)
+            cells = number(e.mean, "utility", signed=True), span, row.against.verdict
+        table.add_row(row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *cells)
     screen.print("\n## As run\n", table)
-    (first, top), *rest = thresholds(run, found)
+    (first, top), *rest = thresholds(run, arm_rows)
     behind = ", ".join(f"{t:g}: {number(row.means['utility'].mean, 'utility')}" for t, row in rest)
     screen.print(f"Best threshold in hindsight {first:g}: {number(top.means['utility'].mean, 'utility')} ({behind})")
-    champion = best(found)
+    champion = best(arm_rows)
     table = Table(
         "arm", "against", "from turn", "wrong hits per request", "thresholds", "hit rates", "utility", "these requests",
         "new requests", box=MARKDOWN,
     )  # fmt: skip
     matches, unmatched = pairs(run, champion)
-    for one in matches:
-        u, h, raised = one.found.figures["utility"], one.found.figures["hit_rate"], one.found
+    for pair in matches:
+        u, h, raised = pair.found.figures["utility"], pair.found.figures["hit_rate"], pair.found
         held = " / ".join("as run" if t is None else f"{t:.3f}" for t in (raised.threshold, raised.reference_threshold))
         table.add_row(
-            one.arm, one.rival, str(one.since), f"{raised.wrong:.4f}", held, f"{h.arm:.4f} / {h.reference:.4f}",
+            pair.arm, pair.rival, str(pair.since), f"{raised.wrong:.4f}", held, f"{h.arm:.4f} / {h.reference:.4f}",
             number(u.difference, "utility", signed=True), interval(u.low, u.high, "utility", signed=True),
-            interval(*one.new.interval(new=True), "utility", signed=True),
+            interval(*pair.new.interval(new=True), "utility", signed=True),
         )  # fmt: skip
     screen.print(f"\n## At the same error rate\n\n{champion} has the largest utility as run.\n", table)
     for why in unmatched:

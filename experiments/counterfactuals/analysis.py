@@ -10,29 +10,29 @@ from skg_bench.analysis.wording import interval, number
 from skg_bench.core.run import Run
 
 
-def cells(found: ContrastResult) -> tuple[str, ...]:
+def cells(finding: ContrastResult) -> tuple[str, ...]:
     """A row of the table."""
-    e, one, unit = found.estimate, found.contrast, found.metric.unit
+    e, contrast, unit = finding.estimate, finding.contrast, finding.metric.unit
     return (
-        one.kind, f"{one.arm} - {one.reference}", one.asks, number(e.mean, unit, signed=True),
+        contrast.kind, f"{contrast.arm} - {contrast.reference}", contrast.asks, number(e.mean, unit, signed=True),
         interval(*e.interval(new=False), unit, signed=True),
-        interval(*e.interval(new=True), unit, signed=True), f"{found.p:.4f}", found.verdict,
+        interval(*e.interval(new=True), unit, signed=True), f"{finding.p:.4f}", finding.verdict,
     )  # fmt: skip
 
 
 def main(path: str) -> int:
     """Print the table of a run; 1 if a placebo that is nothing by construction is not shown to be equivalent."""
-    found, screen = findings(Run(path)), Console(width=160)
+    results, screen = findings(Run(path)), Console(width=160)
     for metric, margin in MARGINS.items():
         table = Table(
             "kind", "contrast", "asks about", "difference", "these requests", "new requests", "p (TOST)", "verdict",
             title=f"{metric}, within {margin:g}",
         )  # fmt: skip
-        for one in found:
-            if one.metric.name == metric:
-                table.add_row(*cells(one))
+        for finding in results:
+            if finding.metric.name == metric:
+                table.add_row(*cells(finding))
         screen.print(table)
-    nothing = [one.verdict for one in found if one.contrast.kind == "nothing by construction"]
+    nothing = [finding.verdict for finding in results if finding.contrast.kind == "nothing by construction"]
     return int(any(v != "equivalent" for v in nothing))
 
 

@@ -69,18 +69,18 @@ def _compared(run: Run, arm: str) -> np.ndarray:
     for u, t, skill in sorted(stored):
         renewed.setdefault((u, t), []).append(skill)
     counts: Counter[tuple[int, int]] = Counter()
-    found = []
+    comparisons = []
     for turn in run.turns(arm).select(["user", "turn", "shortlist", "agrees"]).to_pylist():
         u, nearest = turn["user"], turn["shortlist"][0]
-        found.append(counts[u, nearest] if nearest >= 0 else 0)
+        comparisons.append(counts[u, nearest] if nearest >= 0 else 0)
         if turn["agrees"] is not None:
             counts[u, nearest] += 1
         for skill in renewed.get((u, turn["turn"]), ()):
             counts[u, skill] = 0
-    return np.array(found)
+    return np.array(comparisons)
 
 
-def table(found: list[Line]) -> list[tuple[str, ...]]:
+def table(arm_lines: list[Line]) -> list[tuple[str, ...]]:
     """Cells under COLUMNS, in percent with 95 % intervals."""
 
     def share(t: PairedT | None) -> str:
@@ -91,22 +91,22 @@ def table(found: list[Line]) -> list[tuple[str, ...]]:
     return [
         (line.arm, "" if line.delta is None else f"{100 * line.delta:g}", share(line.hits), share(line.wrong),
          f"{100 * line.of_hits:.0f}", share(line.ceiling))
-        for line in found
+        for line in arm_lines
     ]  # fmt: skip
 
 
-def markdown(found: list[Line]) -> str:
+def markdown(arm_lines: list[Line]) -> str:
     """The table as a report."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *table(found)]
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *table(arm_lines)]
     text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return f"# Errors per request\n\nIn percent of requests: means over users, 95 % intervals by user.\n\n{text}"
 
 
 def _of(run: Path) -> list[Line]:
-    found = lines(Run(run))
-    if all(line.delta is None for line in found):
+    arm_lines = lines(Run(run))
+    if all(line.delta is None for line in arm_lines):
         raise UsageError(f"no arm of {run} has policy=vcache; run experiment=error_bound")
-    return found
+    return arm_lines
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -116,17 +116,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", type=Path, help="also write the table here, as markdown")
     given = parser.parse_args(arguments)
     try:
-        found = _of(given.run)
+        arm_lines = _of(given.run)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     shown = Table(*COLUMNS, title="Requests, in percent: mean over users, 95 %")
-    for cells in table(found):
+    for cells in table(arm_lines):
         shown.add_row(*cells)
     Console(width=140).print(shown)
     if given.write:
-        given.write.write_text(markdown(found), "utf-8")
-    broken = [line.arm for line in found if not line.holds]
+        given.write.write_text(markdown(arm_lines), "utf-8")
+    broken = [line.arm for line in arm_lines if not line.holds]
     print(f"promised and broken: {', '.join(broken)}" if broken else "No arm is shown to err more than it promises.")
     return int(bool(broken))
 

@@ -54,8 +54,8 @@ class Line:
         """Clopper and Pearson's, 95 %, two-sided: the Monte Carlo error."""
         from scipy.stats import binomtest
 
-        found = binomtest(self.mistakes, len(self.states)).proportion_ci(0.95)
-        return float(found.low), float(found.high)
+        interval = binomtest(self.mistakes, len(self.states)).proportion_ci(0.95)
+        return float(interval.low), float(interval.high)
 
     @property
     def holds(self) -> bool:
@@ -86,16 +86,16 @@ def at_panel(source: Pool, shift: Mapping[str, float], rng: np.random.Generator)
 
 def as_asked(source: Pool, shift: Mapping[str, float], rng: np.random.Generator) -> tuple[State, int]:
     """Start with few users; if the gate is inconclusive, take as many fresh ones as it asks for, once."""
-    found = judge(build(source, drawn(source, rng, MIN_USERS), shift))
-    if verdict(found) != "inconclusive":
-        return verdict(found), MIN_USERS
-    users = asked(found)
+    judgements = judge(build(source, drawn(source, rng, MIN_USERS), shift))
+    if verdict(judgements) != "inconclusive":
+        return verdict(judgements), MIN_USERS
+    users = asked(judgements)
     return verdict(judge(build(source, drawn(source, rng, users), shift))), users
 
 
 def asked(judged: Iterable[Judged]) -> int:
     """Users that the gate asks for: enough for every metric."""
-    return max(one.users or 0 for one in judged)
+    return max(judgement.users or 0 for judgement in judged)
 
 
 def lines(source: Pool, builds: int, seed: int) -> Iterator[Line]:
@@ -131,15 +131,15 @@ def simulated(users: int, weeks: int, seed: int, workers: int) -> tuple[list[Poo
         jittered = [play(out / f"jittered-{i}", size, jitter=i + 1) for i, size in enumerate(sizes)]
         changed = {name: play(out / name, (*sizes[0], change)) for name, change in CHANGES.items()}
     pairs = list(zip(before, jittered, strict=True))
-    states = tuple(held.state for one in pairs for held in groups(*one, PANEL))
+    states = tuple(held.state for pair in pairs for held in groups(*pair, PANEL))
     pools = [pool("vectors jittered", pairs), *(pool(name, [(before[0], after)]) for name, after in changed.items())]
     return pools, Line("vectors jittered, simulated", "none", f"{PANEL}", states, "fail")
 
 
-def markdown(found: Iterable[Line]) -> str:
+def markdown(results: Iterable[Line]) -> str:
     """The table as a report."""
     margins = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
-    rows = [HEADINGS, ("---",) * len(HEADINGS), *(line.cells() for line in found)]
+    rows = [HEADINGS, ("---",) * len(HEADINGS), *(line.cells() for line in results)]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return (
         "# How often the gate is wrong\n\n`python -m experiments.gate_power.analysis`\n\n"
@@ -164,14 +164,14 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     builds, users = (200, 200) if given.quick else (given.builds, given.users)
     pools, real = simulated(users, given.weeks, given.seed, given.workers)
-    found = [real, *(line for source in pools for line in lines(source, builds, given.seed))]
+    results = [real, *(line for source in pools for line in lines(source, builds, given.seed))]
     table = Table(*HEADINGS, title="How often the gate is wrong")
-    for line in found:
+    for line in results:
         table.add_row(*line.cells())
     Console(width=150).print(table)
     if given.write:
-        given.write.write_text(markdown(found), "utf-8")
-    return 0 if all(line.holds for line in found) else 1
+        given.write.write_text(markdown(results), "utf-8")
+    return 0 if all(line.holds for line in results) else 1
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def groups(before: Panel, after: Panel, size: int) -> Iterator[Held]:
 def _some(whole: Panel, rows: slice) -> Panel:
     ends = np.cumsum(whole.turns)
     turns = slice(int(ends[rows][0] - whole.turns[rows][0]), int(ends[rows][-1]))
-    counts = {name: of[rows] for name, of in whole.counts.items()}
+    counts = {name: column[rows] for name, column in whole.counts.items()}
     hit, wrong = whole.hit[turns], whole.wrong[turns]
     return replace(whole, users=whole.users[rows], turns=whole.turns[rows], counts=counts, hit=hit, wrong=wrong)
 
@@ -92,10 +92,10 @@ def _users(before: Panel, after: Panel, name: str) -> tuple[F64, F64]:
 
 def build(source: Pool, rows: I64, shift: Mapping[str, float]) -> list[Harm]:
     """The harms of a build that these users met, with `shift` added to everybody's harm in some metrics."""
-    found = []
+    harms = []
     for name, margin in MARGINS.items():
         each = source.harm[name][rows] + shift.get(name, 0.0)
         kept = np.isfinite(each)
         ids: I64 = np.arange(len(rows))[kept]
-        found.append(Harm(name, margin, ids, each[kept], int((~kept).sum()), int(source.trials[name][rows].sum())))
-    return found
+        harms.append(Harm(name, margin, ids, each[kept], int((~kept).sum()), int(source.trials[name][rows].sum())))
+    return harms

@@ -63,21 +63,21 @@ def grids(runs: Sequence[Run]) -> tuple[list[Grid], list[Effect]]:
 
     Raises UsageError for runs of another experiment, grids with holes, and runs of one corpus that differ otherwise.
     """
-    of = by_configuration(runs)
-    names = [corpus(combined.config) for combined in of]
+    groups = by_configuration(runs)
+    names = [corpus(combined.config) for combined in groups]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"the runs on {twice[0]} differ in more than their seed; give those of one grid")
-    found, effects = [], list[Effect]()
-    for name, combined in zip(names, of, strict=True):
-        grid, own = _measured(name, combined)
-        found.append(grid)
-        effects += own
-    return found, corrected(effects)
+    corpus_grids, effects = [], list[Effect]()
+    for name, combined in zip(names, groups, strict=True):
+        grid, corpus_effects = _measured(name, combined)
+        corpus_grids.append(grid)
+        effects += corpus_effects
+    return corpus_grids, corrected(effects)
 
 
 def corrected(effects: Sequence[Effect]) -> list[Effect]:
     """p-values by Holm over all of them."""
-    return [replace(one, p=p) for one, p in zip(effects, holm([one.p for one in effects]), strict=True)]
+    return [replace(effect, p=p) for effect, p in zip(effects, holm([effect.p for effect in effects]), strict=True)]
 
 
 def options(arms: Sequence[str]) -> dict[str, list[str]]:
@@ -86,38 +86,40 @@ def options(arms: Sequence[str]) -> dict[str, list[str]]:
     Raises UsageError when some combination is no arm.
     """
     split = [arm.rpartition("_") for arm in arms if "_" in arm]
-    found = {
+    levels = {
         "router": list(dict.fromkeys(r for r, _, _ in split)),
         "reranker": list(dict.fromkeys(k for *_, k in split)),
     }
-    missing = [f"{r}_{k}" for r in found["router"] for k in found["reranker"] if f"{r}_{k}" not in arms]
-    plain = [one for factor, one in FACTORS.items() if one not in found[factor]]
+    missing = [f"{r}_{k}" for r in levels["router"] for k in levels["reranker"] if f"{r}_{k}" not in arms]
+    plain = [option for factor, option in FACTORS.items() if option not in levels[factor]]
     if missing or plain or REFERENCE not in arms:
         lacks = [*missing, *plain, REFERENCE][0]
         raise UsageError(f"this is no whole grid of routers and rerankers, it lacks {lacks}; run experiment=grid")
-    return found
+    return levels
 
 
 def _measured(name: str, combined: SeedRuns) -> tuple[Grid, list[Effect]]:
-    factors, on, shown = options(combined.arms), events(combined), metrics(Utility.of(combined.config))
-    wanted = [shown[one] for one in MEASURED]
+    factors, requests, shown = options(combined.arms), events(combined), metrics(Utility.of(combined.config))
+    wanted = [shown[metric] for metric in MEASURED]
     tally = {
-        (router, reranker): tallies(combined, f"{router}_{reranker}", on)[0]
+        (router, reranker): tallies(combined, f"{router}_{reranker}", requests)[0]
         for router in factors["router"]
         for reranker in factors["reranker"]
     }
     effects = []
     for side, (factor, plain) in enumerate(FACTORS.items()):
-        level = {one: mean([tally[cell] for cell in tally if cell[side] == one]) for one in factors[factor]}
-        for one in factors[factor]:
-            if one != plain:
-                against = contrast(wanted, level[one], level[plain], on)
-                effects += [Effect(name, factor, one, m, e := against[m.name], e.p(new=True)) for m in wanted]
+        level = {option: mean([tally[cell] for cell in tally if cell[side] == option]) for option in factors[factor]}
+        for option in factors[factor]:
+            if option != plain:
+                against = contrast(wanted, level[option], level[plain], requests)
+                effects += [Effect(name, factor, option, m, e := against[m.name], e.p(new=True)) for m in wanted]
     table = compare(combined.runs, REFERENCE, correction="bh")
-    return Grid(name, combined, table, saturation(on)), effects
+    return Grid(name, combined, table, saturation(requests)), effects
 
 
-def mean(of: Sequence[Tally]) -> Tally:
+def mean(group: Sequence[Tally]) -> Tally:
     """An arm whose counts are the mean of those of several arms."""
-    by_cell = {name: sum(one.by_cell[name] for one in of[1:]) + of[0].by_cell[name] for name in of[0].by_cell}
-    return replace(of[0], arm="mean", by_cell={name: total / len(of) for name, total in by_cell.items()})
+    by_cell = {
+        name: sum(tally.by_cell[name] for tally in group[1:]) + group[0].by_cell[name] for name in group[0].by_cell
+    }
+    return replace(group[0], arm="mean", by_cell={name: total / len(group) for name, total in by_cell.items()})

@@ -28,13 +28,22 @@ their two error rates by a higher threshold (interval for these requests, not co
 """
 
 
-def markdown(found: Sequence[Grid], effects: Sequence[Effect], words: Sequence[str], figures: Mapping[str, str]) -> str:
+def markdown(
+    corpus_grids: Sequence[Grid], effects: Sequence[Effect], words: Sequence[str], figures: Mapping[str, str]
+) -> str:
     """The report; `figures`: the file of each corpus' figure."""
     parts = [HEAD.format(command=COMMAND, n=len(effects), **FACTORS)]
     parts += [line if line.startswith("* ") else f"\n{line}\n" for line in words]
-    for grid in found:
-        own = [one for one in effects if one.corpus == grid.corpus]
-        parts += [f"\n## On {grid.corpus}", "", _sizes(grid), "", *_effects(own), ARMS.format(reference=REFERENCE)]
+    for grid in corpus_grids:
+        corpus_effects = [effect for effect in effects if effect.corpus == grid.corpus]
+        parts += [
+            f"\n## On {grid.corpus}",
+            "",
+            _sizes(grid),
+            "",
+            *_effects(corpus_effects),
+            ARMS.format(reference=REFERENCE),
+        ]
         parts += [*_arms(grid), "", f"![Differences from {REFERENCE} on {grid.corpus}]({figures[grid.corpus]})"]
     return re.sub("\n{3,}", "\n\n", "\n".join(parts)) + "\n"
 
@@ -50,15 +59,17 @@ def _sizes(grid: Grid) -> str:
 
 def _effects(effects: Sequence[Effect]) -> list[str]:
     rows: dict[tuple[str, str], list[str]] = {}
-    for one in effects:
-        rows.setdefault((one.option, FACTORS[one.factor]), []).append(f"**{one.size}**" if one.holds else one.size)
-    labels = dict.fromkeys(one.metric.label for one in effects)
+    for effect in effects:
+        rows.setdefault((effect.option, FACTORS[effect.factor]), []).append(
+            f"**{effect.size}**" if effect.holds else effect.size
+        )
+    labels = dict.fromkeys(effect.metric.label for effect in effects)
     return _table([("option", "against", *labels), *((*names, *cells) for names, cells in rows.items())])
 
 
 def _arms(grid: Grid) -> list[str]:
     rows = {(row.arm, row.metric.name): row for row in grid.table.rows}
-    equal = {one.arm: one.figures["hit_rate"] for one in grid.table.matched}
+    equal = {match.arm: match.figures["hit_rate"] for match in grid.table.matched}
     lines: list[Sequence[str]] = [COLUMNS]
     for arm in grid.combined.arms:
         at = [rows[grid.table.rows[0].arm if arm == REFERENCE else arm, name] for name in SHOWN]

@@ -73,8 +73,8 @@ class Line:
     def cells(self) -> tuple[str, ...]:
         """As text under HEADINGS."""
         r = self.rates
-        found = (r.better, r.worse) if self.contrast else (float("nan"), float("nan"))
-        shares = (r.these, r.new, r.these_for_new, *found)
+        detections = (r.better, r.worse) if self.contrast else (float("nan"), float("nan"))
+        shares = (r.these, r.new, r.these_for_new, *detections)
         text = ("-" if isnan(share) else f"{100 * share:.1f} %" for share in shares)
         return (self.world, self.measured, f"{r.replications:,}", *text, "yes" if self.holds else "NO")
 
@@ -87,15 +87,15 @@ def rates(world: World, measured: Measured, replications: int, seed: int = 0) ->
 def counted(experiments: Iterable[Experiment]) -> Rates:
     """Rates over experiments."""
     rows = []
-    for found, these, new in experiments:
-        (low, high), (low_new, high_new) = found.interval(new=False), found.interval(new=True)
-        significant = found.p(new=True) < ALPHA
+    for estimate, these, new in experiments:
+        (low, high), (low_new, high_new) = estimate.interval(new=False), estimate.interval(new=True)
+        significant = estimate.p(new=True) < ALPHA
         rows.append((
             np.nan if isnan(these) else low <= these <= high,
             np.nan if isnan(new) else low_new <= new <= high_new,
             np.nan if isnan(new) else low <= new <= high,
-            significant and found.mean > 0,
-            significant and found.mean < 0,
+            significant and estimate.mean > 0,
+            significant and estimate.mean < 0,
         ))  # fmt: skip
     return Rates(len(rows), *(float(x) for x in np.array(rows, np.float64).mean(axis=0)))
 
@@ -120,9 +120,9 @@ def loops(users: int, weeks: int, seed: int, size: int = GROUP, workers: int = 1
     for loop in (*closed_loop.CANNOT_HELP, closed_loop.NULL, *closed_loop.INJECTED):
         with tempfile.TemporaryDirectory() as folder:
             run = closed_loop.play(loop, Path(folder) / "run", users, weeks, seed, workers)
-            found = counted(closed_loop.replications(loop, run, size))
+            error_rates = counted(closed_loop.replications(loop, run, size))
         what = "live - frozen" if loop.since else "better - worse LLM"
-        yield Line(loop.name, what, found, null=loop not in closed_loop.INJECTED)
+        yield Line(loop.name, what, error_rates, null=loop not in closed_loop.INJECTED)
 
 
 def markdown(lines: Iterable[Line]) -> str:

@@ -72,14 +72,14 @@ def replications(loop: Loop, run: Run, size: int) -> Iterator[tuple[Estimate, fl
     The truth follows from how many hits more the learning arm had over the whole population, whatever became of them.
     With another corpus it would have had others: for new requests it is known only where every request gains the same.
     """
-    on = events(run)
-    base, other = (tallies(run, arm, on, (loop.since,))[loop.since] for arm in loop.arms)
+    requests = events(run)
+    base, other = (tallies(run, arm, requests, (loop.since,))[loop.since] for arm in loop.arms)
     turn = base.by_cell["turn"]
-    (more_hits,) = estimates(on.cells, [turn], [[other.by_cell["hit"] - base.by_cell["hit"]]])
+    (more_hits,) = estimates(requests.cells, [turn], [[other.by_cell["hit"] - base.by_cell["hit"]]])
     these = loop.constant + loop.gain * more_hits.mean
     new = loop.constant if loop.gain == 0 else float("nan")
-    for found in _groups(on.cells, turn, _right(other) - _right(base), size):
-        yield found, these, new
+    for estimate in _groups(requests.cells, turn, _right(other) - _right(base), size):
+        yield estimate, these, new
 
 
 def _right(tally: Tally) -> F64:
@@ -91,7 +91,7 @@ def _groups(cells: Cells, over: F64, count: F64, size: int) -> Iterator[Estimate
     edges: Sequence[int] = np.searchsorted(cells.user, np.arange(0, cells.n_users + 1, size)).tolist()
     for group, (start, end) in enumerate(pairwise(edges)):
         part = slice(start, end)
-        own = Cells(cells.user[part] - group * size, cells.intent[part], size, cells.n_intents)
-        (found,) = estimates(own, [over[part]], [[count[part]]])
-        if found.n_users > 1:
-            yield found
+        group_cells = Cells(cells.user[part] - group * size, cells.intent[part], size, cells.n_intents)
+        (estimate,) = estimates(group_cells, [over[part]], [[count[part]]])
+        if estimate.n_users > 1:
+            yield estimate

@@ -66,13 +66,13 @@ def sample(world: World, rng: np.random.Generator) -> Sample:
     volume = rng.poisson(world.volume * rng.lognormal(0.0, 0.9, world.users))
     single = rng.binomial(volume, world.one_offs)
     taste = rng.gamma(world.taste * popular, 1.0, (world.users, world.intents)) + 1e-12
-    asked = rng.multinomial(volume - single, taste / taste.sum(1, keepdims=True))
-    user, intent = np.nonzero(asked)
+    intent_counts = rng.multinomial(volume - single, taste / taste.sum(1, keepdims=True))
+    user, intent = np.nonzero(intent_counts)
     single_user = np.repeat(np.arange(world.users), single)
     single_text, single_count = _pairs(single_user, rng.integers(0, world.pool, single_user.size), world.pool)
     user = np.concatenate([user, single_text // world.pool])
     about = np.concatenate([intent, world.intents + single_text % world.pool])
-    requests = np.concatenate([asked[asked > 0], single_count]).astype(np.float64)
+    requests = np.concatenate([intent_counts[intent_counts > 0], single_count]).astype(np.float64)
     share = np.concatenate([(1 - world.one_offs) * popular, np.full(world.pool, world.one_offs / world.pool)])
     cells = Cells(user, about, world.users, len(share))
     chance = [np.full(len(user), world.mean), np.zeros(len(user))]
@@ -96,14 +96,14 @@ def sample(world: World, rng: np.random.Generator) -> Sample:
 
 def figure(drawn: Sample) -> tuple[Estimate, float, float]:
     """The first arm's share of right answers; its truth for these and for new requests."""
-    (found,) = estimates(drawn.cells, drawn.over[:1], [drawn.right[:1]])
-    return found, drawn.these[0], drawn.new[0]
+    (estimate,) = estimates(drawn.cells, drawn.over[:1], [drawn.right[:1]])
+    return estimate, drawn.these[0], drawn.new[0]
 
 
 def difference(drawn: Sample) -> tuple[Estimate, float, float]:
     """Second arm - first arm, paired; its truths."""
-    (found,) = estimates(drawn.cells, drawn.over[::-1], [drawn.right[::-1]])
-    return found, drawn.these[1] - drawn.these[0], drawn.new[1] - drawn.new[0]
+    (estimate,) = estimates(drawn.cells, drawn.over[::-1], [drawn.right[::-1]])
+    return estimate, drawn.these[1] - drawn.these[0], drawn.new[1] - drawn.new[0]
 
 
 WORLDS = (
@@ -148,5 +148,5 @@ def _spread(rng: np.random.Generator, deviation: float, n: int) -> F64:
 
 def _pairs(user: I64, text: I64, pool: int) -> tuple[I64, I64]:
     """Distinct (user, text) as one number, and how often each occurs."""
-    found, count = np.unique(user * pool + text, return_counts=True)
-    return found, count
+    keys, count = np.unique(user * pool + text, return_counts=True)
+    return keys, count

@@ -23,43 +23,45 @@ from skg_bench.core.run import Run
 SWAPS = ("swap_threshold", "swap_router", "swap_reranker")
 
 
-def cell(of: Means, row: int, column: int) -> str:
+def cell(table: Means, row: int, column: int) -> str:
     """Mean and simultaneous band."""
-    if of.n[row, column] == 0:
+    if table.n[row, column] == 0:
         return ""
-    mean = number(of.mean[row, column], "utility", signed=True)
-    if np.isnan(of.low[row, column]):
+    mean = number(table.mean[row, column], "utility", signed=True)
+    if np.isnan(table.low[row, column]):
         return mean
-    return f"{mean} ({interval(of.low[row, column], of.high[row, column], 'utility', signed=True)})"
+    return f"{mean} ({interval(table.low[row, column], table.high[row, column], 'utility', signed=True)})"
 
 
-def means(title: str, names: Sequence[str], of: Sequence[tuple[Means, int]], edges: Sequence[int]) -> Table:
+def means(title: str, names: Sequence[str], sources: Sequence[tuple[Means, int]], edges: Sequence[int]) -> Table:
     """One row each of some tables of means, by bin."""
     table = Table(title, *(f"turns {name}" for name in bin_names(edges)))
-    for name, (one, row) in zip(names, of, strict=True):
-        table.add_row(name, *(cell(one, row, k) for k in range(len(edges))))
-    users = of[0][0].n.max(axis=0)
+    for name, (source, row) in zip(names, sources, strict=True):
+        table.add_row(name, *(cell(source, row, k) for k in range(len(edges))))
+    users = sources[0][0].n.max(axis=0)
     table.add_row("users", *(str(n) for n in users))
     return table
 
 
-def effect_table(found: LearningEffect) -> Table:
+def effect_table(twins: LearningEffect) -> Table:
     """Live minus frozen."""
-    names = [f"{found.live} - {arm}" for arm in found.frozen]
-    return means("live - frozen", names, [(found.effect, i) for i in range(len(names))], found.edges)
+    names = [f"{twins.live} - {arm}" for arm in twins.frozen]
+    return means("live - frozen", names, [(twins.effect, i) for i in range(len(names))], twins.edges)
 
 
-def worth_table(found: TransferMatrix) -> Table:
+def worth_table(transfer: TransferMatrix) -> Table:
     """What each book is worth in each bin."""
-    names = [f"book of turn {s}" for s in found.books[1:]]
-    rows = [(found.worth, i) for i in range(1, len(found.books))]
-    return means("utility beyond no book", names, rows, found.books)
+    names = [f"book of turn {s}" for s in transfer.books[1:]]
+    rows = [(transfer.worth, i) for i in range(1, len(transfer.books))]
+    return means("utility beyond no book", names, rows, transfer.books)
 
 
-def parts_table(found: TransferMatrix) -> Table:
+def parts_table(transfer: TransferMatrix) -> Table:
     """Learning, drift and backward transfer."""
     names = ["learning: the book grew", "drift: requests moved on", "backward: of later learning"]
-    return means("change of worth", names, [(found.learning, 0), (found.drift, 0), (found.backward, 0)], found.books)
+    return means(
+        "change of worth", names, [(transfer.learning, 0), (transfer.drift, 0), (transfer.backward, 0)], transfer.books
+    )
 
 
 def said(test: PairedT | None) -> str:
@@ -73,27 +75,27 @@ def said(test: PairedT | None) -> str:
 def swap_table(run: Run) -> Table:
     """Swaps against the arm that they fork from, from the fork on."""
     table = Table("swap", "of", "from turn", "utility: swap - live", "new requests")
-    on, utility = events(run), metrics(Utility.of(run.config))["utility"]
+    requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
     for arm in SWAPS:
         live, _, turn = str(run.manifest["compositions"][arm]["fork"]).rpartition("@")
         since = int(turn)
-        own, other = (tallies(run, name, on, [since])[since] for name in (arm, live))
-        e = contrast([utility], own, other, on)["utility"]
+        tally, other = (tallies(run, name, requests, [since])[since] for name in (arm, live))
+        e = contrast([utility], tally, other, requests)["utility"]
         between = interval(*e.interval(new=True), "utility", signed=True)
         table.add_row(arm, live, turn, number(e.mean, "utility", signed=True), between)
     return table
 
 
-def order_table(found: Sequence[OrderControl]) -> Table:
+def order_table(controls: Sequence[OrderControl]) -> Table:
     """Rises in time and with requests permuted."""
     table = Table("rise, last quarter - first", "in time", "permuted", "of it order")
-    for one in found:
-        unit = "utility" if one.what == "utility" else "share"
+    for control in controls:
+        unit = "utility" if control.what == "utility" else "share"
         row = [
             f"{number(t.mean, unit, signed=True)} ({interval(t.limit(0.025), t.limit(0.975), unit, signed=True)})"
-            for t in (one.ordered, one.permuted, one.by_order)
+            for t in (control.ordered, control.permuted, control.by_order)
         ]
-        table.add_row(f"{one.arm}: {one.what}", *row)
+        table.add_row(f"{control.arm}: {control.what}", *row)
     return table
 
 

@@ -68,38 +68,38 @@ def gains(run: Run, contrasts: Sequence[tuple[str, str]] = CONTRASTS) -> list[Ga
     named = dict.fromkeys(arm for pair in contrasts for arm in pair)
     if missing := [arm for arm in named if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {missing[0]!r}; it has {', '.join(run.arms)}")
-    on = events(run)
+    requests = events(run)
     wanted = [metric for name, metric in metrics(Utility.of(run.config)).items() if name in SIZES]
-    values = {arm: by_user(wanted, tallies(run, arm, on)[0], on) for arm in named}
-    found = [
+    values = {arm: by_user(wanted, tallies(run, arm, requests)[0], requests) for arm in named}
+    results = [
         gain(f"{arm} - {reference}", metric.name, values[arm][metric.name], values[reference][metric.name], size)
         for arm, reference in contrasts
         for metric in wanted
         for size in [SIZES[metric.name]]
     ]
-    return [one for one in found if one is not None]
+    return [result for result in results if result is not None]
 
 
-def medians(found: Sequence[Gain]) -> dict[str, float]:
+def medians(results: Sequence[Gain]) -> dict[str, float]:
     """Median gain over the contrasts, by metric."""
-    of = {name: [one.gain for one in found if one.metric == name] for name in SIZES}
-    return {name: median(gains) for name, gains in of.items() if gains}
+    by_metric = {name: [result.gain for result in results if result.metric == name] for name in SIZES}
+    return {name: median(gains) for name, gains in by_metric.items() if gains}
 
 
 def main(path: str) -> int:
     """Print the table; 1 if the median gain in the primary metric is below MARK."""
-    found = gains(Run(Path(path)))
+    results = gains(Run(Path(path)))
     table = Table("contrast", "metric", "correlation", "users, unpaired", "users, paired", "gain", title="pairing gain")
-    for one in found:
-        row = f"{one.correlation:.2f}", f"{one.unpaired:,}", f"{one.paired:,}", f"{one.gain:.1f}"
-        table.add_row(one.contrast, one.metric, *row)
+    for result in results:
+        row = f"{result.correlation:.2f}", f"{result.unpaired:,}", f"{result.paired:,}", f"{result.gain:.1f}"
+        table.add_row(result.contrast, result.metric, *row)
     screen = Console(width=120)
     screen.print(table)
-    if len(found) < len(CONTRASTS) * len(SIZES):
-        screen.print(f"{len(CONTRASTS) * len(SIZES) - len(found)} left out: no user differs")
-    middle = medians(found)
+    if len(results) < len(CONTRASTS) * len(SIZES):
+        screen.print(f"{len(CONTRASTS) * len(SIZES) - len(results)} left out: no user differs")
+    middle = medians(results)
     for name, value in middle.items():
-        (worst,) = sorted((one for one in found if one.metric == name), key=lambda one: one.gain)[:1]
+        (worst,) = sorted((result for result in results if result.metric == name), key=lambda result: result.gain)[:1]
         screen.print(f"{name}: median {value:.1f}, worst {worst.gain:.1f} ({worst.contrast})")
     reached = middle.get(PRIMARY, 0.0)
     screen.print(f"median in {PRIMARY} {reached:.1f}, mark {MARK:g}; in users times arms half of it, {reached / 2:.1f}")

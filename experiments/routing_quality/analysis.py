@@ -51,26 +51,26 @@ def recipe(corpus: Corpus, share: float = SHARE) -> tuple[Model, Entry]:
 def table(entries: Sequence[Entry], share: float, seed: int = 0) -> list[Line]:
     """Figures with intervals; thresholds, where none is given, are those that are best on validation."""
     thresholds, seconds = [], []
-    for one in entries:
+    for entry in entries:
         begun = time.perf_counter()
-        thresholds.append(best_threshold(one.validation, share) if one.threshold is None else one.threshold)
+        thresholds.append(best_threshold(entry.validation, share) if entry.threshold is None else entry.threshold)
         seconds.append(time.perf_counter() - begun)
-    drawn = bootstrap([(one.test, t) for one, t in zip(entries, thresholds, strict=True)], seed)
+    drawn = bootstrap([(entry.test, t) for entry, t in zip(entries, thresholds, strict=True)], seed)
     return [
-        Line(one.name, t, figures(one.test, t)[0], resampled, s)
-        for one, t, resampled, s in zip(entries, thresholds, drawn, seconds, strict=True)
+        Line(entry.name, t, figures(entry.test, t)[0], resampled, s)
+        for entry, t, resampled, s in zip(entries, thresholds, drawn, seconds, strict=True)
     ]
 
 
 def shifted(entries: Sequence[Entry], shares: Sequence[float]) -> list[tuple[str, list[float]]]:
     """Accuracy over all test messages, in percent, with thresholds for these shares of out-of-scope messages."""
-    found = []
-    for one in entries:
-        if one.name.startswith("SKG"):
+    rows = []
+    for entry in entries:
+        if entry.name.startswith("SKG"):
             continue
-        values = [figures(one.test, best_threshold(one.validation, share))[0, 1] for share in shares]
-        found.append((one.name, [float(v) for v in values]))
-    return found
+        values = [figures(entry.test, best_threshold(entry.validation, share))[0, 1] for share in shares]
+        rows.append((entry.name, [float(v) for v in values]))
+    return rows
 
 
 def markdown(corpus: Corpus, lines: Sequence[Line], moved: Sequence[tuple[str, list[float]]], share: float) -> str:

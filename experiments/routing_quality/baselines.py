@@ -29,21 +29,21 @@ def baselines(corpus: Corpus) -> Iterator[Entry]:
     """Every baseline; whatever a baseline can choose is chosen by accuracy on in-scope validation messages."""
     known = corpus.train.rows(np.argsort(corpus.train.skill, kind="stable"))
     known = known.rows(known.skill >= 0)
-    asked = corpus.validation, corpus.test
-    similarity = [_unit(m) @ _unit(known).T for m in asked]  # [n, E], examples in order of their skills
+    splits = corpus.validation, corpus.test
+    similarity = [_unit(m) @ _unit(known).T for m in splits]  # [n, E], examples in order of their skills
     starts = np.flatnonzero(np.diff(known.skill, prepend=-1))
     skills = known.skill[starts]
 
     nearest = [np.maximum.reduceat(s, starts, axis=1) for s in similarity]
     means = np.add.reduceat(_unit(known), starts, axis=0)
     means /= np.linalg.norm(means, axis=1, keepdims=True)
-    centre = [_unit(m) @ means.T for m in asked]
+    centre = [_unit(m) @ means.T for m in splits]
     half = [np.float32(0.5) * (a + b) for a, b in zip(nearest, centre, strict=True)]
 
     def entry(name: str, scores: list[F32], threshold: float | None = None) -> Entry:
         validation, test = (
             Scored(skills[s.argmax(axis=1)], s.max(axis=1).astype(np.float64), m.skill)
-            for s, m in zip(scores, asked, strict=True)
+            for s, m in zip(scores, splits, strict=True)
         )
         return Entry(name, validation, test, threshold)
 
@@ -55,8 +55,8 @@ def baselines(corpus: Corpus) -> Iterator[Entry]:
     yield max(votes.values(), key=_accuracy)
 
     probes = [_Probe.fit(known, skills, penalty) for penalty in PENALTIES]
-    probe = max(probes, key=lambda p: _accuracy(p.entry("", skills, asked)))
-    of_probe = probe.entry("logistic probe, energy", skills, asked)
+    probe = max(probes, key=lambda p: _accuracy(p.entry("", skills, splits)))
+    of_probe = probe.entry("logistic probe, energy", skills, splits)
     yield of_probe
     features = [
         np.stack([scored.score, b.max(axis=1), a.max(axis=1)], axis=1)
@@ -100,7 +100,7 @@ class _Probe:
         from scipy.optimize import minimize
 
         x = np.concatenate([_unit(known), np.ones((len(known.skill), 1), np.float32)], axis=1)
-        own = np.arange(len(x)), np.searchsorted(skills, known.skill)
+        targets = np.arange(len(x)), np.searchsorted(skills, known.skill)
         shape = x.shape[1], len(skills)
 
         def loss(flat: F64) -> tuple[float, F64]:
@@ -109,22 +109,22 @@ class _Probe:
             z -= z.max(axis=1, keepdims=True)
             e = np.exp(z)
             total = e.sum(axis=1, keepdims=True)
-            cross_entropy = float(np.mean(np.log(total[:, 0]) - z[own], dtype=np.float64))
+            cross_entropy = float(np.mean(np.log(total[:, 0]) - z[targets], dtype=np.float64))
             e /= total
-            e[own] -= 1.0
+            e[targets] -= 1.0
             gradient = (x.T @ e).astype(np.float64) / len(x)
             gradient[:-1] += penalty * w[:-1]
             return cross_entropy + penalty / 2 * float((w[:-1] ** 2).sum()), gradient.reshape(-1)
 
-        found = minimize(loss, np.zeros(shape).reshape(-1), jac=True, method="L-BFGS-B", options={"maxiter": 200})
-        return cls(found.x.reshape(shape))
+        optimum = minimize(loss, np.zeros(shape).reshape(-1), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+        return cls(optimum.x.reshape(shape))
 
-    def entry(self, name: str, skills: I32, asked: tuple[Messages, Messages]) -> Entry:
+    def entry(self, name: str, skills: I32, splits: tuple[Messages, Messages]) -> Entry:
         """The most probable skill; the score is the log of the summed exponentials (Liu et al. 2020: minus energy)."""
         from scipy.special import logsumexp
 
         made = []
-        for messages in asked:
+        for messages in splits:
             logits = _unit(messages).astype(np.float64) @ self.weights[:-1] + self.weights[-1]
             made.append(Scored(skills[logits.argmax(axis=1)], logsumexp(logits, axis=1), messages.skill))
         validation, test = made

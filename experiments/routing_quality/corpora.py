@@ -56,9 +56,9 @@ def read(file: Path, cache: Path = CACHE) -> Corpus:
     """
     try:
         raw = file.read_bytes()
-        said = json.loads(raw)
+        document = json.loads(raw)
         splits = {
-            name: [(str(text), str(intent)) for part in parts for text, intent in said.get(part, [])]
+            name: [(str(text), str(intent)) for part in parts for text, intent in document.get(part, [])]
             for name, parts in _SPLITS.items()
         }
     except (OSError, ValueError, TypeError, AttributeError) as error:
@@ -94,12 +94,12 @@ def builtin() -> Corpus:
     vectors = Precomputed(None).embed(corpus.messages)
     text, skill, part = [], [], []
     for kind, ids in enumerate(corpus.wordings):
-        for nth, one in enumerate(ids[: corpus.n_wordings[kind]].tolist()):
-            text.append(one)
+        for nth, message in enumerate(ids[: corpus.n_wordings[kind]].tolist()):
+            text.append(message)
             skill.append(int(corpus.intent[kind]))
             part.append(("train", "validation", "train", "test")[nth % 4])
-    for nth, one in enumerate(corpus.one_offs.tolist()):
-        text.append(one)
+    for nth, message in enumerate(corpus.one_offs.tolist()):
+        text.append(message)
         skill.append(-1)
         part.append(("train", "validation", "test", "test", "test")[nth % 5])
     rows, skills, parts = np.array(text), np.array(skill, np.int32), np.array(part)

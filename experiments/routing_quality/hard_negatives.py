@@ -50,14 +50,14 @@ def suite() -> Suite:
     Raises UsageError if the file has other kinds, or entries that are not three texts each.
     """
     file = DATA / "hard_negatives.yaml"
-    said = yaml.safe_load(file.read_text("utf-8"))
-    if tuple(said) != KINDS or not all(
+    content = yaml.safe_load(file.read_text("utf-8"))
+    if tuple(content) != KINDS or not all(
         isinstance(three, list) and len(three) == 3 and all(isinstance(t, str) for t in three)
-        for three in chain.from_iterable(said.values())
+        for three in chain.from_iterable(content.values())
     ):
         raise UsageError(f"{file} must have the kinds {', '.join(KINDS)}, each a list of [request, paraphrase, other]")
-    texts = list(chain.from_iterable(chain.from_iterable(said.values())))
-    kind = np.repeat(np.arange(len(KINDS), dtype=np.int32), [len(pairs) for pairs in said.values()])
+    texts = list(chain.from_iterable(chain.from_iterable(content.values())))
+    kind = np.repeat(np.arange(len(KINDS), dtype=np.int32), [len(pairs) for pairs in content.values()])
     first = 3 * np.arange(len(kind), dtype=np.int32)
     vectors = Precomputed(str(DATA / "hard_negatives")).embed(texts)
     return Suite(kind, first, first + 1, first + 2, vectors, vocabulary_of(texts))
@@ -90,27 +90,27 @@ def table(entries: Sequence[tuple[str, Router, float]]) -> list[tuple[str, ...]]
     return rows
 
 
-def _answers(router: Router, threshold: float, example: I32, asked: I32) -> I32:
+def _answers(router: Router, threshold: float, example: I32, messages: I32) -> I32:
     """The skill that answers each message, `[n]`, -1: none reaches the threshold."""
-    found = _route(router, example, asked)
-    return np.where(found.similarity[:, 0] >= threshold, found.skill[:, 0], -1).astype(np.int32)
+    shortlist = _route(router, example, messages)
+    return np.where(shortlist.similarity[:, 0] >= threshold, shortlist.skill[:, 0], -1).astype(np.int32)
 
 
-def _similarity(found: Shortlist, skill: I32) -> F64:
+def _similarity(shortlist: Shortlist, skill: I32) -> F64:
     """Similarity of one skill for each message, `[n]`; -1 if it is not listed."""
-    listed = found.skill == skill[:, None]
-    return np.where(listed.any(axis=1), (found.similarity * listed).sum(axis=1), -1.0)
+    listed = shortlist.skill == skill[:, None]
+    return np.where(listed.any(axis=1), (shortlist.similarity * listed).sum(axis=1), -1.0)
 
 
-def _route(router: Router, example: I32, asked: I32) -> Shortlist:
+def _route(router: Router, example: I32, messages: I32) -> Shortlist:
     """Messages over one book, each `example` a skill of its own."""
-    s, n = suite(), len(asked)
+    s, n = suite(), len(messages)
     skill = np.arange(len(example), dtype=np.int32)
     zero, when = np.zeros(n, np.int32), np.zeros(n, np.int64)
     books = shared_book(s.vectors, example, skill, n)
     query = Query(
-        turn=0, time=when, text=asked, words=s.vocabulary.words[asked], gap=when, last_skill=zero - 1,
-        similarity=InBook(Pinned(s.vectors, example), asked, books.example),
-        terms=TermsOfBook(s.vocabulary, asked, books.example), truth=None,
+        turn=0, time=when, text=messages, words=s.vocabulary.words[messages], gap=when, last_skill=zero - 1,
+        similarity=InBook(Pinned(s.vectors, example), messages, books.example),
+        terms=TermsOfBook(s.vocabulary, messages, books.example), truth=None,
     )  # fmt: skip
     return router.route(query, books)

@@ -105,7 +105,7 @@ def bootstrap(scored: list[tuple[Scored, float]], seed: int = 0, resamples: int 
     In-scope and out-of-scope messages are drawn apart, so that the share of the latter stays what it is.
     """
     truth = scored[0][0].truth
-    if any(not np.array_equal(one.truth, truth) for one, _ in scored):
+    if any(not np.array_equal(router.truth, truth) for router, _ in scored):
         raise ValueError("routers are compared on the same messages")
     made = np.empty((len(scored), resamples, len(FIGURES)))
     base = key(seed, 0)
@@ -113,12 +113,12 @@ def bootstrap(scored: list[tuple[Scored, float]], seed: int = 0, resamples: int 
         rows = np.arange(first, min(first + _BLOCK, resamples))
         weights = np.zeros((len(rows), len(truth)))
         for kind in (truth < 0, truth >= 0):
-            own = np.flatnonzero(kind)
-            u = draw(base, rows[:, None], Purpose.RESAMPLE, own[None])
-            picked = own[(u * len(own)).astype(np.int64)]
+            group = np.flatnonzero(kind)
+            u = draw(base, rows[:, None], Purpose.RESAMPLE, group[None])
+            picked = group[(u * len(group)).astype(np.int64)]
             np.add.at(weights, (np.arange(len(rows))[:, None], picked), 1.0)
-        for i, (one, threshold) in enumerate(scored):
-            made[i, rows] = figures(one, threshold, weights)
+        for i, (router, threshold) in enumerate(scored):
+            made[i, rows] = figures(router, threshold, weights)
     return made
 
 

@@ -55,8 +55,8 @@ class Regression:
 
     def __call__(self, vectors: I16) -> F32:
         """`[n, C]`, about 1 for the column that a message belongs to, about 0 for others."""
-        found: F32 = np.exp(self.width * (_unit(vectors) @ self.examples.T - 1.0)) @ self.weights
-        return found
+        scores: F32 = np.exp(self.width * (_unit(vectors) @ self.examples.T - 1.0)) @ self.weights
+        return scores
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ def fit(train: Messages, validation: Messages, share: float = SHARE) -> Model:
 
     def judged(width: float, ridge: float) -> tuple[float, float]:
         """Accuracy of the skills and AUROC of the score."""
-        found = []
-        for one, (_, asked) in zip(fitted, trials, strict=True):
-            made, n = one.fit(width, ridge)(asked.vectors), len(one.skills)
-            ins = asked.skill >= 0
-            right = one.skills[made[:, :n].argmax(axis=1)] == asked.skill
-            found.append((float(right[ins].mean()), auroc(-_height(made, n), ~ins)))
-        accuracy, area = np.mean(found, axis=0)
+        results = []
+        for candidate, (_, held_out) in zip(fitted, trials, strict=True):
+            made, n = candidate.fit(width, ridge)(held_out.vectors), len(candidate.skills)
+            ins = held_out.skill >= 0
+            right = candidate.skills[made[:, :n].argmax(axis=1)] == held_out.skill
+            results.append((float(right[ins].mean()), auroc(-_height(made, n), ~ins)))
+        accuracy, area = np.mean(results, axis=0)
         return float(accuracy), float(area)
 
     seen = {(width, RIDGE): judged(width, RIDGE) for width in WIDTHS}
@@ -116,8 +116,8 @@ def fit(train: Messages, validation: Messages, share: float = SHARE) -> Model:
                 seen[width, ridge] = judged(width, ridge)
         chosen.append(max((pair for pair in seen if pair[0] == width), key=lambda pair: seen[pair][what]))
 
-    of_trials = [one.model(chosen, share) for one in fitted]
-    scored = [made.score(asked) for made, (_, asked) in zip(of_trials, trials, strict=True)]
+    of_trials = [candidate.model(chosen, share) for candidate in fitted]
+    scored = [made.score(held_out) for made, (_, held_out) in zip(of_trials, trials, strict=True)]
     columns = (np.concatenate([getattr(s, f) for s in scored]) for f in ("skill", "score", "truth"))
     threshold = best_threshold(Scored(*columns), share)
     whole = of_trials[0] if trials[0][0] is train else _Fitting(train).model(chosen, share)
@@ -179,8 +179,8 @@ def _limited(train: Messages) -> Messages:
     if len(train.skill) <= LIMIT:
         return train
     order = np.argsort(train.skill, kind="stable")
-    own = train.skill[order]
-    nth = np.arange(len(own)) - np.searchsorted(own, own)
+    skills = train.skill[order]
+    nth = np.arange(len(skills)) - np.searchsorted(skills, skills)
     kept = order[np.argsort(nth, kind="stable")[:LIMIT]]
     return train.rows(np.sort(kept))
 
@@ -196,6 +196,6 @@ def _stand_ins(train: Messages, validation: Messages) -> list[tuple[Messages, Me
     trials = []
     for fold in range(min(_FOLDS, len(skills))):
         left_out = skills[fold::_FOLDS]
-        asked = np.where(np.isin(validation.skill, left_out), -1, validation.skill).astype(np.int32)
-        trials.append((train.rows(~np.isin(train.skill, left_out)), Messages(validation.vectors, asked)))
+        labels = np.where(np.isin(validation.skill, left_out), -1, validation.skill).astype(np.int32)
+        trials.append((train.rows(~np.isin(train.skill, left_out)), Messages(validation.vectors, labels)))
     return trials

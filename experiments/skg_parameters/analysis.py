@@ -49,40 +49,42 @@ def lines(run: Run) -> list[Line]:
 
     Raises UsageError for a run of another experiment.
     """
-    found = contrasts.findings(run)
-    utility, hits = ([one for one in found if one.metric.name == name] for name in ("utility", "hit_rate"))
-    named = [_ASKS.fullmatch(one.contrast.asks) for one in utility]
+    results = contrasts.findings(run)
+    utility, hits = (
+        [finding for finding in results if finding.metric.name == name] for name in ("utility", "hit_rate")
+    )
+    named = [_ASKS.fullmatch(finding.contrast.asks) for finding in utility]
     if not named or not all(named):
         raise UsageError(f"{run.path} is no run of skg_parameters; make one: skg-bench run experiment=skg_parameters")
-    equal = {one.arm: one.figures["hit_rate"] for one in compare([run], REFERENCE).matched}
-    ps = holm([one.estimate.p(new=True) for one in utility])
+    equal = {match.arm: match.figures["hit_rate"] for match in compare([run], REFERENCE).matched}
+    ps = holm([finding.estimate.p(new=True) for finding in utility])
     return [
         Line(
             name[1],
             name[2],
-            one,
+            finding,
             hit,
-            _matched(one, equal),
+            _matched(finding, equal),
             float(p),
-            *judged(one, float(p), number=name[1] in NUMBERS),
+            *judged(finding, float(p), number=name[1] in NUMBERS),
         )
-        for name, one, hit, p in zip(named, utility, hits, ps, strict=True)
+        for name, finding, hit, p in zip(named, utility, hits, ps, strict=True)
         if name
     ]
 
 
-def _matched(found: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pair | None:
+def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pair | None:
     """Of arms against skg, and of skg against them; None: neither is skg."""
-    arm, reference = found.contrast.arm, found.contrast.reference
+    arm, reference = finding.contrast.arm, finding.contrast.reference
     if reference == REFERENCE:
         return equal.get(arm)
     turned = equal.get(reference) if arm == REFERENCE else None
     return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
-def judged(found: contrasts.ContrastResult, p: float, *, number: bool) -> tuple[Verdict, str]:
+def judged(finding: contrasts.ContrastResult, p: float, *, number: bool) -> tuple[Verdict, str]:
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
-    e = found.estimate
+    e = finding.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
     shown = p < ALPHA
     if shown and e.mean > 0:
@@ -90,20 +92,20 @@ def judged(found: contrasts.ContrastResult, p: float, *, number: bool) -> tuple[
     if number:
         if shown:
             return "reproduced", "this serves users worse"
-        if at_most < found.margin:
-            return "reproduced", f"this is no more than {found.margin:g} better"
+        if at_most < finding.margin:
+            return "reproduced", f"this is no more than {finding.margin:g} better"
     elif shown:
         return "not reproduced", "users are served worse with it"
-    elif at_most < found.margin:
-        return "not reproduced", f"it is worth less than {found.margin:g}"
+    elif at_most < finding.margin:
+        return "not reproduced", f"it is worth less than {finding.margin:g}"
     return "not testable here", f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
 
 
 def cells(line: Line) -> tuple[str, ...]:
     """A row of the table."""
-    e, one = line.utility.estimate, line.utility.contrast
+    e, contrast = line.utility.estimate, line.utility.contrast
     return (
-        line.id, line.asks, f"{one.arm} - {one.reference}", number(e.mean, "utility", signed=True),
+        line.id, line.asks, f"{contrast.arm} - {contrast.reference}", number(e.mean, "utility", signed=True),
         interval(*e.interval(new=True), "utility", signed=True), f"{line.p:.3f}",
         number(line.hit_rate.estimate.mean, "difference", signed=True), _hits(line.matched),
         f"{line.verdict}: {line.words}",
@@ -117,25 +119,25 @@ def _hits(pair: Pair | None) -> str:
     return f"{number(pair.difference, 'difference', signed=True)} ({between})"
 
 
-def findings(run: Run, found: Sequence[Line]) -> list[Finding]:
+def findings(run: Run, claim_lines: Sequence[Line]) -> list[Finding]:
     """One a line, for `skg-bench claims`."""
-    evidence, said = Evidence.of([run], COMMAND), claims()
+    evidence, statements = Evidence.of([run], COMMAND), claims()
     return [
         Finding(
-            one.id,
-            said[one.id].statement,
-            Measured(one.utility.estimate.mean, *one.utility.estimate.interval(new=True), "utility per request"),
-            one.verdict,
-            f"{one.asks[:1].upper()}{one.asks[1:]}: {one.words}.",
+            line.id,
+            statements[line.id].statement,
+            Measured(line.utility.estimate.mean, *line.utility.estimate.interval(new=True), "utility per request"),
+            line.verdict,
+            f"{line.asks[:1].upper()}{line.asks[1:]}: {line.words}.",
             evidence,
         )
-        for one in found
+        for line in claim_lines
     ]
 
 
-def markdown(run: Run, found: Sequence[Line]) -> str:
+def markdown(run: Run, claim_lines: Sequence[Line]) -> str:
     """The table as a report."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, found)]
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, claim_lines)]
     text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     m = run.manifest
     scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
@@ -150,17 +152,17 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         run = Run(given.run)
-        found = lines(run)
+        claim_lines = lines(run)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     table = Table(*COLUMNS)
-    for one in found:
-        table.add_row(*cells(one))
+    for line in claim_lines:
+        table.add_row(*cells(line))
     Console(width=190).print(table)
     if given.write:
-        (given.write / "skg_parameters.md").write_text(markdown(run, found), "utf-8")
-        write(given.write / "claims", "skg_parameters", findings(run, found))
+        (given.write / "skg_parameters.md").write_text(markdown(run, claim_lines), "utf-8")
+        write(given.write / "claims", "skg_parameters", findings(run, claim_lines))
     return 0
 
 

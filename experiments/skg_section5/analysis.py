@@ -59,7 +59,7 @@ def corpus(folder: Path) -> Corpus:
     manifest, table = read(folder)
     draws = derived(table.to_pandas())
     chosen = [o.partition("=")[2] for o in manifest["overrides"] if o.startswith("simulator=")]
-    return Corpus((chosen or ["built-in"])[0], folder, manifest, draws, [mass(one, draws) for one in READINGS])
+    return Corpus((chosen or ["built-in"])[0], folder, manifest, draws, [mass(reading, draws) for reading in READINGS])
 
 
 # ---------------------------------------------------------------------------------------------------------- words
@@ -70,11 +70,11 @@ def value(number: float, unit: str) -> str:
     return f"{100 * number:.3g} %" if unit == "share" else f"{number:.3g}"
 
 
-def cells(one: Mass) -> tuple[str, ...]:
+def cells(result: Mass) -> tuple[str, ...]:
     """A row under COLUMNS."""
-    low, middle, high = (value(x, one.reading.unit) for x in one.spread)
-    shares = (f"{100 * k / one.draws:.1f} %" for k in (one.held, one.surely, one.at_most))
-    return one.reading.id, one.reading.claimed, *shares, f"{middle} ({low} to {high})", one.verdict
+    low, middle, high = (value(x, result.reading.unit) for x in result.spread)
+    shares = (f"{100 * k / result.draws:.1f} %" for k in (result.held, result.surely, result.at_most))
+    return result.reading.id, result.reading.claimed, *shares, f"{middle} ({low} to {high})", result.verdict
 
 
 def contradiction() -> list[tuple[str, str, str]]:
@@ -95,32 +95,32 @@ def costs(draws: Frame) -> list[tuple[str, str]]:
         "of the wait for the language model saved in month 6, at 50 ms a hit": saved,
         "right answers beyond those of the language model alone, of all requests": draws.right - draws.llm_right,
     }
-    found = []
+    lines = []
     for name, column in rows.items():
         low, middle, high = (f"{100 * x:.1f}" for x in column.quantile([0.05, 0.5, 0.95]))
-        found.append((name, f"{middle} % ({low} to {high})"))
+        lines.append((name, f"{middle} % ({low} to {high})"))
     fewer = float((draws.right < draws.llm_right).mean())
-    return [*found, ("draws in which users get fewer right answers than from the language model alone", f"{fewer:.1%}")]
+    return [*lines, ("draws in which users get fewer right answers than from the language model alone", f"{fewer:.1%}")]
 
 
 def findings(corpora: Sequence[Corpus], hits: Hits | None, command: str) -> list[Finding]:
     """For `skg-bench claims`: readings by prior mass, the contradiction, and the latency where it was measured."""
-    found = []
-    for one in corpora:
-        for m in one.found:
-            claimed = f"{m.reading.claimed} ({one.name} corpus)"
+    results = []
+    for source in corpora:
+        for m in source.found:
+            claimed = f"{m.reading.claimed} ({source.name} corpus)"
             low, middle, high = (value(x, m.reading.unit) for x in m.spread)
-            told = (
+            sentence = (
                 f"As simulated it holds in {m.held:,} of {m.draws:,} draws; the median draw has {middle}, nine of ten "
                 f"lie between {low} and {high}."
             )
             if m.verdict == "not testable here":
-                told += " But whether it does depends on draws in which the corpus was used up."
+                sentence += " But whether it does depends on draws in which the corpus was used up."
             least, most = m.limits
             measured = Measured(100 * m.share, 100 * least, 100 * most, "% of the prior")
-            found.append(Finding(m.reading.id, claimed, measured, m.verdict, told, one.evidence))
+            results.append(Finding(m.reading.id, claimed, measured, m.verdict, sentence, source.evidence))
     (_, three, need_three), (_, six, need_six) = contradiction()
-    found.append(
+    results.append(
         Finding(
             "K23", "2 to 5 new skills a week, 200 to 500 after 3 to 6 months",
             f"{three} after 3 months, {six} after 6", "contradictory",
@@ -128,8 +128,8 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, command: str) -> list
         )
     )  # fmt: skip
     if hits is not None:
-        found += _latency(hits, Evidence(command, corpora[0].evidence.commit, 1, 0, (0,)))
-    return found
+        results += _latency(hits, Evidence(command, corpora[0].evidence.commit, 1, 0, (0,)))
+    return results
 
 
 def _latency(hits: Hits, evidence: Evidence) -> list[Finding]:
@@ -150,9 +150,9 @@ def _latency(hits: Hits, evidence: Evidence) -> list[Finding]:
 
 def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
     """The report."""
-    one = corpora[0]
+    first = corpora[0]
     how = (
-        f"Each draw: parameters from the prior, {one.manifest['users']} users, {one.manifest['weeks']} weeks, the "
+        f"Each draw: parameters from the prior, {first.manifest['users']} users, {first.manifest['weeks']} weeks, the "
         "paper's settings. A figure of a draw is the mean over its users of the user's ratio; draws where nobody has "
         "a denominator are left out. *Holds in*: share of draws, as simulated. Where more than "
         f"{LIMIT:.0%} of requests are repeats that the corpus forced, since its wordings were used up, curves say "
@@ -189,12 +189,12 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
     return "\n".join(out)
 
 
-def _regions(one: Corpus) -> list[tuple[str, str, str]]:
+def _regions(source: Corpus) -> list[tuple[str, str, str]]:
     names = [p.name for p in prior.parameters()]
     rows = []
-    for m in one.found:
-        told = ", ".join(f"{name} {p:.2f}" for name, p in separating(m.reading, one.draws, names))
-        rows.append((m.reading.id, m.reading.claimed, told or "-"))
+    for m in source.found:
+        separation = ", ".join(f"{name} {p:.2f}" for name, p in separating(m.reading, source.draws, names))
+        rows.append((m.reading.id, m.reading.claimed, separation or "-"))
     return rows
 
 
@@ -231,9 +231,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _print(corpora: Sequence[Corpus]) -> None:
     screen = Console(width=160)
-    for one in corpora:
-        table = Table(*COLUMNS, title=f"{one.name}: {len(one.draws):,} draws")
-        for m in one.found:
+    for source in corpora:
+        table = Table(*COLUMNS, title=f"{source.name}: {len(source.draws):,} draws")
+        for m in source.found:
             table.add_row(*cells(m))
         screen.print(table)
     for months, adds_up, needs in contradiction():
@@ -242,7 +242,7 @@ def _print(corpora: Sequence[Corpus]) -> None:
 
 def _write(folder: Path, corpora: Sequence[Corpus], hits: Hits | None, embedder: str | None) -> None:
     (folder / "skg_section5.md").write_text(markdown(corpora, hits), "utf-8")
-    maps = picture.svg([READINGS[i] for i in PICTURED], {one.name: one.draws for one in corpora})
+    maps = picture.svg([READINGS[i] for i in PICTURED], {source.name: source.draws for source in corpora})
     (folder / "skg_section5.svg").write_text(maps, "utf-8")
     command = f"python -m experiments.skg_section5.analysis FOLDER --latency {embedder}"
     write(folder / "claims", "skg_section5", findings(corpora, hits, command))

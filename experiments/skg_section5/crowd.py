@@ -81,9 +81,9 @@ class Answering:
         return self.llm.serve(words, draws)
 
 
-def side_by_side(ways: Sequence[Either], of: I64) -> Either:
-    """Reactions, or habits, of rows `of` `[B]`, by index into `ways`."""
-    made: Either = type(ways[0])(*(np.stack([getattr(w, f.name) for w in ways])[of] for f in fields(ways[0])))
+def side_by_side(ways: Sequence[Either], index: I64) -> Either:
+    """Reactions, or habits, of rows `index` `[B]`, by index into `ways`."""
+    made: Either = type(ways[0])(*(np.stack([getattr(w, f.name) for w in ways])[index] for f in fields(ways[0])))
     return made
 
 

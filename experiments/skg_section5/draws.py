@@ -61,37 +61,37 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
     if not isinstance(simulator, Assistant):
         raise UsageError(f"simulator={type(simulator).__name__}: the prior is one of the parameters of `assistant`")
-    said = sha256(prior.FILE.read_bytes()).hexdigest()
-    data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": said}
-    of = {name: root[name] for name in ("seed", "users", "weeks")}
-    manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **of, "data": data}
+    prior_digest = sha256(prior.FILE.read_bytes()).hexdigest()
+    data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": prior_digest}
+    sizes = {name: root[name] for name in ("seed", "users", "weeks")}
+    manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **sizes, "data": data}
     arm = arms({ARM: composed.arms[ARM]})[0]
-    return Study(manifest, **of, simulator=simulator, arm=arm, vectors=partial(embedder.embed, simulator.messages))
+    return Study(manifest, **sizes, simulator=simulator, arm=arm, vectors=partial(embedder.embed, simulator.messages))
 
 
-def batch(one: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.Table:
+def batch(plan: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.Table:
     """A row for each of these draws, ascending: its parameters, and the figures of its users."""
-    values = prior.drawn(one.seed, draws)
+    values = prior.drawn(plan.seed, draws)
     ways = [
-        replace(one.simulator, **prior.of_users({name: float(column[i]) for name, column in values.items()}))
+        replace(plan.simulator, **prior.of_users({name: float(column[i]) for name, column in values.items()}))
         for i in range(len(draws))
     ]
-    users = (draws[:, None] * one.users + np.arange(one.users)).reshape(-1).astype(np.int32)
-    each = np.repeat(np.arange(len(draws)), one.users)
+    users = (draws[:, None] * plan.users + np.arange(plan.users)).reshape(-1).astype(np.int32)
+    each = np.repeat(np.arange(len(draws)), plan.users)
     habits = side_by_side([way.habits for way in ways], each)
-    events = one.simulator.populated(habits, one.seed, users, one.weeks)
+    events = plan.simulator.populated(habits, plan.seed, users, plan.weeks)
     events = events.rows(np.argsort(-events.n, kind="stable"))  # a cohort's order
-    of = np.searchsorted(draws, events.user // one.users)
-    crowd: Any = Crowd(one.simulator, side_by_side([way.reactions for way in ways], of))
+    draw_index = np.searchsorted(draws, events.user // plan.users)
+    crowd: Any = Crowd(plan.simulator, side_by_side([way.reactions for way in ways], draw_index))
     # `Any`: a frozen value, where the Protocol's `stream` might be set
-    arm = replace(one.arm, llm=Answering(one.arm.llm, values["llm_right"][of]))
-    log = Weekly(events, one.weeks)
-    rollout = Rollout(Setting(one.seed, crowd, similarity, one.weeks), [arm], events)
+    arm = replace(plan.arm, llm=Answering(plan.arm.llm, values["llm_right"][draw_index]))
+    log = Weekly(events, plan.weeks)
+    rollout = Rollout(Setting(plan.seed, crowd, similarity, plan.weeks), [arm], events)
     rollout.run(events.time.shape[1], log, lambda _: None)
-    return pa.table({"draw": draws, **values, **figures(log, events, of, len(draws))})
+    return pa.table({"draw": draws, **values, **figures(log, events, draw_index, len(draws))})
 
 
-def figures(log: Weekly, events: Events, of: I64, n_draws: int) -> dict[str, F64]:
+def figures(log: Weekly, events: Events, draw_index: I64, n_draws: int) -> dict[str, F64]:
     """Means over each draw's users of the user's ratio, `[n_draws]`; NaN where no user has a denominator."""
     weeks = log.turns.shape[1]
     first, half, last = slice(0, 1), slice(max(weeks // 2 - MONTH, 0), weeks // 2), slice(weeks - MONTH, weeks)
@@ -101,33 +101,33 @@ def figures(log: Weekly, events: Events, of: I64, n_draws: int) -> dict[str, F64
         return mean(part[:, of_weeks].sum(axis=1), over[:, of_weeks].sum(axis=1))
 
     def mean(part: np.ndarray, over: np.ndarray) -> F64:
-        there = np.flatnonzero(over > 0)
-        total = np.bincount(of[there], part[there] / over[there], n_draws)
-        n = np.bincount(of[there], minlength=n_draws)
+        rows = np.flatnonzero(over > 0)
+        total = np.bincount(draw_index[rows], part[rows] / over[rows], n_draws)
+        n = np.bincount(draw_index[rows], minlength=n_draws)
         return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
-    one = np.ones(len(of))
+    ones = np.ones(len(draw_index))
     book = _carried(log.book)
-    again, asked = _again(events)
+    again, requests = _again(events)
     return {
         "hits_week_1": share(log.hits, log.turns, first),
         "hits_month_3": share(log.hits, log.turns, half),
         "hits_month_6": share(log.hits, log.turns, last),
-        "added_per_week": mean(log.added.sum(axis=1) / weeks, one),
-        "added_per_week_at_first": mean(log.added[:, : weeks // 2].sum(axis=1) / (weeks // 2), one),
-        "skills_month_3": mean(book[:, weeks // 2 - 1], one),
-        "skills_month_6": mean(book[:, -1], one),
-        "skills_growth_last_month": mean(book[:, -1] - book[:, weeks - MONTH - 1], one),
+        "added_per_week": mean(log.added.sum(axis=1) / weeks, ones),
+        "added_per_week_at_first": mean(log.added[:, : weeks // 2].sum(axis=1) / (weeks // 2), ones),
+        "skills_month_3": mean(book[:, weeks // 2 - 1], ones),
+        "skills_month_6": mean(book[:, -1], ones),
+        "skills_growth_last_month": mean(book[:, -1] - book[:, weeks - MONTH - 1], ones),
         "ok_of_hits": share(log.ok_hits, log.rated_hits),
         "ok_of_hits_month_6": share(log.ok_hits, log.rated_hits, last),
         "ok_of_all": share(log.ok, log.rated),
         "right_of_hits": 1.0 - share(log.wrong_hits, log.hits),
         "right_hits_month_6": share(log.hits - log.wrong_hits, log.turns, last),
         "right": 1.0 - share(log.wrong, log.turns),
-        "turns_per_week": mean(log.turns.sum(axis=1) / weeks, one),
-        "asked_again": mean(again, asked),
+        "turns_per_week": mean(log.turns.sum(axis=1) / weeks, ones),
+        "asked_again": mean(again, requests),
         "could_be_hits_month_6": share(log.answerable, log.turns, last),
-        "used_up": mean((events.truth.used_up & _real(events)).sum(axis=1), asked),
+        "used_up": mean((events.truth.used_up & _real(events)).sum(axis=1), requests),
     }
 
 
@@ -154,20 +154,20 @@ def _carried(book: np.ndarray) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-def simulate(one: Study, out: Path, draws: int, say: Callable[[str], None], *, backwards: bool = False) -> None:
+def simulate(plan: Study, out: Path, draws: int, say: Callable[[str], None], *, backwards: bool = False) -> None:
     """Run what is not there yet of the first `draws` draws, in whole batches, into `out`; `backwards`: the last first.
 
     Raises UsageError for a folder that holds draws of another study.
     """
     out.mkdir(parents=True, exist_ok=True)
     if (out / "manifest.json").is_file():
-        there = json.loads((out / "manifest.json").read_text("utf-8"))
-        if there["identity"] != one.manifest["identity"]:
+        manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+        if manifest["identity"] != plan.manifest["identity"]:
             raise UsageError(f"{out} holds draws of another prior, configuration or code; name another folder")
     else:
-        write_json(out / "manifest.json", one.manifest | provenance())
-    vectors = one.vectors()
-    check(vectors, len(one.simulator.messages))
+        write_json(out / "manifest.json", plan.manifest | provenance())
+    vectors = plan.vectors()
+    check(vectors, len(plan.simulator.messages))
     table = out / f"similarity.{os.getpid()}.tmp.npy"
     write_table(vectors, table)
     opened, begun, made = open_table(table), time.monotonic(), 0
@@ -175,7 +175,7 @@ def simulate(one: Study, out: Path, draws: int, say: Callable[[str], None], *, b
         file = out / f"draws-{first:06d}.parquet"
         if not file.exists():
             temporary = file.with_suffix(f".{os.getpid()}.tmp")
-            pq.write_table(batch(one, lambda: opened, np.arange(first, first + TOGETHER)), temporary)
+            pq.write_table(batch(plan, lambda: opened, np.arange(first, first + TOGETHER)), temporary)
             temporary.rename(file)
             made += TOGETHER
             say(f"draws {first:,} to {first + TOGETHER - 1:,}, {made / (time.monotonic() - begun):.2f} draws/s")
@@ -203,8 +203,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--backwards", action="store_true", help="for a second process beside the first")
     given = parser.parse_args(arguments)
     try:
-        one = study(given.overrides)
-        simulate(one, given.out, given.draws, lambda line: print(line, flush=True), backwards=given.backwards)
+        plan = study(given.overrides)
+        simulate(plan, given.out, given.draws, lambda line: print(line, flush=True), backwards=given.backwards)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

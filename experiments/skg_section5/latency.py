@@ -88,8 +88,8 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
         model.embed([f"{texts[i]}, please"])  # not among those that were embedded above
         embedded = time.process_time()
         text = np.array([i], np.int32)
-        near, said = InBook(pinned, text, books.example), TermsOfBook(words, text, books.example)
-        query = Query(1, now, text, words.words[text], now, nobody, near, said, None)
+        near, terms = InBook(pinned, text, books.example), TermsOfBook(words, text, books.example)
+        query = Query(1, now, text, words.words[text], now, nobody, near, terms, None)
         decide(stack, query, books, memory, event)
         taken.append((embedded - begun, time.process_time() - embedded))
     both = 1000.0 * np.array(taken[WARM:])

@@ -52,14 +52,17 @@ def parameters() -> tuple[Parameter, ...]:
 def drawn(seed: int, draws: I64) -> dict[str, F64]:
     """Values of each parameter at these numbers of draws, `[n]`."""
     keys = key(seed, draws)
-    return {one.name: one.at(draw(keys, 0, Purpose.PRIOR, text_hash(one.name))) for one in parameters()}
+    return {
+        parameter.name: parameter.at(draw(keys, 0, Purpose.PRIOR, text_hash(parameter.name)))
+        for parameter in parameters()
+    }
 
 
 def of_users(values: Mapping[str, float]) -> dict[str, Any]:
     """One draw as parameters of `simulator=assistant`."""
     ok = {name: values[name] for name in _SAID}
     ok["ok_if_wrong"] *= ok["ok_if_near"]
-    said = {
+    ratings = {
         f"rating_{name[3:]}": [p, (1 - p) * _PARTIAL[name], (1 - p) * (1 - _PARTIAL[name])] for name, p in ok.items()
     }
-    return {name: float(v) for name, v in values.items() if name not in (*_SAID, *_LLM)} | said
+    return {name: float(v) for name, v in values.items() if name not in (*_SAID, *_LLM)} | ratings

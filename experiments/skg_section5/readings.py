@@ -69,14 +69,14 @@ def derived(draws: Frame) -> Frame:
 
 def known(reading: Reading, draws: Frame) -> Bool:
     """Draws in which each figure has a denominator."""
-    there: Bool = draws[list(reading.limits)].notna().all(axis=1).to_numpy()
-    return there
+    mask: Bool = draws[list(reading.limits)].notna().all(axis=1).to_numpy()
+    return mask
 
 
 def lasted(draws: Frame) -> Bool:
     """Draws in which the corpus was not used up: what the curves of others say, the corpus says."""
-    there: Bool = (draws.used_up <= LIMIT).to_numpy()
-    return there
+    mask: Bool = (draws.used_up <= LIMIT).to_numpy()
+    return mask
 
 
 def holds(reading: Reading, draws: Frame) -> Bool:
@@ -136,10 +136,10 @@ def _verdict(share: float) -> Verdict:
 def mass(reading: Reading, draws: Frame) -> Mass:
     """Over the draws whose figures have denominators."""
     kept = draws[known(reading, draws)]
-    met, there = holds(reading, kept), lasted(kept) | (not reading.curve)
-    may = np.where(there, met, _reaches(reading, kept))
+    met, mask = holds(reading, kept), lasted(kept) | (not reading.curve)
+    may = np.where(mask, met, _reaches(reading, kept))
     spread = np.quantile(kept[reading.figure], (0.05, 0.5, 0.95)).tolist()
-    return Mass(reading, len(kept), int(met.sum()), int((met & there).sum()), int(may.sum()), tuple(spread))
+    return Mass(reading, len(kept), int(met.sum()), int((met & mask).sum()), int(may.sum()), tuple(spread))
 
 
 def separating(reading: Reading, draws: Frame, parameters: Sequence[str], most: int = 3) -> list[tuple[str, float]]:
@@ -149,8 +149,8 @@ def separating(reading: Reading, draws: Frame, parameters: Sequence[str], most: 
     k, n = int(met.sum()), len(met)
     if k == 0 or k == n:
         return []
-    found = []
+    scores = []
     for name in parameters:
         ranks = rankdata(kept[name])
-        found.append((name, float((ranks[met].mean() - (k + 1) / 2) / (n - k))))
-    return sorted(found, key=lambda one: -abs(one[1] - 0.5))[:most]
+        scores.append((name, float((ranks[met].mean() - (k + 1) / 2) / (n - k))))
+    return sorted(scores, key=lambda score: -abs(score[1] - 0.5))[:most]

@@ -103,17 +103,17 @@ def _table(finite: bool) -> Iterator[None]:
 
 def loop_cost(users: int, weeks: int) -> float:
     """Microseconds a turn in one process, events and vectors given: stepping, learning and writing the logs."""
-    one = plan(users, weeks)
-    events = one.simulator.population(one.seed, np.arange(users, dtype=np.int32), weeks)
-    vectors = one.embedder.embed(one.simulator.messages)
-    setting = Setting(one.seed, one.simulator, lambda: Rows(vectors), one.weeks)
-    setting.labels(one.arms[0].curator.reasons)
+    job = plan(users, weeks)
+    events = job.simulator.population(job.seed, np.arange(users, dtype=np.int32), weeks)
+    vectors = job.embedder.embed(job.simulator.messages)
+    setting = Setting(job.seed, job.simulator, lambda: Rows(vectors), job.weeks)
+    setting.labels(job.arms[0].curator.reasons)
     order = np.argsort(-events.n, kind="stable")
     with TemporaryDirectory() as folder:
         begun = time.perf_counter()
         for i in range(0, users, 512):
             rows = events.rows(np.sort(order[i : i + 512]))
-            write_cohort(run_cohort(setting, one.arms, rows, 5, lambda _: None), rows, Path(folder))
+            write_cohort(run_cohort(setting, job.arms, rows, 5, lambda _: None), rows, Path(folder))
         return (time.perf_counter() - begun) / int(events.n.sum()) * 1e6
 
 
@@ -140,18 +140,18 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
     pinned = Pinned(vectors, example[0])
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     matrix: F32 = vectors[:n].astype(np.float32)
-    asked: F32 = vectors.astype(np.float32)
-    one, zero, silent = np.ones(1, np.int32), np.zeros(1, np.int32), vocabulary_of([""] * len(vectors))
+    queries: F32 = vectors.astype(np.float32)
+    ones, zero, silent = np.ones(1, np.int32), np.zeros(1, np.int32), vocabulary_of([""] * len(vectors))
     now = np.ones(1, np.int64)
 
     def ours(i: int) -> None:
         text = np.array([i], np.int32)
         near, words = InBook(pinned, text, example), TermsOfBook(silent, text, example)
-        query = Query(1, now, text, one, now, zero, near, words, None)
+        query = Query(1, now, text, ones, now, zero, near, words, None)
         decide(stack, query, books, memory, event)
 
     def numpys(i: int) -> None:
-        best = np.maximum.reduceat(matrix @ asked[i], starts) / SCALE**2
+        best = np.maximum.reduceat(matrix @ queries[i], starts) / SCALE**2
         int(best.argmax())
 
     times: dict[Callable[[int], None], list[float]] = {ours: [], numpys: []}

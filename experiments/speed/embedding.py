@@ -44,8 +44,8 @@ class Way:
 
     def cosine(self, other: "Way") -> float:
         """The least cosine between the vectors of two ways."""
-        one, two = (np.concatenate(way.vectors).astype(np.float64) for way in (self, other))
-        return float(((one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)).min())
+        first, second = (np.concatenate(way.vectors).astype(np.float64) for way in (self, other))
+        return float(((first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)).min())
 
     def faster(self, other: "Way") -> float:
         """Than another way, block by block: other work on the machine slows both."""
@@ -157,7 +157,7 @@ def markdown(compared: Sequence[Way], took: tuple[float, float]) -> str:
     """The report."""
     table = ["| " + " | ".join(HEADINGS) + " |", "|---" + "|---:" * (len(HEADINGS) - 1) + "|"]
     table += ["| " + " | ".join(line) + " |" for line in lines(compared)]
-    said = (
+    note = (
         f"all-MiniLM-L6-v2 on {len(os.sched_getaffinity(0))} cores with {os.getloadavg()[0]:.0f} processes at work: "
         f"{len(compared[0].seconds) * BLOCK:,} messages of the built-in corpus in blocks of {BLOCK}, each way in turn, "
         "no cache. *Faster*: than the library's own `encode` on all cores, median over blocks; other work on the "
@@ -171,7 +171,7 @@ def markdown(compared: Sequence[Way], took: tuple[float, float]) -> str:
         "Marks: MiniLM for half the core time of sentence-transformers or less, cosine at least 0.9999, no text moved."
     )
     command = "`python -m experiments.speed.embedding --write reports/embedding.md`"
-    return "\n".join(["# Embedding\n", command, "", said, "", *table, "", marks, ""])
+    return "\n".join(["# Embedding\n", command, "", note, "", *table, "", marks, ""])
 
 
 def main() -> None:

@@ -56,8 +56,8 @@ def semantic_router(encoder: Encoder, example: I32, skill: I32, aggregation: Lit
         from semantic_router import IndexedRouter, Route
     except ImportError as error:
         raise UsageError(MISSING) from error
-    of = {s: [str(text) for text in example[skill == s].tolist()] for s in np.unique(skill).tolist()}
-    routes = [Route(name=str(s), utterances=texts) for s, texts in of.items()]
+    texts_by_skill = {s: [str(text) for text in example[skill == s].tolist()] for s in np.unique(skill).tolist()}
+    routes = [Route(name=str(s), utterances=texts) for s, texts in texts_by_skill.items()]
     return IndexedRouter(encoder, routes, aggregation=aggregation)
 
 
@@ -120,8 +120,8 @@ class SemanticRouter:
         for row, text in enumerate(query.text.tolist()):
             n = int(books.n_examples[row])
             example, skill = books.example[row, :n], books.example_skill[row, :n]
-            there = books.active[row, skill]
-            example, skill = example[there], skill[there]
+            mask = books.active[row, skill]
+            example, skill = example[mask], skill[mask]
             if not len(example):
                 continue
             content = example.tobytes() + skill.tobytes()

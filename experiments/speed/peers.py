@@ -103,8 +103,8 @@ def speed(corpus: Corpus) -> list[Timed]:
     """Ours, and the peers', over a corpus' examples on one thread; first ours."""
     known = corpus.train.rows(np.argsort(corpus.train.skill, kind="stable"))
     known = known.rows(known.skill >= 0)
-    asked = corpus.test.rows(np.arange(len(corpus.test.skill)) % max(1, len(corpus.test.skill) // TIMED) == 0)
-    n, vectors = len(known.skill), np.concatenate([known.vectors, asked.vectors])
+    queries = corpus.test.rows(np.arange(len(corpus.test.skill)) % max(1, len(corpus.test.skill) // TIMED) == 0)
+    n, vectors = len(known.skill), np.concatenate([known.vectors, queries.vectors])
     example = np.arange(n, dtype=np.int32)
     unit: F32 = vectors.astype(np.float32) / np.float32(SCALE)
     cache = _filled(unit, known.skill, DISK)
@@ -115,7 +115,7 @@ def speed(corpus: Corpus) -> list[Timed]:
         "semantic-router, a call, vectors as lists (its own type)": lambda i: lists(str(i)),
         "GPTCache, a get (SQLite and FAISS)": lambda i: cached(cache, i),
     }
-    return in_turn(calls, range(n, n + len(asked.skill)))
+    return in_turn(calls, range(n, n + len(queries.skill)))
 
 
 def _filled(unit: F32, skill: I32, folder: Path) -> Any:
@@ -145,13 +145,13 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
     scorer = arm.reranker.start(1, arm.signals.names)
     pinned, silent = Pinned(vectors, example), vocabulary_of([""] * len(vectors))
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
-    one, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
+    ones, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
     indexed = SharedMaxSim(build(vectors[: len(skill)], skill, "hnsw"), vectors, 5, 10)
 
     def query(i: int) -> Query:
         text = np.array([i], np.int32)
         near, words = InBook(pinned, text, books.example), TermsOfBook(silent, text, books.example)
-        return Query(1, now, text, one, now, zero, near, words, None)
+        return Query(1, now, text, ones, now, zero, near, words, None)
 
     return {
         OWN: lambda i: arm.router.route(query(i), books),
@@ -164,21 +164,21 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
 
 def speed_section(timed: Sequence[Timed]) -> str:
     """The table; ours is the first."""
-    own = timed[0]
-    peers = [one for one in timed if not one.name.startswith("skg_bench")]
-    missed = [one for one in peers if one.seconds < MARK * own.seconds]
+    ours = timed[0]
+    peers = [router for router in timed if not router.name.startswith("skg_bench")]
+    missed = [router for router in peers if router.seconds < MARK * ours.seconds]
     lines = [
         "## Speed\n",
         f"{SPEED}\n",
         "| one message | median | times the first | fastest tenth | times the first |",
         "|---|---:|---:|---:|---:|",
         *(
-            f"| {one.name} | {one.seconds * 1e3:.2f} ms | {one.seconds / own.seconds:,.1f}x | {one.least * 1e3:.2f} ms "
-            f"| {one.least / own.least:,.1f}x |"
-            for one in timed
+            f"| {router.name} | {router.seconds * 1e3:.2f} ms | {router.seconds / ours.seconds:,.1f}x "
+            f"| {router.least * 1e3:.2f} ms | {router.least / ours.least:,.1f}x |"
+            for router in timed
         ),
         f"\nMark: the first line {MARK:.0f} times as fast as each peer. "
-        + (f"**Missed** against: {'; '.join(one.name for one in missed)}.\n" if missed else "Reached.\n"),
+        + (f"**Missed** against: {'; '.join(router.name for router in missed)}.\n" if missed else "Reached.\n"),
     ]
     return "\n".join(lines)
 
@@ -233,9 +233,9 @@ def _chosen(router: Any, first: int, messages: Messages) -> Scored:
 
 def _answered(cache: Any, first: int, messages: Messages) -> Scored:
     """What GPTCache would answer, and its score, whatever its threshold."""
-    found = [cached(cache, first + i, 0.0) for i in range(len(messages.skill))]
-    skill = np.array([s for s, _ in found], np.int32)
-    return Scored(skill, np.array([score for _, score in found], np.float64), messages.skill)
+    answers = [cached(cache, first + i, 0.0) for i in range(len(messages.skill))]
+    skill = np.array([s for s, _ in answers], np.int32)
+    return Scored(skill, np.array([score for _, score in answers], np.float64), messages.skill)
 
 
 def _threshold_is_theirs(cache: Any, first: int, n: int) -> None:
@@ -274,8 +274,8 @@ def closed_loop(users: int, weeks: int) -> Run:
     """A run in which the peers decide and what they decide is learned from."""
     rmtree(LOOP, ignore_errors=True)
     arms = ", ".join(f"{name}: {overrides}" for name, overrides in ARMS.items())
-    asked = [f"arms={{{arms}}}", "reference=skg", f"users={users}", f"weeks={weeks}", f"out={LOOP}", "workers=1"]
-    job = prepare(compose([*asked, "question=What would the peers do in the place of the router?"]))
+    arguments = [f"arms={{{arms}}}", "reference=skg", f"users={users}", f"weeks={weeks}", f"out={LOOP}", "workers=1"]
+    job = prepare(compose([*arguments, "question=What would the peers do in the place of the router?"]))
     grid = job.plan.embedder.embed(Relabelled(job.plan.simulator, job.plan.seed).messages)  # by the text ids of the run
     whole, unit = grid.astype(np.float64), grid.astype(np.float32) / np.float32(SCALE)
     rmtree(STORES, ignore_errors=True)
@@ -303,10 +303,10 @@ def loop_section(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _against(found: Difference | None) -> tuple[str, str]:
-    if found is None:
+def _against(difference: Difference | None) -> tuple[str, str]:
+    if difference is None:
         return "", ""
-    e = found.estimate
+    e = difference.estimate
     return number(e.mean, "utility", signed=True), span(*e.interval(new=True), "utility", signed=True)
 
 

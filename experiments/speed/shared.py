@@ -54,14 +54,14 @@ def examples(n: int, seed: int = 0) -> I16:
 
     Wordings lie in clusters in reality, too; vectors without any structure would be the worst case of every index.
     """
-    own = Precomputed(None).embed(load().messages).astype(np.float32)
-    own /= np.linalg.norm(own, axis=1, keepdims=True)
-    made = np.empty((n, own.shape[1]), np.int16)
+    vectors = Precomputed(None).embed(load().messages).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    made = np.empty((n, vectors.shape[1]), np.int16)
     for first in range(0, n, _BLOCK):
         rows = np.arange(first, min(first + _BLOCK, n))
-        noise: F32 = _normal(seed, rows, own.shape[1])
+        noise: F32 = _normal(seed, rows, vectors.shape[1])
         noise *= NOISE / np.linalg.norm(noise, axis=1, keepdims=True)
-        made[rows] = quantise(own[rows % len(own)] + noise)
+        made[rows] = quantise(vectors[rows % len(vectors)] + noise)
     return made
 
 
@@ -79,9 +79,9 @@ def searches(n: int, *, seed: int = 0) -> Iterator[Search]:
     import faiss
 
     vectors = examples(n, seed)
-    asked = examples(MESSAGES * 40, seed + 1)[::40]
+    queries = examples(MESSAGES * 40, seed + 1)[::40]
     wide: F32 = vectors.astype(np.float32)
-    nearest = _nearest(wide, asked)
+    nearest = _nearest(wide, queries)
 
     def exact(message: I16) -> object:
         return (wide @ message[0].astype(np.float32)).argmax()
@@ -93,14 +93,14 @@ def searches(n: int, *, seed: int = 0) -> Iterator[Search]:
         index = build(vectors, np.arange(n, dtype=np.int32), kind, links=LINKS, lists=max(1, round(n**0.5)))
         took = time.perf_counter() - begun
         faiss.omp_set_num_threads(1)
-        name = _widened(index, asked, nearest)
-        numpys, own = _medians(exact, partial(index.search, k=NEIGHBOURS), asked)
+        name = _widened(index, queries, nearest)
+        numpys, seconds = _medians(exact, partial(index.search, k=NEIGHBOURS), queries)
         if kind == "flat":
             yield Search("numpy, every example", numpys, 1.0, 1.0, 1.0, 0.0)
-        yield Search(name, own, numpys / own, *_recall(index, asked, nearest), took)
+        yield Search(name, seconds, numpys / seconds, *_recall(index, queries, nearest), took)
 
 
-def _widened(index: Index, asked: I16, nearest: I32) -> str:
+def _widened(index: Index, queries: I16, nearest: I32) -> str:
     """Let the index look at as little as finds 95 % of the ten nearest; what it then looks at."""
     if index.kind == "flat":
         return "FAISS flat"
@@ -110,7 +110,7 @@ def _widened(index: Index, asked: I16, nearest: I32) -> str:
             index.found.nprobe = much
         else:
             index.found.hnsw.efSearch = 8 * much
-        return _recall(index, asked, nearest)[1] >= RECALL
+        return _recall(index, queries, nearest)[1] >= RECALL
 
     most = next((much for much in (1, 2, 4, 8, 16, 32, 64, 128) if enough(much)), 256)
     least = most // 2  # does not find enough
@@ -123,38 +123,43 @@ def _widened(index: Index, asked: I16, nearest: I32) -> str:
     return f"FAISS HNSW, {LINKS} links, effort {8 * most}"
 
 
-def _nearest(wide: F32, asked: I16) -> I32:
+def _nearest(wide: F32, queries: I16) -> I32:
     """The ten nearest examples of each message, exactly."""
-    found = []
-    for first in range(0, len(asked), 25):
-        dots = asked[first : first + 25].astype(np.float32) @ wide.T
-        found.append(np.argpartition(-dots, NEIGHBOURS, axis=1)[:, : NEIGHBOURS + 1])
-        found[-1] = np.take_along_axis(found[-1], np.argsort(-np.take_along_axis(dots, found[-1], 1), axis=1), 1)
-    return np.concatenate(found)[:, :NEIGHBOURS].astype(np.int32)
+    neighbours = []
+    for first in range(0, len(queries), 25):
+        dots = queries[first : first + 25].astype(np.float32) @ wide.T
+        neighbours.append(np.argpartition(-dots, NEIGHBOURS, axis=1)[:, : NEIGHBOURS + 1])
+        neighbours[-1] = np.take_along_axis(
+            neighbours[-1], np.argsort(-np.take_along_axis(dots, neighbours[-1], 1), axis=1), 1
+        )
+    return np.concatenate(neighbours)[:, :NEIGHBOURS].astype(np.int32)
 
 
-def _recall(index: Index, asked: I16, nearest: I32) -> tuple[float, float]:
-    found, _ = index.search(asked, NEIGHBOURS)
-    first = float(np.mean((found == nearest[:, :1]).any(axis=1)))
-    return first, float(np.mean((found[:, :, None] == nearest[:, None, :]).any(axis=1)))
+def _recall(index: Index, queries: I16, nearest: I32) -> tuple[float, float]:
+    neighbours, _ = index.search(queries, NEIGHBOURS)
+    first = float(np.mean((neighbours == nearest[:, :1]).any(axis=1)))
+    return first, float(np.mean((neighbours[:, :, None] == nearest[:, None, :]).any(axis=1)))
 
 
-def _medians(one: Callable[[I16], object], other: Callable[[I16], object], asked: I16) -> tuple[float, float]:
-    """Median seconds of both, in turn on the same machine: `one` on the first message of each block, `other` on all."""
+def _medians(baseline: Callable[[I16], object], other: Callable[[I16], object], queries: I16) -> tuple[float, float]:
+    """Median seconds of both, in turn on the same machine.
+
+    `baseline` takes the first message of each block, `other` all of them.
+    """
     taken: tuple[list[float], list[float]] = ([], [])
-    for first in range(0, len(asked), BLOCK):
-        for call, times, n in ((one, taken[0], 2), (other, taken[1], BLOCK)):
-            for i in range(first, min(first + n, len(asked))):
+    for first in range(0, len(queries), BLOCK):
+        for call, times, n in ((baseline, taken[0], 2), (other, taken[1], BLOCK)):
+            for i in range(first, min(first + n, len(queries))):
                 begun = time.perf_counter()
-                call(asked[i : i + 1])
+                call(queries[i : i + 1])
                 times.append(time.perf_counter() - begun)
     return float(np.median(taken[0])), float(np.median(taken[1]))
 
 
-def markdown(n: int, found: Sequence[Search]) -> str:
+def markdown(n: int, results: Sequence[Search]) -> str:
     """The report."""
-    reached = [one for one in found if one.faster >= MARK and one.recall_10 >= RECALL]
-    best = max((one for one in found if one.recall_10 >= RECALL), key=lambda one: one.faster)
+    reached = [result for result in results if result.faster >= MARK and result.recall_10 >= RECALL]
+    best = max((result for result in results if result.recall_10 >= RECALL), key=lambda result: result.faster)
     lines = [
         "# Search in a shared skillbook\n",
         "`python -m experiments.speed.shared --write reports/shared_index.md`\n",
@@ -162,12 +167,12 @@ def markdown(n: int, found: Sequence[Search]) -> str:
         "| search | median | faster | nearest found | of the ten nearest | built in |",
         "|---|---:|---:|---:|---:|---:|",
         *(
-            f"| {one.name} | {one.seconds * 1e3:.3f} ms | {one.faster:,.1f}x | {one.recall:.3f} | {one.recall_10:.3f} "
-            f"| {one.build:,.0f} s |"
-            for one in found
+            f"| {result.name} | {result.seconds * 1e3:.3f} ms | {result.faster:,.1f}x | {result.recall:.3f} "
+            f"| {result.recall_10:.3f} | {result.build:,.0f} s |"
+            for result in results
         ),
         f"\nMark: {MARK:.0f} times as fast with {RECALL:.0%} of the ten nearest found. "
-        + (f"Reached by {' and '.join(one.name for one in reached)}.\n" if reached else
+        + (f"Reached by {' and '.join(result.name for result in reached)}.\n" if reached else
            f"**Not reached**: {best.name} is {best.faster:,.1f} times as fast.\n"),
     ]  # fmt: skip
     return "\n".join(lines)
@@ -179,15 +184,16 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=1_000_000)
     parser.add_argument("--write", type=Path, help="also write the report here, after each search")
     given = parser.parse_args()
-    found = []
-    for one in searches(given.examples):
+    results = []
+    for result in searches(given.examples):
         print(
-            f"{one.name}: {one.seconds * 1e3:.3f} ms, {one.faster:,.1f}x, recall {one.recall_10:.3f}", file=sys.stderr
+            f"{result.name}: {result.seconds * 1e3:.3f} ms, {result.faster:,.1f}x, recall {result.recall_10:.3f}",
+            file=sys.stderr,
         )
-        found.append(one)
+        results.append(result)
         if given.write:
-            given.write.write_text(markdown(given.examples, found), "utf-8")
-    print(markdown(given.examples, found))
+            given.write.write_text(markdown(given.examples, results), "utf-8")
+    print(markdown(given.examples, results))
 
 
 if __name__ == "__main__":

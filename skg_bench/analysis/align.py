@@ -23,35 +23,42 @@ class Aligned:
     gaps: list[str]
 
 
-def align(of: Sequence[SeedRuns]) -> Aligned:
+def align(pools: Sequence[SeedRuns]) -> Aligned:
     """The events that all runs have.
 
     Raises UsageError when they share no user, or users of other requests.
     """
-    each = [events(combined) for combined in of]
-    turns = [dict(zip(own.users.tolist(), np.bincount(own.row).tolist(), strict=True)) for own in each]
-    users = sorted(set.intersection(*(set(of) for of in turns)))
+    each = [events(combined) for combined in pools]
+    turns = [
+        dict(zip(pool_events.users.tolist(), np.bincount(pool_events.row).tolist(), strict=True))
+        for pool_events in each
+    ]
+    users = sorted(set.intersection(*(set(counts) for counts in turns)))
     if not users:
         raise UsageError(
-            f"{' and '.join(str(combined.path) for combined in of)} share no user; "
+            f"{' and '.join(str(combined.path) for combined in pools)} share no user; "
             "compare runs of the same seeds and users"
         )
-    shared = [(user, min(of[user] for of in turns)) for user in users]
-    gaps = [_gap(combined, of, shared) for combined, of in zip(of, turns, strict=True) if of != dict(shared)]
-    kept = [events(combined, shared) for combined in of] if gaps else each
-    moved = [False] + [_moved(of[0], kept[0], combined, own) for combined, own in zip(of[1:], kept[1:], strict=True)]
-    for combined, other in zip(of, moved, strict=True):
+    shared = [(user, min(counts[user] for counts in turns)) for user in users]
+    gaps = [
+        _gap(combined, counts, shared) for combined, counts in zip(pools, turns, strict=True) if counts != dict(shared)
+    ]
+    kept = [events(combined, shared) for combined in pools] if gaps else each
+    moved = [False] + [
+        _moved(pools[0], kept[0], combined, pool_events)
+        for combined, pool_events in zip(pools[1:], kept[1:], strict=True)
+    ]
+    for combined, other in zip(pools, moved, strict=True):
         if other:
             gaps.append(f"{combined.path}: the same requests in another order; paired by user, not turn by turn")
     return Aligned(kept[0], kept, shared if kept is not each else None, moved, gaps)
 
 
-def _gap(combined: SeedRuns, of: dict[int, int], shared: Coverage) -> str:
-    users = len(of) - len(shared)
-    turns = sum(of.values()) - sum(n for _, n in shared)
-    return (
-        f"{combined.path}: {turns:,} of {sum(of.values()):,} turns ({users} users wholly) are not in all runs; left out"
-    )
+def _gap(combined: SeedRuns, counts: dict[int, int], shared: Coverage) -> str:
+    users = len(counts) - len(shared)
+    turns = sum(counts.values()) - sum(n for _, n in shared)
+    every = sum(counts.values())
+    return f"{combined.path}: {turns:,} of {every:,} turns ({users} users wholly) are not in all runs; left out"
 
 
 def _moved(first: SeedRuns, a: LoggedEvents, second: SeedRuns, b: LoggedEvents) -> bool:

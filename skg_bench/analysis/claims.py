@@ -98,22 +98,22 @@ class Finding:
 def claims() -> dict[str, Claim]:
     """All statements by id, in the order of the file."""
     rows = yaml.safe_load((DATA / "claims.yaml").read_text("utf-8"))
-    found = {row["id"]: Claim(**row) for row in rows}
-    if len(found) < len(rows):
+    statements = {row["id"]: Claim(**row) for row in rows}
+    if len(statements) < len(rows):
         raise UsageError(f"{DATA / 'claims.yaml'} lists an id twice")
-    return found
+    return statements
 
 
-def write(folder: Path, experiment: str, found: Sequence[Finding]) -> Path:
+def write(folder: Path, experiment: str, results: Sequence[Finding]) -> Path:
     """Write `<experiment>.json` into `folder`, which for the project's own is `reports/claims`; returns the file.
 
     Raises UsageError for ids that no source has.
     """
-    if unknown := sorted({one.id for one in found} - set(claims())):
+    if unknown := sorted({result.id for result in results} - set(claims())):
         raise UsageError(f"no source has a statement {', '.join(unknown)}; data/claims.yaml lists them")
     rows = []
-    for one in found:
-        row = asdict(one)
+    for result in results:
+        row = asdict(result)
         rows.append(row | row.pop("evidence"))
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{experiment}.json"
@@ -126,16 +126,16 @@ def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
 
     Raises UsageError for a file that `write` did not write.
     """
-    found: dict[str, list[tuple[str, Finding]]] = {}
+    by_id: dict[str, list[tuple[str, Finding]]] = {}
     for file in sorted(folder.glob("*.json")):
         try:
             for row in json.loads(file.read_text("utf-8")):
-                one = _finding(row)
-                found.setdefault(one.id, []).append((file.stem, one))
+                finding = _finding(row)
+                by_id.setdefault(finding.id, []).append((file.stem, finding))
         except (KeyError, TypeError, ValueError) as error:
             again = f"write it again: python -m experiments.{file.stem}.analysis ... --write"
             raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
-    return found
+    return by_id
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
@@ -148,15 +148,15 @@ def _finding(row: Mapping[str, Any]) -> Finding:
 
 def markers(folder: Path) -> dict[str, list[str]]:
     """By id, the tests under `folder` that say they prove it, as pytest names them; read, not imported."""
-    found: dict[str, list[str]] = {}
+    tests: dict[str, list[str]] = {}
     for file in sorted(folder.rglob("test_*.py")):
         text = file.read_text("utf-8")
         if "mark.req(" in text:
             relative = file.relative_to(folder.parent).as_posix()
             for ids, name in _marked(ast.parse(text).body):
-                for one in ids:
-                    found.setdefault(one, []).append(f"{relative}::{name}")
-    return found
+                for claim_id in ids:
+                    tests.setdefault(claim_id, []).append(f"{relative}::{name}")
+    return tests
 
 
 def _marked(body: Sequence[ast.stmt]) -> Iterator[tuple[list[str], str]]:
@@ -171,7 +171,7 @@ def _marked(body: Sequence[ast.stmt]) -> Iterator[tuple[list[str], str]]:
 
 
 def _ids(expressions: Sequence[ast.expr]) -> list[str]:
-    calls = [node for one in expressions for node in ast.walk(one) if isinstance(node, ast.Call)]
+    calls = [node for expression in expressions for node in ast.walk(expression) if isinstance(node, ast.Call)]
     marks = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "req"]
     return [str(a.value) for mark in marks for a in mark.args if isinstance(a, ast.Constant)]
 
@@ -196,5 +196,5 @@ class Line:
 
 def lines(root: Path) -> list[Line]:
     """Every claim, with the tests and the reports of the checkout in folder `root`, if there are any."""
-    carried, found = markers(root / "tests"), findings(root / "reports" / "claims")
-    return [Line(one, tuple(carried.get(i, ())), tuple(found.get(i, ()))) for i, one in claims().items()]
+    carried, reports = markers(root / "tests"), findings(root / "reports" / "claims")
+    return [Line(claim, tuple(carried.get(i, ())), tuple(reports.get(i, ()))) for i, claim in claims().items()]

@@ -38,7 +38,7 @@ class Found:
 
 def collect(
     run: Run,
-    on: LoggedEvents,
+    requests: LoggedEvents,
     role: Roles,
     shown: Mapping[str, Metric],
     beyond: Mapping[str, Metric],
@@ -46,65 +46,69 @@ def collect(
     utility: Utility,
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
-    found, multipliers = Found(), signs(on.seed, on.users)
-    base = losses(run, role.reference, on, utility) if role.reference is not None and on.judged else None
-    for arm, own, held in _in_turn(run, on, role):
+    results, multipliers = Found(), signs(requests.seed, requests.users)
+    base = losses(run, role.reference, requests, utility) if role.reference is not None and requests.judged else None
+    for arm, tally, held in _in_turn(run, requests, role):
         reference = None if role.reference in (None, arm) else held[role.reference][0]
-        of_arm = measure(shown.values(), own, on)
-        found.arms[arm] = {name: figure(of_arm[name], denominator(m, own), m.bounds) for name, m in shown.items()}
+        of_arm = measure(shown.values(), tally, requests)
+        results.arms[arm] = {name: figure(of_arm[name], denominator(m, tally), m.bounds) for name, m in shown.items()}
         if role.never is not None:
-            excess = contrast(beyond.values(), own, held[role.never][0], on)
-            found.arms[arm] |= {name: figure(excess[name], len(on)) for name in beyond}
-        found.swept[arm] = [figure(e, len(on)) for e in measure(prices, own, on).values()]
+            excess = contrast(beyond.values(), tally, held[role.never][0], requests)
+            results.arms[arm] |= {name: figure(excess[name], len(requests)) for name in beyond}
+        results.swept[arm] = [figure(e, len(requests)) for e in measure(prices, tally, requests).values()]
         if reference is not None:
-            difference = contrast(shown.values(), own, reference, on)
-            found.against[arm] = {name: (difference[name], denominator(m, own)) for name, m in shown.items()}
-            found.swept_against[arm] = [figure(e, len(on)) for e in contrast(prices, own, reference, on).values()]
-        if on.judged:
-            found.waterfall[arm] = waterfall(losses(run, arm, on, utility), None if reference is None else base, on)
+            difference = contrast(shown.values(), tally, reference, requests)
+            results.against[arm] = {name: (difference[name], denominator(m, tally)) for name, m in shown.items()}
+            results.swept_against[arm] = [
+                figure(e, len(requests)) for e in contrast(prices, tally, reference, requests).values()
+            ]
+        if requests.judged:
+            results.waterfall[arm] = waterfall(
+                losses(run, arm, requests, utility), None if reference is None else base, requests
+            )
         live = None
         if arm in role.frozen:
             twin, since = role.frozen[arm]
             live = held[twin][0]
-            found.effects[arm] = _effect(held[twin][since], held[arm][since], shown, on)
-        total = {name: float(own.by_week[name].sum()) for name in own.by_week if name != "latency"}
-        found.totals[arm] = {**total, "pending": own.pending}
-        found.curves.extend(_curves(arm, own, reference, live, shown, multipliers))
-    if on.judged:
-        _ceilings(found, on, multipliers)
-    return found
+            results.effects[arm] = _effect(held[twin][since], held[arm][since], shown, requests)
+        total = {name: float(tally.by_week[name].sum()) for name in tally.by_week if name != "latency"}
+        results.totals[arm] = {**total, "pending": tally.pending}
+        results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
+    if requests.judged:
+        _ceilings(results, requests, multipliers)
+    return results
 
 
-def _in_turn(run: Run, on: LoggedEvents, role: Roles) -> Iterator[tuple[str, Tally, dict[str, dict[int, Tally]]]]:
+def _in_turn(run: Run, requests: LoggedEvents, role: Roles) -> Iterator[tuple[str, Tally, dict[str, dict[int, Tally]]]]:
     """Each arm with what it is compared with; frozen arms come right after their live arm."""
     compared = [arm for arm in (role.reference, role.never) if arm is not None]
-    held = {arm: tallies(run, arm, on, role.since(arm)) for arm in dict.fromkeys(compared)}
+    held = {arm: tallies(run, arm, requests, role.since(arm)) for arm in dict.fromkeys(compared)}
     for live in (arm for arm in run.arms if arm not in role.frozen):
         twins = [arm for arm in run.arms if role.frozen.get(arm, ("", 0))[0] == live]
         for arm in (live, *twins):
             if arm not in held:
-                held[arm] = tallies(run, arm, on, role.since(arm))
+                held[arm] = tallies(run, arm, requests, role.since(arm))
             yield arm, held[arm][0], held
-            held = {name: of for name, of in held.items() if name in (*compared, live)}
+            held = {name: arm_tallies for name, arm_tallies in held.items() if name in (*compared, live)}
 
 
 def _effect(
-    live: Tally, frozen: Tally, shown: Mapping[str, Metric], on: LoggedEvents
+    live: Tally, frozen: Tally, shown: Mapping[str, Metric], requests: LoggedEvents
 ) -> dict[str, tuple[Estimate, int]]:
     ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
-    difference = contrast(ratios.values(), live, frozen, on)
+    difference = contrast(ratios.values(), live, frozen, requests)
     return {name: (difference[name], denominator(m, frozen)) for name, m in ratios.items()}
 
 
 def _curves(
     arm: str,
-    own: Tally,
+    tally: Tally,
     reference: Tally | None,
     live: Tally | None,
     shown: Mapping[str, Metric],
     multipliers: F64,
 ) -> Iterator[Curve]:
-    values = {m.name: weekly(m, own) for m in shown.values()}
+    values = {m.name: weekly(m, tally) for m in shown.values()}
     if reference is not None:
         values["utility_difference"] = values["utility"] - weekly(shown["utility"], reference)
     if live is not None:
@@ -114,16 +118,16 @@ def _curves(
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(found: Found, on: LoggedEvents, multipliers: F64) -> None:
+def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
-    turn = sums(on.cell, len(on.cells.user))
-    there = sums(on.slot, len(on.users) * on.weeks).reshape(-1, on.weeks)
+    turn = sums(requests.cell, len(requests.cells.user))
+    weekly_turns = sums(requests.slot, len(requests.users) * requests.weeks).reshape(-1, requests.weeks)
     values = []
     for k in CEILINGS:
-        possible = on.answerable >= k
-        (share,) = estimates(on.cells, [turn], [[sums(on.cell[possible], len(turn))]])
-        found.ceiling[str(k)] = figure(share, len(on), (0.0, 1.0))
-        count = sums(on.slot[possible], there.size).reshape(there.shape)
-        values.append(np.where(there > 0, count / np.maximum(there, 1.0), np.nan))
+        possible = requests.answerable >= k
+        (share,) = estimates(requests.cells, [turn], [[sums(requests.cell[possible], len(turn))]])
+        results.ceiling[str(k)] = figure(share, len(requests), (0.0, 1.0))
+        count = sums(requests.slot[possible], weekly_turns.size).reshape(weekly_turns.shape)
+        values.append(np.where(weekly_turns > 0, count / np.maximum(weekly_turns, 1.0), np.nan))
     drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
-    found.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))
+    results.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))

@@ -31,7 +31,7 @@ def companion_runs(run: Run, beside: Sequence[Run] = ()) -> CompanionRuns:
 
     Raises UsageError when a run beside is of another world, or has nothing to add.
     """
-    if logs := [one for one in (run, *beside) if one.manifest.get("log")]:
+    if logs := [member for member in (run, *beside) if member.manifest.get("log")]:
         if beside:
             raise UsageError(
                 f"{logs[0].path} replays a log, which does not say what answers were worth: nothing is added"
@@ -39,13 +39,13 @@ def companion_runs(run: Run, beside: Sequence[Run] = ()) -> CompanionRuns:
         return CompanionRuns(None, None, (), ())
     for other in beside:
         _same_world(run, other)
-    permuted = [one for one in (run, *beside) if _permuted(one)]
-    in_time = [one for one in (run, *beside) if not _permuted(one)]
-    live = [(one, learning_effect(one)) for one in in_time if _twins(one)]
-    books = [(one, transfer_matrix(one)) for one in in_time if 0 in hindsight(one)[1]]
-    asked = [one for one in in_time if one.config.get("contrasts")]
-    pairs = [(one, other) for one, other in product(in_time, permuted) if one.arms == other.arms]
-    useful = [one for one, _ in (*live, *books)] + asked + [one for pair in pairs for one in pair]
+    permuted = [member for member in (run, *beside) if _permuted(member)]
+    in_time = [member for member in (run, *beside) if not _permuted(member)]
+    live = [(member, learning_effect(member)) for member in in_time if _twins(member)]
+    books = [(member, transfer_matrix(member)) for member in in_time if 0 in hindsight(member)[1]]
+    askers = [member for member in in_time if member.config.get("contrasts")]
+    pairs = [(member, other) for member, other in product(in_time, permuted) if member.arms == other.arms]
+    useful = [member for member, _ in (*live, *books)] + askers + [member for pair in pairs for member in pair]
     for other in beside:
         if other not in useful:
             raise UsageError(
@@ -53,9 +53,9 @@ def companion_runs(run: Run, beside: Sequence[Run] = ()) -> CompanionRuns:
                 f"not {run.path} with simulator.order=permuted"
             )
     return CompanionRuns(
-        max(live, key=lambda found: len(found[1].frozen), default=None),
-        max(books, key=lambda found: len(found[1].books), default=None),
-        tuple(found for one in asked for found in findings(one)),
+        max(live, key=lambda entry: len(entry[1].frozen), default=None),
+        max(books, key=lambda entry: len(entry[1].books), default=None),
+        tuple(finding for member in askers for finding in findings(member)),
         tuple(order_control(*pairs[0])) if pairs else (),
     )
 
@@ -71,7 +71,8 @@ def _permuted(run: Run) -> bool:
 
 def _same_world(run: Run, other: Run) -> None:
     worlds = [
-        flat({key: value for key, value in one.config.items() if key not in (*BESIDE, *_ASKS)}) for one in (run, other)
+        flat({key: value for key, value in side.config.items() if key not in (*BESIDE, *_ASKS)})
+        for side in (run, other)
     ]
     for world in worlds:
         world.pop("simulator.order", None)

@@ -97,26 +97,28 @@ def compare(
         raise UsageError("nothing to compare; name at least one run directory")
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
-    of = by_configuration(runs)
+    groups = by_configuration(runs)
     wanted = reference if reference is not None else runs[0].config.get("reference")
-    told = labels(of)
+    names = labels(groups)
     arms = {
-        (at, arm): arm if len(of) == 1 else f"{told[at]}:{arm}"
-        for at, combined in enumerate(of)
+        (at, arm): arm if len(groups) == 1 else f"{names[at]}:{arm}"
+        for at, combined in enumerate(groups)
         for arm in combined.arms
     }
-    references = [(at, arm) for at, arm in arms if wanted in (arm, arms[at, arm], f"{of[at].runs[0].path.name}:{arm}")]
+    references = [
+        (at, arm) for at, arm in arms if wanted in (arm, arms[at, arm], f"{groups[at].runs[0].path.name}:{arm}")
+    ]
     if not references:
         raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
-    price = Utility.of(of[references[0][0]].config)
+    price = Utility.of(groups[references[0][0]].config)
     log = any(run.manifest.get("log") for run in runs)
     shown = metrics(price) if not log else known(metrics(price)) | logged()
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
-    shared = align(of)
+    shared = align(groups)
     if log and "intent" not in runs[0].manifest["log"]["knows"]:
         del shown["other_intent"]
-    tested, matches, unmatched, flipped = _contrasts(of, arms, references[0], shared, shown, price, flips)
+    tested, matches, unmatched, flipped = _contrasts(groups, arms, references[0], shared, shown, price, flips)
     rows = _rows(tested, shown, correction, margins or {})
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
@@ -137,60 +139,63 @@ class _Contrast:
 
 
 def _contrasts(
-    of: Sequence[SeedRuns],
+    groups: Sequence[SeedRuns],
     arms: Mapping[tuple[int, str], str],
     reference: tuple[int, str],
     shared: Aligned,
     shown: Mapping[str, Metric],
     price: Utility,
-    told: int,
+    n_flips: int,
 ) -> tuple[list[_Contrast], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...]]:
     """Every arm is read once; what is kept of it are sums, and its hits."""
-    on = shared.on
-    asked: dict[str, Fallbacks] = {}
+    requests = shared.on
+    fallbacks: dict[str, Fallbacks] = {}
     served: dict[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]] = {}
 
     def read(at: int, arm: str) -> Tally:
-        own = shared.each[at]
-        if own.judged:
-            llm = asked.setdefault(_llm(of[at], arm, shared, at), Fallbacks.of(own))
-            served[at, arm] = hits(of[at], arm, own, price, llm, shared.keep), llm, own
-        return tallies(of[at], arm, own, keep=shared.keep)[0]
+        pool_requests = shared.each[at]
+        if pool_requests.judged:
+            llm = fallbacks.setdefault(_llm(groups[at], arm, shared, at), Fallbacks.of(pool_requests))
+            served[at, arm] = hits(groups[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
+        return tallies(groups[at], arm, pool_requests, keep=shared.keep)[0]
 
-    base, base_done = read(*reference), done(of[reference[0]], reference[1], shared.keep) if on.judged else None
-    base_means, base_each = measure(shown.values(), base, on), by_user(shown.values(), base, on)
+    base, base_done = (
+        read(*reference),
+        done(groups[reference[0]], reference[1], shared.keep) if requests.judged else None,
+    )
+    base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
     tested, flipped = [], []
     for (at, arm), label in arms.items():
         if (at, arm) != reference:
-            own = read(at, arm)
-            each = by_user(shown.values(), own, on)
+            tally = read(at, arm)
+            each = by_user(shown.values(), tally, requests)
             tested.append(
                 _Contrast(
                     label,
-                    measure(shown.values(), own, on),
+                    measure(shown.values(), tally, requests),
                     base_means,
-                    contrast(shown.values(), own, base, on),
+                    contrast(shown.values(), tally, base, requests),
                     {name: each[name] - base_each[name] for name in shown},
                 )
             )
             stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
             if base_done is not None and stays:
-                flipped.append(_flipped(label, done(of[at], arm, shared.keep), base_done, told))
-    if not on.judged:
+                flipped.append(_flipped(label, done(groups[at], arm, shared.keep), base_done, n_flips))
+    if not requests.judged:
         return tested, (), ("a log does not say which answers were right: there are no error rates to match",), ()
     return tested, *_matches(arms, reference, served), tuple(flipped)
 
 
-def _flipped(label: str, own: Done, base: Done, told: int) -> Flipped:
-    worse = flips(own, base)
-    return Flipped(label, worse.counts(), flips(base, own).counts(), tuple(examples(worse, told)))
+def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
+    worse = flips(arm_turns, base)
+    return Flipped(label, worse.counts(), flips(base, arm_turns).counts(), tuple(examples(worse, n_flips)))
 
 
 def _llm(combined: SeedRuns, arm: str, shared: Aligned, at: int) -> str:
     """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
     order = at if shared.moved[at] else 0
-    said = (combined.manifest.get("compositions") or {}).get(arm, {}).get("llm")
-    return json.dumps([order, said], sort_keys=True)
+    parameters = (combined.manifest.get("compositions") or {}).get(arm, {}).get("llm")
+    return json.dumps([order, parameters], sort_keys=True)
 
 
 def _matches(
@@ -198,23 +203,23 @@ def _matches(
     reference: tuple[int, str],
     served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
 ) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
-    idle = [arms[key] for key, (found, _, _) in served.items() if not found.at.size]
+    idle = [arms[key] for key, (arm_hits, _, _) in served.items() if not arm_hits.at.size]
     if arms[reference] in idle:
         why = f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference"
         return (), (why,)
     base = ladder(*served[reference])
-    found = [
+    matches = [
         matched(label, ladder(*served[key]), base, SEED)
         for key, label in arms.items()
         if key != reference and label not in idle
     ]
-    said = [f"{', '.join(idle)}: no answer from the skillbook, nothing to match"] if idle else []
-    if any(set(one.figures) == {"hit_rate"} for one in found):
-        said.append(
+    notes = [f"{', '.join(idle)}: no answer from the skillbook, nothing to match"] if idle else []
+    if any(set(match.figures) == {"hit_rate"} for match in matches):
+        notes.append(
             "what the LLM would have answered instead of some hits is not known: add a run with an arm `never` and the "
             "same LLM to see right answers and utility at matched error rates"
         )
-    return tuple(found), tuple(said)
+    return tuple(matches), tuple(notes)
 
 
 def _rows(
@@ -223,21 +228,21 @@ def _rows(
     """By arm, then by metric; the same resamples for all of them."""
     if not tested:
         return ()
-    boot = cluster_bootstrap(np.stack([one.each[name] for one in tested for name in shown], axis=1), SEED)
+    boot = cluster_bootstrap(np.stack([pair.each[name] for pair in tested for name in shown], axis=1), SEED)
     low, high = (end.reshape(len(tested), len(shown)) for end in boot)
     rows: dict[tuple[str, str], ComparisonRow] = {}
     for column, metric in enumerate(shown.values()):
-        estimates = [one.against[metric.name] for one in tested]
+        estimates = [pair.against[metric.name] for pair in tested]
         margin = margins.get(metric.name)
         equal = _equivalences(estimates, margin, correction)
-        for i, (one, test) in enumerate(zip(tested, differences(metric, estimates, correction), strict=True)):
+        for i, (pair, test) in enumerate(zip(tested, differences(metric, estimates, correction), strict=True)):
             name = metric.name
-            wins, ties, losses = _counted(one.each[name], metric)
-            rows[one.label, name] = ComparisonRow(
-                one.label, metric, one.means[name].mean, one.base[name].mean, test,
+            wins, ties, losses = _counted(pair.each[name], metric)
+            rows[pair.label, name] = ComparisonRow(
+                pair.label, metric, pair.means[name].mean, pair.base[name].mean, test,
                 (float(low[i, column]), float(high[i, column])), wins, ties, losses, margin, equal[i],
             )  # fmt: skip
-    return tuple(rows[one.label, name] for one in tested for name in shown)
+    return tuple(rows[pair.label, name] for pair in tested for name in shown)
 
 
 def _equivalences(estimates: Sequence[Estimate], margin: float | None, correction: str) -> Sequence[float | None]:

@@ -44,28 +44,28 @@ class ContrastResult:
 
 def contrasts(run: Run) -> list[Contrast]:
     """Those that the run's configuration names."""
-    return [Contrast(**one) for one in run.config.get("contrasts") or ()]
+    return [Contrast(**entry) for entry in run.config.get("contrasts") or ()]
 
 
 def findings(run: Run) -> list[ContrastResult]:
     """All contrasts in the metrics that have a margin, in order, per metric."""
-    asked, on, shown = contrasts(run), events(run), metrics(Utility.of(run.config))
-    since = {one: parting(run, one) for one in asked}
+    pairs, requests, shown = contrasts(run), events(run), metrics(Utility.of(run.config))
+    since = {pair: parting(run, pair) for pair in pairs}
     starts = sorted(set(since.values()))
-    arms = dict.fromkeys(arm for one in asked for arm in (one.arm, one.reference))
-    of: dict[str, dict[int, Tally]] = {arm: tallies(run, arm, on, since=starts) for arm in arms}
-    found = []
+    arms = dict.fromkeys(arm for pair in pairs for arm in (pair.arm, pair.reference))
+    by_arm: dict[str, dict[int, Tally]] = {arm: tallies(run, arm, requests, since=starts) for arm in arms}
+    rows = []
     for name, margin in MARGINS.items():
-        for one in asked:
-            arm, reference = (of[a][since[one]] for a in (one.arm, one.reference))
-            estimate = contrast([shown[name]], arm, reference, on)[name]
-            found.append(ContrastResult(one, shown[name], margin, estimate, *verdict(estimate, margin)))
-    return found
+        for pair in pairs:
+            arm, reference = (by_arm[a][since[pair]] for a in (pair.arm, pair.reference))
+            estimate = contrast([shown[name]], arm, reference, requests)[name]
+            rows.append(ContrastResult(pair, shown[name], margin, estimate, *verdict(estimate, margin)))
+    return rows
 
 
-def parting(run: Run, one: Contrast) -> int:
+def parting(run: Run, pair: Contrast) -> int:
     """The turn from which on two arms can differ: that of the fork which they do not share."""
-    forks = {run.manifest["compositions"][arm]["fork"] for arm in (one.arm, one.reference)} - {None}
+    forks = {run.manifest["compositions"][arm]["fork"] for arm in (pair.arm, pair.reference)} - {None}
     return min((int(fork.partition("@")[2]) for fork in forks), default=0)
 
 

@@ -43,12 +43,12 @@ def bands(values: list[F64], multipliers: F64, bounds: list[tuple[float, float]]
     curves = [_curve(v) for v in values]
     drawn = multipliers @ np.concatenate([c.standard for c in curves], axis=1)  # exact, see _UNIT
     width = values[0].shape[1]
-    found = []
+    curve_bands = []
     for i, (c, (lowest, highest)) in enumerate(zip(curves, bounds, strict=True)):
         half = _quantile(c, drawn[:, i * width : (i + 1) * width]) * c.se
         low, high = np.maximum(c.mean - half, lowest), np.minimum(c.mean + half, highest)
-        found.append(Band(c.n, c.mean, low, high))
-    return found
+        curve_bands.append(Band(c.n, c.mean, low, high))
+    return curve_bands
 
 
 def _quantile(c: "_Curve", drawn: F64) -> F64:

@@ -20,14 +20,14 @@ def ddmin(items: Sequence[int], shows: Callable[[Sequence[Part]], Sequence[bool]
     while len(left) > 1:
         pieces = list(_pieces(left, n))
         rests = [tuple(i for i in left if i not in set(piece)) for piece in pieces] if n > 2 else []
-        found = _first([*pieces, *rests], shows)
-        if found is None and n == len(left):
+        subset = _first([*pieces, *rests], shows)
+        if subset is None and n == len(left):
             break
-        if found is None:
+        if subset is None:
             n = min(2 * n, len(left))
         else:
-            n = 2 if found in pieces else max(n - 1, 2)
-            left = found
+            n = 2 if subset in pieces else max(n - 1, 2)
+            left = subset
     return left
 
 

@@ -37,5 +37,5 @@ def rounded(value: Any) -> Any:
     if isinstance(value, float):
         return digits(value)
     if isinstance(value, dict):
-        return {name: rounded(of) for name, of in value.items()}
-    return [rounded(of) for of in value] if isinstance(value, list | tuple) else value
+        return {name: rounded(item) for name, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -54,9 +54,9 @@ class Flips:
 
     def counts(self) -> dict[str, int]:
         """By reason, the most frequent first."""
-        found = np.bincount(self.cause, minlength=len(CAUSES))
-        order = np.argsort(-found, kind="stable")
-        return {REASONS[CAUSES[c]]: int(found[c]) for c in order if found[c]}
+        counts = np.bincount(self.cause, minlength=len(CAUSES))
+        order = np.argsort(-counts, kind="stable")
+        return {REASONS[CAUSES[c]]: int(counts[c]) for c in order if counts[c]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +96,29 @@ def flips(wrong: Done, right: Done) -> Flips:
     return Flips(wrong, right, at, np.where(by_llm, CAUSES.index("none"), wrong.cause[at]))
 
 
-def examples(found: Flips, n: int) -> list[Flip]:
+def examples(flipped: Flips, n: int) -> list[Flip]:
     """`n` of them: of each reason in turn, the most frequent first, and of as many users as there are."""
-    rows = found.at[_pick(found, n)]
-    users = sorted({int(found.wrong.user[row]) for row in rows})
-    wrong, right = _told(found.wrong, users), _told(found.right, users)
-    reason = dict(zip(found.at.tolist(), found.cause.tolist(), strict=True))
+    rows = flipped.at[_pick(flipped, n)]
+    users = sorted({int(flipped.wrong.user[row]) for row in rows})
+    wrong, right = _told(flipped.wrong, users), _told(flipped.right, users)
+    reason = dict(zip(flipped.at.tolist(), flipped.cause.tolist(), strict=True))
     out = []
     for row in rows.tolist():
-        key = int(found.wrong.user[row]), int(found.wrong.turn[row])
+        key = int(flipped.wrong.user[row]), int(flipped.wrong.turn[row])
         message, time = wrong[key]["message"], f"{wrong[key]['time']:%a %Y-%m-%d %H:%M}"
-        answered = (_answered(arm, of, key) for arm, of in ((found.wrong, wrong), (found.right, right)))
+        answered = (_answered(arm, turns, key) for arm, turns in ((flipped.wrong, wrong), (flipped.right, right)))
         out.append(Flip(*key, time, message, REASONS[CAUSES[reason[row]]], *answered))
     return out
 
 
-def _pick(found: Flips, n: int) -> I64:
-    """Indices into `found.at`."""
-    user = found.wrong.user[found.at]
+def _pick(flipped: Flips, n: int) -> I64:
+    """Indices into `flipped.at`."""
+    user = flipped.wrong.user[flipped.at]
     queues = []
-    for cause in np.argsort(-np.bincount(found.cause, minlength=len(CAUSES)), kind="stable"):
-        own = np.flatnonzero(found.cause == cause)
-        nth = np.arange(len(own)) - np.searchsorted(user[own], user[own])  # of the user's flips for this reason
-        queues.append(own[np.argsort(nth, kind="stable")][:n].tolist())
+    for cause in np.argsort(-np.bincount(flipped.cause, minlength=len(CAUSES)), kind="stable"):
+        rows = np.flatnonzero(flipped.cause == cause)
+        nth = np.arange(len(rows)) - np.searchsorted(user[rows], user[rows])  # of the user's flips for this reason
+        queues.append(rows[np.argsort(nth, kind="stable")][:n].tolist())
     turns = (index for index in chain(*zip_longest(*queues)) if index is not None)
     return np.array([index for index, _ in zip(turns, range(n), strict=False)], np.int64)
 
@@ -131,8 +131,8 @@ def _told(arm: Done, users: Sequence[int]) -> Told:
     return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, columns, users).to_pylist()}
 
 
-def _answered(arm: Done, told: Told, key: tuple[int, int]) -> str:
-    turn = told[key]
+def _answered(arm: Done, turns: Told, key: tuple[int, int]) -> str:
+    turn = turns[key]
     if turn["serving"] == "llm":
         return "the LLM"
     skill = f"skill {turn['matched_skill']!r} (score {turn['skill_score']:.2f}"
@@ -141,7 +141,7 @@ def _answered(arm: Done, told: Told, key: tuple[int, int]) -> str:
     composition = (arm.run.manifest.get("compositions") or {}).get(arm.arm) or {}
     if composition.get("book") == "donor" and key[1] >= int(str(composition["fork"]).rpartition("@")[2]):
         return f"{skill}), stored by another user"
-    return f"{skill}), stored at turn {turn['source_turn']} for {told[key[0], turn['source_turn']]['message']!r}"
+    return f"{skill}), stored at turn {turn['source_turn']} for {turns[key[0], turn['source_turn']]['message']!r}"
 
 
 def lines(flip: Flip, wrong: str, right: str) -> Iterator[str]:

@@ -121,13 +121,13 @@ def resampled_means(values: F64, seed: int, resamples: int = RESAMPLES) -> F64:
     """
     n, missing = len(values), np.isnan(values)
     whole, unit = _snapped(_finite(np.where(missing, 0.0, values)))
-    there = (~missing).astype(np.float64)
+    presence = (~missing).astype(np.float64)
     means = np.empty((resamples, values.shape[1]))
     step = max(_BLOCK // n, 1)
     for start in range(0, resamples, step):
         number = np.arange(start, min(start + step, resamples))
         counts = _counts(seed, number, n)
-        users = counts @ there if missing.any() else float(n)
+        users = counts @ presence if missing.any() else float(n)
         with np.errstate(invalid="ignore"):  # a mean of nobody: 0 / 0
             means[start : start + len(number)] = counts @ whole / users
     return means * unit
@@ -137,10 +137,10 @@ def percentile(means: F64, p: float) -> F64:
     """Below which the share p of the resampled means `[resamples, m]` lies, `[m]`; NaN ones do not count."""
     missing = np.isnan(means)
     whole, some = ~missing.any(axis=0), missing.any(axis=0) & ~missing.all(axis=0)
-    found = np.full(means.shape[1], np.nan)
-    found[whole] = np.quantile(means[:, whole], p, axis=0)
-    found[some] = np.nanquantile(means[:, some], p, axis=0)
-    return found
+    quantiles = np.full(means.shape[1], np.nan)
+    quantiles[whole] = np.quantile(means[:, whole], p, axis=0)
+    quantiles[some] = np.nanquantile(means[:, some], p, axis=0)
+    return quantiles
 
 
 def bh(p: Sequence[float]) -> list[float]:

@@ -88,7 +88,7 @@ def estimates(cells: Cells, overs: Sequence[F64], counts: Iterable[Sequence[F64]
     kept = np.logical_and.reduce([total > 0 for total in totals])
     n = int(kept.sum())
     each = [np.where(kept, 1.0 / np.where(total > 0, total, 1.0), 0.0) for total in totals]
-    weights = [one[cells.user] * over / max(n, 1) for one, over in zip(each, overs, strict=True)]
+    weights = [inverse[cells.user] * over / max(n, 1) for inverse, over in zip(each, overs, strict=True)]
     mix = _mix(cells, weights[0] if len(weights) == 1 else (weights[0] + weights[1]) / 2) if n > 1 else None
     return [_estimate(cells, kept, each, weights, mix, count) for count in counts]
 
@@ -101,10 +101,11 @@ def _estimate(
     if n == 0:
         return Estimate(np.nan, np.nan, np.nan, np.nan, np.nan, 0, excluded)
     value, score, sign = np.zeros(cells.n_users), np.zeros(cells.user.size), 1.0
-    for one, weight, count in zip(each, weights, counts, strict=True):
-        own = sums(cells.user, cells.n_users, count) * one  # first whole counts, then the ratio: equal users stay equal
-        value += sign * own
-        score += sign * ((one / n)[cells.user] * count - own.sum() / n * weight)
+    for inverse, weight, count in zip(each, weights, counts, strict=True):
+        # first whole counts, then the ratio: equal users stay equal
+        ratio = sums(cells.user, cells.n_users, count) * inverse
+        value += sign * ratio
+        score += sign * ((inverse / n)[cells.user] * count - ratio.sum() / n * weight)
         sign = -1.0
     mean = float(value[kept].sum() / n)
     if mix is None:

@@ -30,22 +30,22 @@ def learning_effect(run: Run, live: str | None = None) -> LearningEffect:
     """
     role = roles(run)
     live = role.learner if live is None else live
-    since = {since: arm for arm, (of, since) in role.frozen.items() if of == live}
+    since = {since: arm for arm, (original, since) in role.frozen.items() if original == live}
     if not since:
         raise UsageError(
             f"{run.path} has no arm that is {live} frozen at a turn; add '+arms.NAME=[freeze=all,freeze_at=TURN]'"
         )
-    starts, on, prices = sorted(since), events(run), Utility.of(run.config)
-    edges = tuple(sorted({0, *starts, *_doubling(on)}))
-    alive = by_bin(utility(run, live, on, prices), on, edges)
-    worth = np.stack([alive - by_bin(utility(run, since[s], on, prices), on, edges) for s in starts])
-    worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(on.users), 1))] = np.nan
-    return LearningEffect(live, tuple(since[s] for s in starts), tuple(starts), edges, bin_table(worth, on))
+    starts, requests, prices = sorted(since), events(run), Utility.of(run.config)
+    edges = tuple(sorted({0, *starts, *_doubling(requests)}))
+    alive = by_bin(utility(run, live, requests, prices), requests, edges)
+    worth = np.stack([alive - by_bin(utility(run, since[s], requests, prices), requests, edges) for s in starts])
+    worth[np.array(starts)[:, None, None] > np.array(edges) + np.zeros((len(starts), len(requests.users), 1))] = np.nan
+    return LearningEffect(live, tuple(since[s] for s in starts), tuple(starts), edges, bin_table(worth, requests))
 
 
-def _doubling(on: LoggedEvents) -> list[int]:
+def _doubling(requests: LoggedEvents) -> list[int]:
     """50, 100, 200 and on, as far as half of the users go."""
-    half, edges = float(np.median(np.bincount(on.row, minlength=len(on.users)))), [50]
+    half, edges = float(np.median(np.bincount(requests.row, minlength=len(requests.users)))), [50]
     while edges[-1] < half:
         edges.append(edges[-1] * 2)
     return edges[:-1]

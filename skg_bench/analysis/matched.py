@@ -58,9 +58,9 @@ class Fallbacks:
     worth: F64  # [N] utility
 
     @classmethod
-    def of(cls, on: LoggedEvents) -> "Fallbacks":
+    def of(cls, requests: LoggedEvents) -> "Fallbacks":
         """Nothing is known yet."""
-        n = len(on)
+        n = len(requests)
         return cls(np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n))
 
 
@@ -100,28 +100,35 @@ class Matched:
 def hits(
     run: RunTables,
     arm: str,
-    on: LoggedEvents,
+    requests: LoggedEvents,
     price: Utility,
-    asked: Fallbacks,
+    fallbacks: Fallbacks,
     keep: Sequence[tuple[int, int]] | None = None,
 ) -> Hits:
-    """Read an arm's hits, and note in `asked` what the LLM answered where it fell back."""
+    """Read an arm's hits, and note in `fallbacks` what the LLM answered where it fell back."""
     table = kept(run.turns(arm, COLUMNS), keep)
     fallback, right, score, cost, latency = (_column(table, name) for name in COLUMNS)
     worth = right * (1.0 + price.wrong) - price.wrong - price.usd * cost - price.second / 1000.0 * latency
-    np.copyto(asked.right, right, where=fallback)
-    np.copyto(asked.worth, worth, where=fallback)
-    np.logical_or(asked.known, fallback, out=asked.known)
-    at, n = np.flatnonzero(~fallback), len(on.users)
-    return Hits(at, score[at].astype(np.float64), right[at], worth[at], sums(on.row, n, right), sums(on.row, n, worth))
+    np.copyto(fallbacks.right, right, where=fallback)
+    np.copyto(fallbacks.worth, worth, where=fallback)
+    np.logical_or(fallbacks.known, fallback, out=fallbacks.known)
+    at, n = np.flatnonzero(~fallback), len(requests.users)
+    return Hits(
+        at,
+        score[at].astype(np.float64),
+        right[at],
+        worth[at],
+        sums(requests.row, n, right),
+        sums(requests.row, n, worth),
+    )
 
 
-def ladder(found: Hits, asked: Fallbacks, on: LoggedEvents) -> Ladder:
+def ladder(arm_hits: Hits, fallbacks: Fallbacks, requests: LoggedEvents) -> Ladder:
     """An arm, with hits, at the thresholds between which they are equally many."""
-    n, turns = len(on.users), sums(on.row, len(on.users))
-    threshold = np.append(np.unique(np.quantile(found.score, np.arange(LEVELS) / LEVELS, method="lower")), np.inf)
-    level = np.searchsorted(threshold, found.score, side="right") - 1  # the highest at which it is still a hit
-    cell = on.row[found.at] * len(threshold) + level
+    n, turns = len(requests.users), sums(requests.row, len(requests.users))
+    threshold = np.append(np.unique(np.quantile(arm_hits.score, np.arange(LEVELS) / LEVELS, method="lower")), np.inf)
+    level = np.searchsorted(threshold, arm_hits.score, side="right") - 1  # the highest at which it is still a hit
+    cell = requests.row[arm_hits.at] * len(threshold) + level
 
     def above(values: F64 | None) -> F64:
         """Sums over the hits that are left at each level, `[n, L]` per request."""
@@ -130,23 +137,23 @@ def ladder(found: Hits, asked: Fallbacks, on: LoggedEvents) -> Ladder:
         return left
 
     figures = {"hit_rate": above(None)}
-    unknown = int(np.sum(~asked.known[found.at]))
+    unknown = int(np.sum(~fallbacks.known[arm_hits.at]))
     if not unknown:
         for name, total, of_hit, of_llm in (
-            ("correct", found.correct, found.right, asked.right),
-            ("utility", found.utility, found.worth, asked.worth),
+            ("correct", arm_hits.correct, arm_hits.right, fallbacks.right),
+            ("utility", arm_hits.utility, arm_hits.worth, fallbacks.worth),
         ):
-            lost = above(of_hit.astype(np.float64) - of_llm[found.at])  # of hits over what the LLM would have given
+            lost = above(of_hit.astype(np.float64) - of_llm[arm_hits.at])  # of hits over what the LLM would have given
             figures[name] = (total / turns)[:, None] + lost - lost[:, :1]
-    return Ladder(threshold, above((~found.right).astype(np.float64)), figures, unknown)
+    return Ladder(threshold, above((~arm_hits.right).astype(np.float64)), figures, unknown)
 
 
-def matched(arm: str, own: Ladder, base: Ladder, seed: int) -> Matched:
+def matched(arm: str, arm_ladder: Ladder, base: Ladder, seed: int) -> Matched:
     """Both at the lower of the two error rates."""
-    figures = [name for name in MATCHED if name in own.figures and name in base.figures]
-    drawn = [_Resampled.of(one, figures, seed) for one in (own, base)]
-    target = np.minimum(*(one.wrong[:, 0] for one in drawn))
-    a, b = (one.at(target) for one in drawn)
+    figures = [name for name in MATCHED if name in arm_ladder.figures and name in base.figures]
+    drawn = [_Resampled.of(side, figures, seed) for side in (arm_ladder, base)]
+    target = np.minimum(*(resample.wrong[:, 0] for resample in drawn))
+    a, b = (resample.at(target) for resample in drawn)
     pairs = {}
     for name in figures:
         difference = a.figures[name] - b.figures[name]
@@ -154,9 +161,9 @@ def matched(arm: str, own: Ladder, base: Ladder, seed: int) -> Matched:
         low, high = (float(percentile(difference[1:, None], p)[0]) for p in (tail, 1.0 - tail))
         pairs[name] = Pair(float(a.figures[name][0]), float(b.figures[name][0]), float(difference[0]), low, high)
     raised, base_raised = (
-        float(one.threshold[at.level[0]]) if at.level[0] else None for one, at in ((own, a), (base, b))
+        float(side.threshold[at.level[0]]) if at.level[0] else None for side, at in ((arm_ladder, a), (base, b))
     )
-    unknown = base.unknown if raised is None else own.unknown
+    unknown = base.unknown if raised is None else arm_ladder.unknown
     return Matched(arm, float(target[0]), raised, base_raised, pairs, unknown)
 
 
@@ -176,8 +183,8 @@ class _Resampled:
     figures: Mapping[str, F64]  # [R, L]
 
     @classmethod
-    def of(cls, of: Ladder, figures: list[str], seed: int) -> "_Resampled":
-        values = np.concatenate([of.wrong, *(of.figures[name] for name in figures)], axis=1)
+    def of(cls, source: Ladder, figures: list[str], seed: int) -> "_Resampled":
+        values = np.concatenate([source.wrong, *(source.figures[name] for name in figures)], axis=1)
         means = np.vstack([values.mean(axis=0), resampled_means(values, seed, RESAMPLES)])
         wrong, *rest = np.split(means, 1 + len(figures), axis=1)
         return cls(wrong, dict(zip(figures, rest, strict=True)))
@@ -190,8 +197,11 @@ class _Resampled:
         more, less = self.wrong[row, before], self.wrong[row, level]
         share = np.where(more > less, (more - target) / np.where(more > less, more - less, 1.0), 0.0)
         share = np.where(level == 0, 0.0, share)
-        found = {n: of[row, before] + share * (of[row, level] - of[row, before]) for n, of in self.figures.items()}
-        return _At(level, found)
+        values = {
+            n: means[row, before] + share * (means[row, level] - means[row, before])
+            for n, means in self.figures.items()
+        }
+        return _At(level, values)
 
 
 def _column(table: pa.Table, name: str) -> Any:

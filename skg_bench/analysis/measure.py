@@ -32,39 +32,39 @@ class Difference:
     verdict: Verdict  # by new requests
 
 
-def measure(metrics: Iterable[Metric], tally: Tally, on: LoggedEvents) -> dict[str, Estimate]:
+def measure(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> dict[str, Estimate]:
     """The metrics' means over users."""
-    found: dict[str, Estimate] = {}
+    results: dict[str, Estimate] = {}
     for over, group in _by_denominator(metrics).items():
-        counts = ([_count(metric, tally, on)] for metric in group)
-        found |= zip((m.name for m in group), estimates(on.cells, [tally.by_cell[over]], counts), strict=True)
-    return found
+        counts = ([_count(metric, tally, requests)] for metric in group)
+        results |= zip((m.name for m in group), estimates(requests.cells, [tally.by_cell[over]], counts), strict=True)
+    return results
 
 
-def by_user(metrics: Iterable[Metric], tally: Tally, on: LoggedEvents) -> dict[str, F64]:
+def by_user(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> dict[str, F64]:
     """The metrics of every user, `[n]`; NaN for users without a denominator."""
-    found: dict[str, F64] = {}
+    values: dict[str, F64] = {}
     for over, group in _by_denominator(metrics).items():
-        total = sums(on.cells.user, on.cells.n_users, tally.by_cell[over])
+        total = sums(requests.cells.user, requests.cells.n_users, tally.by_cell[over])
         for metric in group:
-            count = sums(on.cells.user, on.cells.n_users, _count(metric, tally, on))
-            found[metric.name] = np.where(total > 0, count / np.where(total > 0, total, 1.0), np.nan)
-    return found
+            count = sums(requests.cells.user, requests.cells.n_users, _count(metric, tally, requests))
+            values[metric.name] = np.where(total > 0, count / np.where(total > 0, total, 1.0), np.nan)
+    return values
 
 
-def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, on: LoggedEvents) -> dict[str, Estimate]:
+def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: LoggedEvents) -> dict[str, Estimate]:
     """Means over users of the paired differences arm - reference."""
-    found: dict[str, Estimate] = {}
+    results: dict[str, Estimate] = {}
     for over, group in _by_denominator(metrics).items():
         counts: Iterable[list[F64]]
         if over == "turn":  # the same for both
             overs = [arm.by_cell[over]]
-            counts = ([_count(metric, arm, on) - _count(metric, reference, on)] for metric in group)
+            counts = ([_count(metric, arm, requests) - _count(metric, reference, requests)] for metric in group)
         else:
             overs = [arm.by_cell[over], reference.by_cell[over]]
-            counts = ([_count(metric, arm, on), _count(metric, reference, on)] for metric in group)
-        found |= zip((m.name for m in group), estimates(on.cells, overs, counts), strict=True)
-    return found
+            counts = ([_count(metric, arm, requests), _count(metric, reference, requests)] for metric in group)
+        results |= zip((m.name for m in group), estimates(requests.cells, overs, counts), strict=True)
+    return results
 
 
 def differences(metric: Metric, estimates: Sequence[Estimate], correction: str = "holm") -> list[Difference]:
@@ -75,21 +75,21 @@ def differences(metric: Metric, estimates: Sequence[Estimate], correction: str =
     and Carlin 2014, type M errors).
     """
     p_new = [e.p(new=True) for e in estimates]
-    found = []
+    results = []
     for e, raw, adjusted in zip(estimates, p_new, CORRECTIONS[correction](p_new), strict=True):
         mde, mde_new = e.detectable(new=False), e.detectable(new=True)
         significant = adjusted < ALPHA
         verdict = _verdict(metric, e.mean, significant and abs(e.mean) >= mde_new)
-        found.append(Difference(metric.name, e, e.p(new=False), raw, adjusted, mde, mde_new, significant, verdict))
-    return found
+        results.append(Difference(metric.name, e, e.p(new=False), raw, adjusted, mde, mde_new, significant, verdict))
+    return results
 
 
 def weekly(metric: Metric, tally: Tally) -> F64:
     """The metric by user and week, `[n, W]`; NaN where a user was not there or has no denominator."""
-    there = tally.by_week["turn"] > 0
+    mask = tally.by_week["turn"] > 0
     if metric.over == "book":
-        return np.where(there, tally.book, np.nan)
-    over = there.astype(np.float64) if metric.over == "week" else tally.by_week[metric.over]
+        return np.where(mask, tally.book, np.nan)
+    over = mask.astype(np.float64) if metric.over == "week" else tally.by_week[metric.over]
     count = _weighted(metric, tally.by_week)
     return np.where(over > 0, count / np.where(over > 0, over, 1.0), np.nan)
 
@@ -111,7 +111,7 @@ def _by_denominator(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
     return groups
 
 
-def _count(metric: Metric, tally: Tally, on: LoggedEvents) -> F64:
+def _count(metric: Metric, tally: Tally, requests: LoggedEvents) -> F64:
     """Numerator in every cell.
 
     A count per week is a count per event times the user's events per week, which no intent changes. The book at the end
@@ -120,11 +120,11 @@ def _count(metric: Metric, tally: Tally, on: LoggedEvents) -> F64:
     count = _weighted(metric, tally.by_cell)
     if metric.over not in ("week", "book"):
         return count
-    user, turn = on.cells.user, tally.by_cell["turn"]
-    turns = sums(user, on.cells.n_users, turn)
+    user, turn = requests.cells.user, tally.by_cell["turn"]
+    turns = sums(user, requests.cells.n_users, turn)
     if metric.over == "week":
-        return count * (turns / on.weeks)[user]
-    gone = sums(user, on.cells.n_users, count) - tally.book_end
+        return count * (turns / requests.weeks)[user]
+    gone = sums(user, requests.cells.n_users, count) - tally.book_end
     return count * turns[user] - gone[user] * turn
 
 

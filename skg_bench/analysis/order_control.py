@@ -40,21 +40,23 @@ def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[O
     Raises UsageError when the runs differ in more than `simulator.order`, and arms that are not compared.
     """
     arm = roles(ordered).learner if arm is None else arm
-    one, two = (_described(run, arm) for run in (ordered, permuted))
-    apart = {key for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
-    orders = one.get("simulator.order"), two.get("simulator.order")
+    ordered_keys, permuted_keys = (_described(run, arm) for run in (ordered, permuted))
+    apart = {
+        key for key in ordered_keys.keys() | permuted_keys.keys() if ordered_keys.get(key) != permuted_keys.get(key)
+    }
+    orders = ordered_keys.get("simulator.order"), permuted_keys.get("simulator.order")
     if orders != ("time", "permuted") or apart != {"simulator.order"}:
         raise UsageError(
             f"{ordered.path} and {permuted.path} must be the same run with simulator.order=time and permuted; they "
             f"have {orders[0]} and {orders[1]}, and differ in {', '.join(sorted(apart)) or 'nothing'}"
         )
-    found = []
+    results = []
     for what in ("utility", "hit_rate"):
         before, after = (_rises(run, arm, what) for run in (ordered, permuted))
         some = ~np.isnan(before)
         tests = (paired_t(rise[some]) for rise in (before, after, before - after))
-        found.append(OrderControl(arm, what, *tests))
-    return found
+        results.append(OrderControl(arm, what, *tests))
+    return results
 
 
 def _described(run: Run, arm: str) -> dict[str, Any]:
@@ -65,19 +67,19 @@ def _described(run: Run, arm: str) -> dict[str, Any]:
 
 
 def _rises(run: Run, arm: str, what: str) -> F64:
-    on, reference = events(run), roles(run).reference
+    requests, reference = events(run), roles(run).reference
     if what == "hit_rate":
-        return rises((~run.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy()).astype(np.float64), on)
+        return rises((~run.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy()).astype(np.float64), requests)
     prices = Utility.of(run.config)
-    against = 0.0 if reference in (None, arm) else utility(run, str(reference), on, prices)
-    return rises(utility(run, arm, on, prices) - against, on)
+    against = 0.0 if reference in (None, arm) else utility(run, str(reference), requests, prices)
+    return rises(utility(run, arm, requests, prices) - against, requests)
 
 
-def rises(values: F64, on: LoggedEvents) -> F64:
+def rises(values: F64, requests: LoggedEvents) -> F64:
     """Mean of the last quarter of a user's turns less that of the first, `[n]`; NaN: fewer than four turns."""
-    n = np.bincount(on.row, minlength=len(on.users))
-    quarter = on.turn * QUARTERS // n[on.row]
-    slot = on.row * QUARTERS + quarter
+    n = np.bincount(requests.row, minlength=len(requests.users))
+    quarter = requests.turn * QUARTERS // n[requests.row]
+    slot = requests.row * QUARTERS + quarter
     count = np.bincount(slot, minlength=len(n) * QUARTERS).reshape(-1, QUARTERS)
     total = np.bincount(slot, values, len(n) * QUARTERS).reshape(-1, QUARTERS)
     mean = total / np.maximum(count, 1)

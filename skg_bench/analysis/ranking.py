@@ -109,9 +109,9 @@ def ndcg(gain: F64, k: int) -> float:
     if k < 1:
         raise UsageError(f"k={k}; at least 1")
     discount = 1.0 / np.log2(np.arange(2, min(k, gain.shape[1]) + 2))
-    found = gain[:, : len(discount)] @ discount
+    dcg = gain[:, : len(discount)] @ discount
     best = -np.sort(-gain, axis=1)[:, : len(discount)] @ discount
-    return float(np.mean(np.where(best > 0, found / np.where(best > 0, best, 1.0), 0.0))) if len(gain) else np.nan
+    return float(np.mean(np.where(best > 0, dcg / np.where(best > 0, best, 1.0), 0.0))) if len(gain) else np.nan
 
 
 def mrr(relevant: Bool) -> float:

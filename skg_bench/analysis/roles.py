@@ -67,12 +67,12 @@ def _fork(composition: Mapping[str, Any]) -> tuple[str | None, int | None]:
 
 def _live(frozen: str, arms: list[str], compositions: Mapping[str, Mapping[str, Any]]) -> str | None:
     """The arm that is the same but for the freezing; of a fork the arm that it forks from, if that is the same too."""
-    own = compositions[frozen]
-    trunk, _ = _fork(own)
-    unshared = {"fork", "freeze", "freeze_at"} if own.get("freeze") is not None else {"fork", "curator"}
+    composition = compositions[frozen]
+    trunk, _ = _fork(composition)
+    unshared = {"fork", "freeze", "freeze_at"} if composition.get("freeze") is not None else {"fork", "curator"}
     for arm in arms if trunk is None else [trunk]:
         other = compositions.get(arm, {})
         live = arm != frozen and _frozen_at(other) is None
-        if live and all(own.get(key) == other.get(key) for key in {*own, *other} - unshared):
+        if live and all(composition.get(key) == other.get(key) for key in {*composition, *other} - unshared):
             return arm
     return None

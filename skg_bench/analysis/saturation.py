@@ -44,38 +44,38 @@ def corpus(config: Mapping[str, Any]) -> str:
     chosen = config["simulator"].get("corpus")
     if not isinstance(chosen, Mapping):
         return "the built-in corpus" if chosen is None else str(chosen)
-    said = ", ".join(f"{key}={value}" for key, value in chosen.items() if key != "_target_" and value is not None)
-    return f"{chosen['_target_'].rpartition('.')[2]} ({said})"
+    parameters = ", ".join(f"{key}={value}" for key, value in chosen.items() if key != "_target_" and value is not None)
+    return f"{chosen['_target_'].rpartition('.')[2]} ({parameters})"
 
 
-def saturation(on: LoggedEvents) -> Saturation:
+def saturation(requests: LoggedEvents) -> Saturation:
     """Of the events of a run; the same for all of its arms."""
-    everything = np.ones(len(on), np.bool_)
-    repeat = _repeats(on)
-    last = on.slot % on.weeks == on.weeks - 1
+    everything = np.ones(len(requests), np.bool_)
+    repeat = _repeats(requests)
+    last = requests.slot % requests.weeks == requests.weeks - 1
     types, first, type_of = np.unique(
-        on.row * (np.int64(on.kind.max()) + 2) + on.kind + 1, return_index=True, return_inverse=True
+        requests.row * (np.int64(requests.kind.max()) + 2) + requests.kind + 1, return_index=True, return_inverse=True
     )
-    exhausted = sums(type_of, len(types), on.used_up.astype(np.float64)) > 0
-    real, user = ~on.one_off[first], on.row[first]
+    exhausted = sums(type_of, len(types), requests.used_up.astype(np.float64)) > 0
+    real, user = ~requests.one_off[first], requests.row[first]
     return Saturation(
-        verbatim=_mean_share(on, repeat, everything),
-        verbatim_last_week=_mean_share(on, repeat & last, last),
-        types_used_up=_mean(sums(user[exhausted & real], len(on.users)), sums(user[real], len(on.users))),
-        one_offs_again=_mean_share(on, on.used_up & on.one_off, on.one_off),
+        verbatim=_mean_share(requests, repeat, everything),
+        verbatim_last_week=_mean_share(requests, repeat & last, last),
+        types_used_up=_mean(sums(user[exhausted & real], len(requests.users)), sums(user[real], len(requests.users))),
+        one_offs_again=_mean_share(requests, requests.used_up & requests.one_off, requests.one_off),
     )
 
 
-def _repeats(on: LoggedEvents) -> Bool:
+def _repeats(requests: LoggedEvents) -> Bool:
     """Whether the same user said the same text before, `[N]`."""
-    _, first = np.unique(on.row * (np.int64(on.text.max()) + 1) + on.text, return_index=True)
-    repeat = np.ones(len(on), np.bool_)
+    _, first = np.unique(requests.row * (np.int64(requests.text.max()) + 1) + requests.text, return_index=True)
+    repeat = np.ones(len(requests), np.bool_)
     repeat[first] = False
     return repeat
 
 
-def _mean_share(on: LoggedEvents, these: Bool, of: Bool) -> float:
-    return _mean(sums(on.row[these], len(on.users)), sums(on.row[of], len(on.users)))
+def _mean_share(requests: LoggedEvents, these: Bool, whole: Bool) -> float:
+    return _mean(sums(requests.row[these], len(requests.users)), sums(requests.row[whole], len(requests.users)))
 
 
 def _mean(count: F64, over: F64) -> float:

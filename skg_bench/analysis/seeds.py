@@ -51,12 +51,12 @@ class SeedRuns:
     def _joined(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         tables = []
         for run, seed_index in zip(self.runs, self.seed_index, strict=True):
-            own = (
+            run_users = (
                 None
                 if users is None
                 else [user - seed_index * STRIDE for user in users if user // STRIDE == seed_index]
             )
-            table = getattr(run, log)(arm, columns, own)
+            table = getattr(run, log)(arm, columns, run_users)
             if seed_index:
                 number = pc.add(table["user"].cast(pa.int64()), seed_index * STRIDE)
                 table = table.set_column(table.schema.get_field_index("user"), "user", number)
@@ -78,29 +78,30 @@ def by_configuration(runs: Sequence[Run]) -> list[SeedRuns]:
         key, seed = _besides_seed(run), int(run.manifest["seed"])
         again = seen[key, seed] = seen.get((key, seed), -1) + 1
         gathered.setdefault((key, again), []).append(run)
-    found = []
-    for of in gathered.values():
-        ordered = sorted(of, key=lambda run: int(run.manifest["seed"]))
-        found.append(SeedRuns(tuple(ordered), tuple(seeds.index(int(run.manifest["seed"])) for run in ordered)))
-    return found
+    groups = []
+    for members in gathered.values():
+        ordered = sorted(members, key=lambda run: int(run.manifest["seed"]))
+        groups.append(SeedRuns(tuple(ordered), tuple(seeds.index(int(run.manifest["seed"])) for run in ordered)))
+    return groups
 
 
-def labels(of: Sequence[SeedRuns]) -> list[str]:
+def labels(groups: Sequence[SeedRuns]) -> list[str]:
     """What tells each of several combined runs from the others: the keys of configuration that differ, else the folder.
 
     >>> labels([SeedRuns((run_with_threshold_4,), (0,)), SeedRuns((run_with_threshold_5,), (0,))])
     ['policy.threshold=0.4', 'policy.threshold=0.5']
     """
-    configs = [flat(_counted(combined.config)) for combined in of]
+    configs = [flat(_counted(combined.config)) for combined in groups]
     keys = sorted({key for config in configs for key in config})
     differ = [key for key in keys if len({json.dumps(config.get(key)) for config in configs}) > 1]
-    said = [" ".join(f"{key}={_word(config.get(key))}" for key in differ) for config in configs]
+    texts = [" ".join(f"{key}={_word(config.get(key))}" for key in differ) for config in configs]
     scalars = all(not isinstance(config.get(key), list | dict) for key in differ for config in configs)
-    if scalars and len(differ) <= _LABELLED and len(set(said)) == len(said):
-        return said
-    names = [combined.runs[0].path.name for combined in of]
+    if scalars and len(differ) <= _LABELLED and len(set(texts)) == len(texts):
+        return texts
+    names = [combined.runs[0].path.name for combined in groups]
     return [
-        name if names.count(name) == 1 else str(combined.runs[0].path) for name, combined in zip(names, of, strict=True)
+        name if names.count(name) == 1 else str(combined.runs[0].path)
+        for name, combined in zip(names, groups, strict=True)
     ]
 
 

@@ -89,45 +89,46 @@ def read(run: Run) -> Figures:
 
 def describe(run: Run) -> tuple[Figures, list[Curve]]:
     """The content of `summary.json`, and all curves."""
-    on, role = events(run), roles(run)
+    requests, role = events(run), roles(run)
     utility = Utility.of(run.config)
     shown, beyond = metrics(utility), against_never() if role.never else {}
-    if not on.judged:
+    if not requests.judged:
         shown |= logged()
     lambdas = sorted({*LAMBDAS, utility.wrong})
-    found = collect(run, on, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
+    tables = collect(run, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
     log = run.manifest.get("log")
-    worn = saturation(on)
+    worn = saturation(requests)
     reasons = worn.reasons if log is None else _log_reasons(log)
     figures: Figures = {
-        "schema": SCHEMA, "question": run.manifest.get("question", ""), "seed": on.seed, "users": len(on.users),
-        "weeks": on.weeks, "turns": len(on), "reference": role.reference, "never": role.never, "learner": role.learner,
+        "schema": SCHEMA, "question": run.manifest.get("question", ""), "seed": requests.seed,
+        "users": len(requests.users), "weeks": requests.weeks, "turns": len(requests), "reference": role.reference,
+        "never": role.never, "learner": role.learner,
         "incomplete": bool(run.manifest.get("incomplete", False)), "utility": asdict(utility),
         "metrics": {
             m.name: {"label": m.label, "unit": m.unit, "better": m.better, "says": m.says}
             for m in [*shown.values(), *beyond.values()]
         },
-        "arms": {arm: found.arms[arm] for arm in run.arms},
-        "differences": _tested(found.against, run.arms, shown),
-        "effects": _effects(found, run.arms, role, shown),
+        "arms": {arm: tables.arms[arm] for arm in run.arms},
+        "differences": _tested(tables.against, run.arms, shown),
+        "effects": _effects(tables, run.arms, role, shown),
         "sensitivity": {
             "wrong": lambdas,
-            "arms": {arm: found.swept[arm] for arm in run.arms},
-            "differences": {arm: found.swept_against[arm] for arm in run.arms if arm in found.swept_against},
+            "arms": {arm: tables.swept[arm] for arm in run.arms},
+            "differences": {arm: tables.swept_against[arm] for arm in run.arms if arm in tables.swept_against},
             "break_even": {
-                arm: _break_even(found.swept_against[arm], lambdas) for arm in run.arms if arm in found.swept_against
+                arm: _break_even(tables.swept_against[arm], lambdas) for arm in run.arms if arm in tables.swept_against
             },
         },
-        "waterfall": {arm: found.waterfall[arm] for arm in run.arms if arm in found.waterfall},
+        "waterfall": {arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall},
         "log": log,
-        "ceiling": found.ceiling,
+        "ceiling": tables.ceiling,
         "saturation": {**asdict(worn), "limit": LIMIT, "testable": not reasons, "reasons": reasons},
-        "totals": {arm: found.totals[arm] for arm in run.arms},
-        "pending_feedback": int(sum(total["pending"] for total in found.totals.values())),
+        "totals": {arm: tables.totals[arm] for arm in run.arms},
+        "pending_feedback": int(sum(total["pending"] for total in tables.totals.values())),
     }  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
     exact: Figures = rounded(figures)
-    return exact, sorted(found.curves, key=lambda curve: position[curve[0]])
+    return exact, sorted(tables.curves, key=lambda curve: position[curve[0]])
 
 
 def _log_reasons(log: Mapping[str, Any]) -> list[str]:
@@ -135,10 +136,11 @@ def _log_reasons(log: Mapping[str, Any]) -> list[str]:
     return ["users are pseudo-users, no persons"] if log["pseudo_users"] else []
 
 
-def _effects(found: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> Figures:
-    tested = _tested(found.effects, arms, shown)
+def _effects(results: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> Figures:
+    tested = _tested(results.effects, arms, shown)
     return {
-        arm: {"live": role.frozen[arm][0], "since": role.frozen[arm][1], "metrics": of} for arm, of in tested.items()
+        arm: {"live": role.frozen[arm][0], "since": role.frozen[arm][1], "metrics": arm_tests}
+        for arm, arm_tests in tested.items()
     }
 
 
@@ -151,16 +153,16 @@ def _break_even(against: Sequence[Figures], lambdas: Sequence[float]) -> float |
 
 
 def _tested(
-    found: Mapping[str, Mapping[str, tuple[Estimate, int]]], order: Sequence[str], shown: Mapping[str, Metric]
+    estimates: Mapping[str, Mapping[str, tuple[Estimate, int]]], order: Sequence[str], shown: Mapping[str, Metric]
 ) -> dict[str, Figures]:
     """Estimates of one table with their tests, Holm over the arms for each metric."""
-    arms = [arm for arm in order if arm in found]
+    arms = [arm for arm in order if arm in estimates]
     table: dict[str, Figures] = {arm: {} for arm in arms}
     for metric in shown.values():
-        if all(metric.name in found[arm] for arm in arms):
-            tests = differences(metric, [found[arm][metric.name][0] for arm in arms])
+        if all(metric.name in estimates[arm] for arm in arms):
+            tests = differences(metric, [estimates[arm][metric.name][0] for arm in arms])
             for arm, test in zip(arms, tests, strict=True):
-                table[arm][metric.name] = difference(test, found[arm][metric.name][1])
+                table[arm][metric.name] = difference(test, estimates[arm][metric.name][1])
     return table
 
 

@@ -110,59 +110,66 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
     about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
     width = len(intents) + len(messages)
     pairs, cell = np.unique(row * width + about, return_inverse=True)
-    found, intent_of = np.unique(pairs % width, return_inverse=True)
+    topics, intent_of = np.unique(pairs % width, return_inverse=True)
     return LoggedEvents(
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
         used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
-        cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(found)),
+        cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
     )  # fmt: skip
 
 
 def tallies(
     run: RunTables,
     arm: str,
-    on: LoggedEvents,
+    requests: LoggedEvents,
     since: Sequence[int] = (0,),
     keep: Sequence[tuple[int, int]] | None = None,
 ) -> dict[int, Tally]:
     """Counts of one arm over the turns from each of `since` on.
 
-    Raises UsageError when the arm's events are not `on`: it is unfinished, or was run on something else.
+    Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
     """
     columns = ["time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd"]
     table = kept(run.turns(arm, [*columns, "latency_ms", "offer", "book_size"]), keep)
     time = _seconds(table, "time")
     user, turn = _column(table, "user").astype(np.int64), _column(table, "turn")
-    if len(time) != len(on) or not (np.array_equal(time, on.time) and np.array_equal(user, on.users[on.row])):
+    if len(time) != len(requests) or not (
+        np.array_equal(time, requests.time) and np.array_equal(user, requests.users[requests.row])
+    ):
         raise UsageError(
             f"{run.path}: arm {arm!r} has {len(time)} turns of {len(np.unique(user))} users, which are not the "
-            f"{len(on)} events of the first arm; finish the run with `skg-bench run` or delete it and run again"
+            f"{len(requests)} events of the first arm; finish the run with `skg-bench run` or delete it and run again"
         )
     del time, user
     hit = ~_column(table, "fallback_to_llm")
     wrong = ~table["answer_correct"].fill_null(True).to_numpy()  # known to be
-    unknown = None if on.judged else np.full(len(on), np.nan)
-    rated, ok, pending = _ratings(run, arm, on)
+    unknown = None if requests.judged else np.full(len(requests), np.nan)
+    rated, ok, pending = _ratings(run, arm, requests)
     counts: dict[str, npt.NDArray[Any] | None] = {
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
         "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], "stored"),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
         "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
-        "offer": coded(table["offer"])[0] >= 0, "add": _added(run, arm, on), "rated": rated, "ok": ok,
+        "offer": coded(table["offer"])[0] >= 0, "add": _added(run, arm, requests), "rated": rated, "ok": ok,
     }  # fmt: skip
     if unknown is not None:
         counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else unknown
     book = _column(table, "book_size").astype(np.float64)
     del table
-    return {s: _tally(arm, on, counts, book, pending, None if s == 0 else turn >= s) for s in since}
+    return {s: _tally(arm, requests, counts, book, pending, None if s == 0 else turn >= s) for s in since}
 
 
 def _tally(
-    arm: str, on: LoggedEvents, counts: dict[str, npt.NDArray[Any] | None], book: F64, pending: int, some: Bool | None
+    arm: str,
+    requests: LoggedEvents,
+    counts: dict[str, npt.NDArray[Any] | None],
+    book: F64,
+    pending: int,
+    some: Bool | None,
 ) -> Tally:
-    n, slots = len(on.users), len(on.users) * on.weeks
+    n, slots = len(requests.users), len(requests.users) * requests.weeks
 
     def summed(values: npt.NDArray[Any] | None, index: I64, size: int) -> F64:
         if values is not None and values.dtype == np.bool_:  # without weights it is twice as fast
@@ -172,41 +179,41 @@ def _tally(
         return sums(index, size, values)
 
     last = np.full(slots, -1, np.int64)
-    last[on.slot] = np.arange(len(on))  # rows ascend: the last one stays
-    ends = np.flatnonzero(np.diff(on.row, append=n))
+    last[requests.slot] = np.arange(len(requests))  # rows ascend: the last one stays
+    ends = np.flatnonzero(np.diff(requests.row, append=n))
     return Tally(
         arm=arm,
-        by_cell={name: summed(v, on.cell, len(on.cells.user)) for name, v in counts.items()},
-        by_week={name: summed(v, on.slot, slots).reshape(n, on.weeks) for name, v in counts.items()},
-        book=np.where(last < 0, np.nan, book[last]).reshape(n, on.weeks),
+        by_cell={name: summed(v, requests.cell, len(requests.cells.user)) for name, v in counts.items()},
+        by_week={name: summed(v, requests.slot, slots).reshape(n, requests.weeks) for name, v in counts.items()},
+        book=np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks),
         book_end=book[ends],
         pending=pending,
     )
 
 
-def _ratings(run: RunTables, arm: str, on: LoggedEvents) -> tuple[F64, F64, int]:
+def _ratings(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[F64, F64, int]:
     """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
     table = run.feedback(arm, ["known_at", "rating"])
-    at = _rows_of(table, on)
-    known = (at >= 0) & (_seconds(table, "known_at") < MONDAY + on.weeks * WEEK)
+    at = _rows_of(table, requests)
+    known = (at >= 0) & (_seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
     ok = known & _says(table["rating"], "ok")
-    return sums(at[known], len(on)), sums(at[ok], len(on)), int(((at >= 0) & ~known).sum())
+    return sums(at[known], len(requests)), sums(at[ok], len(requests)), int(((at >= 0) & ~known).sum())
 
 
-def _added(run: RunTables, arm: str, on: LoggedEvents) -> F64:
+def _added(run: RunTables, arm: str, requests: LoggedEvents) -> F64:
     """Skills added at each turn, `[N]`."""
     table = run.updates(arm, ["op"])
-    at = _rows_of(table, on)
-    return sums(at[(at >= 0) & _says(table["op"], "ADD")], len(on))
+    at = _rows_of(table, requests)
+    return sums(at[(at >= 0) & _says(table["op"], "ADD")], len(requests))
 
 
-def _rows_of(table: pa.Table, on: LoggedEvents) -> I64:
+def _rows_of(table: pa.Table, requests: LoggedEvents) -> I64:
     """Row of each (user, turn) among the events, -1: it is not among them."""
     user, turn = _column(table, "user").astype(np.int64), _column(table, "turn").astype(np.int64)
-    start = np.searchsorted(on.row, np.arange(len(on.users) + 1))
-    row = np.minimum(np.searchsorted(on.users, user), len(on.users) - 1)
-    found = (on.users[row] == user) & (turn < start[row + 1] - start[row])
-    return np.where(found, start[row] + turn, -1)
+    start = np.searchsorted(requests.row, np.arange(len(requests.users) + 1))
+    row = np.minimum(np.searchsorted(requests.users, user), len(requests.users) - 1)
+    mask = (requests.users[row] == user) & (turn < start[row + 1] - start[row])
+    return np.where(mask, start[row] + turn, -1)
 
 
 def kept(table: pa.Table, keep: Sequence[tuple[int, int]] | None) -> pa.Table:

@@ -48,12 +48,12 @@ class TransferMatrix:
 
 def hindsight(run: Run) -> tuple[str, dict[int, str]]:
     """The arm whose books most arms serve in hindsight, and these arms by turn; none: empty."""
-    found: dict[str, dict[int, str]] = {}
+    by_trunk: dict[str, dict[int, str]] = {}
     for arm, composition in run.manifest.get("compositions", {}).items():
         if composition.get("book") == "hindsight":
-            of, _, turn = str(composition["fork"]).rpartition("@")
-            found.setdefault(of, {})[int(turn)] = arm
-    return max(found.items(), key=lambda of: len(of[1]), default=("", {}))
+            trunk, _, turn = str(composition["fork"]).rpartition("@")
+            by_trunk.setdefault(trunk, {})[int(turn)] = arm
+    return max(by_trunk.items(), key=lambda trunk: len(trunk[1]), default=("", {}))
 
 
 def transfer_matrix(run: Run) -> TransferMatrix:
@@ -66,14 +66,14 @@ def transfer_matrix(run: Run) -> TransferMatrix:
         raise UsageError(f"{run.path} has none of the arms that it takes: [fork=ARM@TURN,book=hindsight,curator=none]")
     if 0 not in arms or len(arms) < 2:
         raise UsageError(f"{run.path} has books of {trunk} at turns {sorted(arms)}; 0 and another one are needed")
-    on, prices, books = events(run), Utility.of(run.config), tuple(sorted(arms))
-    value = np.stack([by_bin(utility(run, arms[s], on, prices), on, books) for s in books])
-    turns = np.bincount(on.row, minlength=len(on.users))
+    requests, prices, books = events(run), Utility.of(run.config), tuple(sorted(arms))
+    value = np.stack([by_bin(utility(run, arms[s], requests, prices), requests, books) for s in books])
+    turns = np.bincount(requests.row, minlength=len(requests.users))
     value[turns[None] <= np.array(books)[:, None]] = np.nan
     part = split(value)
-    learning, drift, backward = (bin_table(row[None], on) for row in (part.learning, part.drift, part.backward))
+    learning, drift, backward = (bin_table(row[None], requests) for row in (part.learning, part.drift, part.backward))
     return TransferMatrix(
-        trunk, books, bin_table(value, on), bin_table(part.worth, on), learning, drift, backward,
+        trunk, books, bin_table(value, requests), bin_table(part.worth, requests), learning, drift, backward,
         forward_transfer=_over(part.diagonal[:, 1:]), backward_transfer=_over(part.backward),
     )  # fmt: skip
 
@@ -103,8 +103,8 @@ def split(value: F64) -> Parts:
 
 def _over(values: F64) -> PairedT | None:
     """Mean over users of the mean over their bins, `[n, K]`."""
-    there = ~np.isnan(values)
-    some = there.any(axis=1)
+    mask = ~np.isnan(values)
+    some = mask.any(axis=1)
     if not some.any():
         return None
-    return paired_t(np.where(there, values, 0.0)[some].sum(axis=1) / there[some].sum(axis=1))
+    return paired_t(np.where(mask, values, 0.0)[some].sum(axis=1) / mask[some].sum(axis=1))

@@ -30,30 +30,30 @@ class BinTable:
     high: F64
 
 
-def utility(run: RunTables, arm: str, on: LoggedEvents, prices: Utility) -> F64:
+def utility(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> F64:
     """Utility g of each turn of an arm, `[N]`.
 
-    Raises UsageError when the arm's turns are not the events `on`.
+    Raises UsageError when the arm's turns are not the events `requests`.
     """
     table = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms"])
     user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
-    if not (np.array_equal(turn, on.turn) and np.array_equal(user, on.users[on.row])):
+    if not (np.array_equal(turn, requests.turn) and np.array_equal(user, requests.users[requests.row])):
         raise UsageError(f"{run.path}: arm {arm!r} has other turns than the first arm; finish the run, or run it again")
     right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
     value: F64 = 1.0 - (1.0 + prices.wrong) * ~right - prices.usd * cost - prices.second / 1000.0 * latency
     return value
 
 
-def by_bin(values: F64, on: LoggedEvents, edges: Sequence[int]) -> F64:
+def by_bin(values: F64, requests: LoggedEvents, edges: Sequence[int]) -> F64:
     """Mean of `values` `[N]` of every user in every bin, `[n, K]`; NaN: the user has no turn there.
 
     Bin k begins at turn `edges[k]` and ends before `edges[k + 1]`, the last one with the user's last turn.
     """
-    k = np.searchsorted(np.asarray(edges), on.turn, side="right") - 1
-    n, width, there = len(on.users), len(edges), k >= 0
-    slot = on.row[there] * width + k[there]
+    k = np.searchsorted(np.asarray(edges), requests.turn, side="right") - 1
+    n, width, mask = len(requests.users), len(edges), k >= 0
+    slot = requests.row[mask] * width + k[mask]
     count = sums(slot, n * width)
-    total = sums(slot, n * width, values[there])
+    total = sums(slot, n * width, values[mask])
     return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan).reshape(n, width)
 
 
@@ -62,10 +62,10 @@ def bin_names(edges: Sequence[int]) -> list[str]:
     return [f"{a:,}–{b - 1:,}" for a, b in pairwise(edges)] + [f"{edges[-1]:,} on"]
 
 
-def bin_table(values: F64, on: LoggedEvents) -> BinTable:
+def bin_table(values: F64, requests: LoggedEvents) -> BinTable:
     """From users' values `[S, n, K]`; NaN: a user has none."""
     rows, n, width = values.shape
     flat = np.ascontiguousarray(values.transpose(1, 0, 2)).reshape(n, rows * width)
-    (band,) = bands([flat], signs(on.seed, on.users), [NO_BOUNDS])
+    (band,) = bands([flat], signs(requests.seed, requests.users), [NO_BOUNDS])
     mean, low, high = (column.reshape(rows, width) for column in (band.mean, band.low, band.high))
     return BinTable(band.n.reshape(rows, width), mean, low, high)

@@ -13,65 +13,69 @@ def words(figures: Figures) -> list[Sentence]:
     """Sentences on `summary.json`'s content, the answer to the run's question first."""
     if figures.get("log") is not None:
         return logged.words(figures)
-    said = [_against_reference(figures), *_effects(figures), _answers(figures), _order(figures), _price(figures)]
-    return [sentence for sentence in [*said, *_cautions(figures)] if sentence is not None]
+    sentences = [_against_reference(figures), *_effects(figures), _answers(figures), _order(figures), _price(figures)]
+    return [sentence for sentence in [*sentences, *_cautions(figures)] if sentence is not None]
 
 
 def _against_reference(figures: Figures) -> Sentence | None:
     arm, reference = figures["learner"], figures["reference"]
-    found = figures["differences"].get(arm, {}).get("utility")
-    if found is None or found["mean"] is None:
+    gap = figures["differences"].get(arm, {}).get("utility")
+    if gap is None or gap["mean"] is None:
         return None
-    size = number(abs(found["mean"]), "utility")
-    numbers = f"{size} {{}} utility per request ({_new(found)})"
-    if found["verdict"] == "better":
+    size = number(abs(gap["mean"]), "utility")
+    numbers = f"{size} {{}} utility per request ({_new(gap)})"
+    if gap["verdict"] == "better":
         return Sentence(f"{arm} serves its users better than {reference}: {numbers.format('more')}.", "good")
-    if found["verdict"] == "worse":
+    if gap["verdict"] == "worse":
         return Sentence(f"{arm} serves its users worse than {reference}: {numbers.format('less')}.", "bad")
     return Sentence(
         f"Whether {arm} serves its users better than {reference} stays open: a difference of "
-        f"{number(found['mean'], 'utility', signed=True)} utility per request ({_new(found)}){_why_open(found)}.",
+        f"{number(gap['mean'], 'utility', signed=True)} utility per request ({_new(gap)}){_why_open(gap)}.",
         "open",
     )
 
 
 def _effects(figures: Figures) -> list[Sentence]:
-    said = []
+    sentences = []
     for arm, effect in figures["effects"].items():
-        found = effect["metrics"]["utility"]
-        if found["mean"] is None:
+        gap = effect["metrics"]["utility"]
+        if gap["mean"] is None:
             continue
         what = f"what {effect['live']} learned after turn {effect['since']} (against {arm})"
-        size = f"{number(abs(found['mean']), 'utility')} utility per request ({_new(found)})"
-        if found["verdict"] == "better":
-            said.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
-        elif found["verdict"] == "worse":
-            said.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
+        size = f"{number(abs(gap['mean']), 'utility')} utility per request ({_new(gap)})"
+        if gap["verdict"] == "better":
+            sentences.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
+        elif gap["verdict"] == "worse":
+            sentences.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
         else:
-            signed = number(found["mean"], "utility", signed=True)
-            said.append(
+            signed = number(gap["mean"], "utility", signed=True)
+            sentences.append(
                 Sentence(
-                    f"No effect shown of {what}: {signed} utility per request ({_new(found)}){_why_open(found)}.",
+                    f"No effect shown of {what}: {signed} utility per request ({_new(gap)}){_why_open(gap)}.",
                     "open",
                 )
             )
-    return said
+    return sentences
 
 
 def _answers(figures: Figures) -> Sentence:
     arm, reference = figures["learner"], figures["reference"]
-    own = figures["arms"][arm]
-    text = f"{arm} answered {share_of(own['hit_rate'])} of requests from the skillbook"
-    if own["err_per_hit"]["mean"] is not None:
-        text += f", {share_of(own['err_per_hit'])} of these wrongly"
-    text += f"; of all its answers {share_of(own['err_per_request'])} were wrong"
+    arm_figures = figures["arms"][arm]
+    text = f"{arm} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    if arm_figures["err_per_hit"]["mean"] is not None:
+        text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
+    text += f"; of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
     if reference not in (None, arm):
         text += f", against {number(figures['arms'][reference]['err_per_request']['mean'], 'share')} of {reference}'s"
     return Sentence(f"{text}.", "plain")
 
 
 def _order(figures: Figures) -> Sentence | None:
-    means = {arm: of["utility"]["mean"] for arm, of in figures["arms"].items() if of["utility"]["mean"] is not None}
+    means = {
+        arm: arm_figures["utility"]["mean"]
+        for arm, arm_figures in figures["arms"].items()
+        if arm_figures["utility"]["mean"] is not None
+    }
     if len(means) < 2:
         return None
     order = sorted(means, key=lambda arm: -means[arm])
@@ -92,30 +96,30 @@ def _price(figures: Figures) -> Sentence | None:
 
 
 def _cautions(figures: Figures) -> list[Sentence]:
-    said = []
+    sentences = []
     if figures["incomplete"]:
-        said.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
     if not figures["saturation"]["testable"]:
         reasons = "; ".join(figures["saturation"]["reasons"])
-        said.append(Sentence(f"Claims about curves are not testable here: {reasons}.", "caution"))
-    return said
+        sentences.append(Sentence(f"Claims about curves are not testable here: {reasons}.", "caution"))
+    return sentences
 
 
-def _why_open(found: Figures) -> str:
+def _why_open(gap: Figures) -> str:
     """Why a difference is no verdict."""
-    if found["p_holm"] is None:
+    if gap["p_holm"] is None:
         return "; one user says nothing about others"
-    if found["mean"] == 0 and found["mde_new"] == 0:
+    if gap["mean"] == 0 and gap["mde_new"] == 0:
         return "; on these events both did exactly the same"
-    detectable = f"the {number(found['mde_new'], 'utility')} that such a run finds in 80 % of cases"
-    if found["significant"]:
+    detectable = f"the {number(gap['mde_new'], 'utility')} that such a run finds in 80 % of cases"
+    if gap["significant"]:
         return f"; it is significant, but below {detectable}, and such estimates exaggerate"
-    if abs(found["mean"]) >= found["mde_new"]:
+    if abs(gap["mean"]) >= gap["mde_new"]:
         return "; it does not hold once corrected for the number of arms"
     return f"; inconclusive: it is below {detectable}"
 
 
-def _new(found: Figures) -> str:
-    if found["low_new"] is None:
+def _new(gap: Figures) -> str:
+    if gap["low_new"] is None:
         return "no interval: too few users or intents"
-    return f"95 % for new users and requests: {interval(found['low_new'], found['high_new'], 'utility', signed=True)}"
+    return f"95 % for new users and requests: {interval(gap['low_new'], gap['high_new'], 'utility', signed=True)}"

@@ -31,10 +31,10 @@ class Losses:
     by_cell: F64  # [causes, c] utility lost in a (user, intent) cell
     turns: I64  # [causes] turns booked
 
-    def by_user(self, on: LoggedEvents) -> F64:
+    def by_user(self, requests: LoggedEvents) -> F64:
         """Mean loss of a request, `[causes, n]`."""
-        turn = sums(on.row, len(on.users))
-        return np.stack([sums(on.cells.user, len(on.users), loss) for loss in self.by_cell]) / turn
+        turn = sums(requests.row, len(requests.users))
+        return np.stack([sums(requests.cells.user, len(requests.users), loss) for loss in self.by_cell]) / turn
 
     def of(self, causes: tuple[str, ...]) -> F64:
         """Those of some causes together, `[c]`."""
@@ -42,29 +42,29 @@ class Losses:
         return total
 
 
-def losses(run: Run, arm: str, on: LoggedEvents, prices: Utility) -> Losses:
-    """Of an arm whose turns are the events `on`."""
+def losses(run: Run, arm: str, requests: LoggedEvents, prices: Utility) -> Losses:
+    """Of an arm whose turns are the events `requests`."""
     table = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms", "cause"])
     code, vocabulary = coded(table["cause"])
     cause = np.array([CAUSES.index(word) for word in vocabulary], np.int64)[code]
     right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
     loss = (1.0 + prices.wrong) * ~right + prices.usd * cost + prices.second / 1000.0 * latency
-    cells = len(on.cells.user)
-    by_cell = sums(cause * cells + on.cell, len(CAUSES) * cells, loss).reshape(len(CAUSES), cells)
+    cells = len(requests.cells.user)
+    by_cell = sums(cause * cells + requests.cell, len(CAUSES) * cells, loss).reshape(len(CAUSES), cells)
     return Losses(by_cell, np.bincount(cause, minlength=len(CAUSES)))
 
 
-def waterfall(own: Losses, reference: Losses | None, on: LoggedEvents) -> Figures:
+def waterfall(arm_losses: Losses, reference: Losses | None, requests: LoggedEvents) -> Figures:
     """A WATERFALL of `summary`, not yet rounded."""
     bars = {cause: (cause,) for cause in ORDER} | {"policy": POLICY}
-    turn = sums(on.cell, len(on.cells.user))
-    n = {bar: int(sum(own.turns[CAUSES.index(cause)] for cause in causes)) for bar, causes in bars.items()}
+    turn = sums(requests.cell, len(requests.cells.user))
+    n = {bar: int(sum(arm_losses.turns[CAUSES.index(cause)] for cause in causes)) for bar, causes in bars.items()}
 
     def figures(counts: list[F64]) -> Figures:
-        found = estimates(on.cells, [turn], [[count] for count in counts])
-        return {bar: figure(e, n[bar]) for bar, e in zip(bars, found, strict=True)}
+        results = estimates(requests.cells, [turn], [[count] for count in counts])
+        return {bar: figure(e, n[bar]) for bar, e in zip(bars, results, strict=True)}
 
-    lost = [own.of(causes) for causes in bars.values()]
+    lost = [arm_losses.of(causes) for causes in bars.values()]
     described = {"ceiling": CEILING, "losses": figures(lost)}
     if reference is not None:
         less = [reference.of(causes) for causes in bars.values()]

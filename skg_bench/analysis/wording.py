@@ -52,7 +52,7 @@ def bare(text: str) -> str:
     return text.replace(" pp", "").replace(" s", "").replace("$", "")
 
 
-def share_of(found: Mapping[str, Any]) -> str:
+def share_of(figure: Mapping[str, Any]) -> str:
     """A FIGURE of `summary.json` that is a share, with its interval for new requests."""
-    text = number(found["mean"], "share")
-    return text if found["low_new"] is None else f"{text} ({interval(found['low_new'], found['high_new'], 'share')})"
+    text = number(figure["mean"], "share")
+    return text if figure["low_new"] is None else f"{text} ({interval(figure['low_new'], figure['high_new'], 'share')})"

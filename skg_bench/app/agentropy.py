@@ -40,8 +40,8 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     if offsets := offsets_of(run.manifest):
         monday = monday.replace(tzinfo=timezone(timedelta(seconds=offsets[0][1])))
     folders = {user: out / f"user-{user}" for user in users or range(int(run.manifest["users"]))}
-    if there := [str(folder) for folder in folders.values() if folder.exists()]:
-        raise UsageError(f"{there[0]} is there already; name another folder with --out")
+    if clashes := [str(folder) for folder in folders.values() if folder.exists()]:
+        raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
     shared = path / "pool" / f"{arm}.json"
     for user, folder in folders.items():
         write(folder, index(run, arm, user, simulator, embedder, monday), monday)
@@ -56,20 +56,20 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
 
 def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedder, monday: datetime) -> AgentropyIndex:
     """A user's skillbook at the end, and all that was logged on the way. `monday`: when the run's first one was."""
-    found = book(run, arm, user)
+    skillbook = book(run, arm, user)
     turns = run.turns(arm, users=[user]).to_pylist()
-    said = _answers(turns, simulator)
-    sources: dict[int, list[int]] = {skill.id: [] for skill in found.skills}
+    replies = _answers(turns, simulator)
+    sources: dict[int, list[int]] = {skill.id: [] for skill in skillbook.skills}
     for row in updates(run, arm, user):
         if row["message"] is not None:
             sources[row["skill"]].append(row["source_turn"])
-    answers = tuple(tuple(said[t] if t >= 0 else None for t in sources[skill.id]) for skill in found.skills)
-    messages = [message for skill in found.skills if skill.active for message in skill.examples]
+    answers = tuple(tuple(replies[t] if t >= 0 else None for t in sources[skill.id]) for skill in skillbook.skills)
+    messages = [message for skill in skillbook.skills if skill.active for message in skill.examples]
     at = {message: i for i, message in enumerate(dict.fromkeys(messages))}
     vectors = embedder.embed(list(at))[[at[m] for m in messages]] if messages else np.zeros((0, 0))
     late = {row["turn"]: row["rating"] for row in run.feedback(arm, users=[user]).to_pylist()}
-    signals = tuple(_signal(row, said, late, monday) for row in turns)
-    return AgentropyIndex(found, answers, (vectors / SCALE).astype(np.float32), signals)
+    signals = tuple(_signal(row, replies, late, monday) for row in turns)
+    return AgentropyIndex(skillbook, answers, (vectors / SCALE).astype(np.float32), signals)
 
 
 def _answers(turns: Sequence[Mapping[str, Any]], simulator: Simulator) -> list[str | None]:
@@ -77,9 +77,9 @@ def _answers(turns: Sequence[Mapping[str, Any]], simulator: Simulator) -> list[s
     of a simulated LLM have no words.
     """
     words: Sequence[str | None] = getattr(simulator, "answers", [None] * len(simulator.types))
-    of = dict(zip(simulator.types, words, strict=True))
+    answer_by_type = dict(zip(simulator.types, words, strict=True))
     return [
-        of[row["request_type"]]
+        answer_by_type[row["request_type"]]
         if row["fallback_to_llm"] and row["request_type"] is not None and row["answer_correct"] is not False
         else None
         for row in turns
@@ -87,13 +87,13 @@ def _answers(turns: Sequence[Mapping[str, Any]], simulator: Simulator) -> list[s
 
 
 def _signal(
-    row: Mapping[str, Any], said: Sequence[str | None], late: Mapping[int, str], monday: datetime
+    row: Mapping[str, Any], replies: Sequence[str | None], late: Mapping[int, str], monday: datetime
 ) -> dict[str, Any]:
     """A line of the signal table: the rating is the one known at the end."""
     source = row["source_turn"] if row["source_turn"] >= 0 else row["turn"]
     when: datetime = monday + (row["time"] - MONDAY)
     known = {"user_satisfaction": row["user_satisfaction"] or late.get(row["turn"])}
     return {
-        **{name: row[name] for name in TABLE}, **known, "answer": said[source],
+        **{name: row[name] for name in TABLE}, **known, "answer": replies[source],
         "time": (when - timedelta(microseconds=when.microsecond)).isoformat(),
     }  # fmt: skip

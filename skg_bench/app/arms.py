@@ -37,14 +37,14 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
         }
         fork = None
         if (wanted := config.get("fork")) is not None:
-            said = _FORK.fullmatch(str(wanted))
-            if said is None:
+            match = _FORK.fullmatch(str(wanted))
+            if match is None:
                 raise UsageError(f"{where}fork={wanted} must read ARM@TURN, such as fork=skg@200")
-            if said["arm"] not in compositions:
+            if match["arm"] not in compositions:
                 raise UsageError(
-                    f"{where}fork={wanted}: there is no arm {said['arm']!r}; {nearest(said['arm'], compositions)}"
+                    f"{where}fork={wanted}: there is no arm {match['arm']!r}; {nearest(match['arm'], compositions)}"
                 )
-            fork = _make(said["arm"], compositions, made, (*above, name)), int(said["turn"])
+            fork = _make(match["arm"], compositions, made, (*above, name)), int(match["turn"])
         try:
             made[name] = Arm(name=name, fork=fork and Fork(*fork), **parts)
         except UsageError as error:

@@ -57,7 +57,7 @@ class ArmSpec:
 
 @lru_cache(maxsize=64)
 def _made(compositions: str) -> dict[str, Arm]:
-    return {one.name: one for one in arms(json.loads(compositions))}
+    return {arm.name: arm for arm in arms(json.loads(compositions))}
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class Replayer:
         new = new[~self._known[new]]
         if not len(new):
             return
-        found = self._embedder.embed([self.simulator.messages[i] for i in new.tolist()])
+        vectors = self._embedder.embed([self.simulator.messages[i] for i in new.tolist()])
         if not self._vectors.shape[1]:
-            self._vectors = np.zeros((len(self._known), found.shape[1]), np.int16)
-        self._vectors[new], self._known[new] = found, True
+            self._vectors = np.zeros((len(self._known), vectors.shape[1]), np.int16)
+        self._vectors[new], self._known[new] = vectors, True
 
 
 def replayer_of(scenario: Scenario) -> Replayer:
@@ -121,7 +121,7 @@ def told(log: Logbook, replayer: Replayer) -> list[Row]:
     for t in range(len(log.start) - 1):
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
         row: Row = {"hit": bool(at["skill"] >= 0), "right": bool(at["correct"]), "learned": bool(at["skill_learned"])}
-        row |= {name: of[at[code]] if at[code] >= 0 else None for name, (code, of) in words.items()}
+        row |= {name: labels[at[code]] if at[code] >= 0 else None for name, (code, labels) in words.items()}
         row |= {"max_sim": float(at["max_sim"]), "score": float(at["skill_score"]), "book": int(at["book_size"])}
         rows.append(row | {"source": int(at["source_turn"])})
     return rows

@@ -87,9 +87,11 @@ def _contrasts(value: Any) -> str | None:
     from skg_bench.analysis.contrasts import KINDS, Contrast
 
     keys = [field.name for field in fields(Contrast)]
-    if not isinstance(value, list) or not all(isinstance(one, Mapping) and set(one) == set(keys) for one in value):
+    if not isinstance(value, list) or not all(
+        isinstance(entry, Mapping) and set(entry) == set(keys) for entry in value
+    ):
         return f"must be a list of entries with exactly the keys {', '.join(keys)}"
-    kinds = [one["kind"] for one in value if one["kind"] not in KINDS]
+    kinds = [entry["kind"] for entry in value if entry["kind"] not in KINDS]
     return f"has kind {kinds[0]!r}; kinds are {', '.join(map(repr, KINDS))}" if kinds else None
 
 
@@ -143,11 +145,11 @@ def check_root(root: Mapping[str, Any]) -> None:
         if (reason := wrong(root[key])) is not None:
             raise UsageError(f"{key}={root[key]!r} {reason}")
     check_arms(root["arms"], root["reference"])
-    for one in root["contrasts"]:
-        for arm in (one["arm"], one["reference"]):
+    for contrast in root["contrasts"]:
+        for arm in (contrast["arm"], contrast["reference"]):
             if arm not in root["arms"]:
                 raise UsageError(
-                    f"contrasts has {one['arm']} against {one['reference']}, and {arm!r} is no arm; "
+                    f"contrasts has {contrast['arm']} against {contrast['reference']}, and {arm!r} is no arm; "
                     f"{nearest(arm, root['arms'])}, or name no contrasts: contrasts=[]"
                 )
 
@@ -168,13 +170,13 @@ def check_arms(arms: Any, reference: str) -> None:
         raise UsageError(f"reference={reference!r} is no arm; {nearest(reference, arms)}")
 
 
-def check_arm_key(one: Override, where: str) -> None:
+def check_arm_key(override: Override, where: str) -> None:
     """Arms share users and random draws, so they differ in components only.
 
     Raises UsageError.
     """
-    if one.head in SCALARS.keys() - set(SEAMS_OF_ARMS) or one.head in (*SHARED_SEAMS, "arms"):
+    if override.head in SCALARS.keys() - set(SEAMS_OF_ARMS) or override.head in (*SHARED_SEAMS, "arms"):
         raise UsageError(
-            f"{where}{one.text}: all arms share {one.head}, so that they are compared on the same users and the same "
-            f"random draws; an arm may override {', '.join(SEAMS_OF_ARMS)}"
+            f"{where}{override.text}: all arms share {override.head}, so that they are compared on the same users and "
+            f"the same random draws; an arm may override {', '.join(SEAMS_OF_ARMS)}"
         )

@@ -26,11 +26,11 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
         raise UsageError(f"--format {form}: valid are {', '.join(FORMATS)}")
     root = DATA.parent
     every = {line.claim.id: line for line in lines(root)}
-    for one in ids:
-        if one not in every:
-            close = nearest(one.upper(), every)
-            raise UsageError(f"no source has a claim {one!r}; {close or 'ids are K01-K33, P01-P51, U01-U14'}")
-    chosen = [every[one] for one in ids] or list(every.values())
+    for claim_id in ids:
+        if claim_id not in every:
+            close = nearest(claim_id.upper(), every)
+            raise UsageError(f"no source has a claim {claim_id!r}; {close or 'ids are K01-K33, P01-P51, U01-U14'}")
+    chosen = [every[claim_id] for claim_id in ids] or list(every.values())
     chosen = [line for line in chosen if line.state == "open" or not only_open]
     screen = console()
     if form == "json":
@@ -63,10 +63,11 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
     """Cells under HEADINGS: a row for each finding, or one."""
     claim = line.claim
     by_tests = [f"{len(line.tests)} test{'s' * (len(line.tests) > 1)}"] if line.tests else []
-    claimed = [one.claimed for _, one in line.findings]
-    for i, (experiment, one) in enumerate(line.findings):
-        said = one.claimed if claimed.count(one.claimed) == 1 else one.words  # what tells it from the others
-        yield "" if i else claim.id, said, str(one.measured), one.verdict, ", ".join([experiment, *by_tests])
+    claimed = [finding.claimed for _, finding in line.findings]
+    for i, (experiment, finding) in enumerate(line.findings):
+        # what tells it from the others
+        label = finding.claimed if claimed.count(finding.claimed) == 1 else finding.words
+        yield "" if i else claim.id, label, str(finding.measured), finding.verdict, ", ".join([experiment, *by_tests])
     if not line.findings:
         yield claim.id, claim.statement, "", _STATES[line.state], ", ".join(by_tests) or claim.why or ""
 
@@ -77,9 +78,9 @@ def told(line: Line) -> Iterator[str]:
     yield f"{line.claim.id} ({line.claim.source}): {line.claim.statement}"
     if line.claim.why:
         yield f"  outside the project: {line.claim.why}"
-    for experiment, one in line.findings:
-        e = one.evidence
-        yield f"  {experiment}: {one.verdict}. {one.words}"
+    for experiment, finding in line.findings:
+        e = finding.evidence
+        yield f"  {experiment}: {finding.verdict}. {finding.words}"
         yield f"    {e.command}    # {e.users:,} users, {e.weeks} weeks, seeds {', '.join(map(str, e.seeds))}"
         yield f"    measured at commit {e.commit}"
     yield from (f"  {name}" for name in line.tests)

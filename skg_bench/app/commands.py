@@ -41,10 +41,10 @@ def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Comp
     overrides = parse(texts)
     root = composer.root(overrides)
     screen.print(_headline(root))  # the first line comes before the arms are composed and anything heavy is imported
-    found = composer.arms(overrides, root)
-    for text, arms in found.without.items():
+    composed = composer.arms(overrides, root)
+    for text, arms in composed.without.items():
         screen.print(f"  {text} does not concern {', '.join(arms)}: what stands there has no such parameter")
-    return found
+    return composed
 
 
 def _headline(root: Config) -> str:
@@ -63,7 +63,7 @@ def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[PreparedRun]
     """One job a directory: cells that come out the same are one."""
     from skg_bench.app.launch import prepare
 
-    jobs = [prepare(one, Path(one.root["out"] or "runs") if multirun else None) for one in composed]
+    jobs = [prepare(cell, Path(cell.root["out"] or "runs") if multirun else None) for cell in composed]
     return list({job.out: job for job in jobs}.values())
 
 

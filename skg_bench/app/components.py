@@ -54,12 +54,12 @@ def _class(path: str, seam: str, chain: Chain) -> type:
             f"needs a yaml in conf/{seam}/ of a package that joins by an entry point of group {ENTRY_POINTS}"
         )
     try:
-        found = resolve_name(target)
+        component = resolve_name(target)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"{path}._target_={target!r} cannot be imported: {error}") from error
-    if not isinstance(found, type) or not trusted(target) or not trusted(f"{found.__module__}."):
+    if not isinstance(component, type) or not trusted(target) or not trusted(f"{component.__module__}."):
         raise UsageError(f"{path}._target_={target!r} is refused; it is no class of {target.split('.')[0]}")
-    return found
+    return component
 
 
 def refuse_remote_code(source: Path | str, node: Any) -> None:
@@ -96,9 +96,9 @@ def fits(value: Any, hint: Any) -> bool:
     """Is a value from a yaml one of type `hint`? Types that no yaml can write are not checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return any(fits(value, one) for one in inner)
+        return any(fits(value, option) for option in inner)
     if origin is Literal:
-        return any(value == one and type(value) is type(one) for one in inner)
+        return any(value == option and type(value) is type(option) for option in inner)
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
@@ -106,7 +106,7 @@ def fits(value: Any, hint: Any) -> bool:
     if hint in (bool, str, types.NoneType):
         return isinstance(value, types.NoneType if hint is types.NoneType else hint)
     if origin in (list, tuple, Sequence):
-        return isinstance(value, list) and (not inner or all(fits(one, inner[0]) for one in value))
+        return isinstance(value, list) and (not inner or all(fits(item, inner[0]) for item in value))
     if origin in (dict, Mapping):
         return isinstance(value, Mapping)
     return True
@@ -116,7 +116,7 @@ def describe(hint: Any) -> str:
     """A type in words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return " or ".join(describe(one) for one in inner)
+        return " or ".join(describe(option) for option in inner)
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin in (list, tuple, Sequence):

@@ -52,28 +52,28 @@ class Composer:
         """
         tree = self._root_tree(overrides)
         raw = _raw(tree)
-        values = [one for one in overrides if not one.choice]
-        for one in values:
-            check(one, raw)
+        values = [override for override in overrides if not override.choice]
+        for override in values:
+            check(override, raw)
         root = _resolved(_with(tree, values))
         check_root(root)
         return root
 
     def arms(self, overrides: Sequence[Override], root: Config) -> Composed:
         """All arms of a root, each the root's overrides and its own."""
-        own = {name: parse(texts, f"arm {name!r}: ") for name, texts in root["arms"].items()}
-        for name, texts in own.items():
-            for one in texts:
-                check_arm_key(one, f"arm {name!r}: ")
+        arm_overrides = {name: parse(texts, f"arm {name!r}: ") for name, texts in root["arms"].items()}
+        for name, texts in arm_overrides.items():
+            for override in texts:
+                check_arm_key(override, f"arm {name!r}: ")
         tree = self._root_tree(overrides)
-        nodes = self._nodes([one for texts in own.values() for one in texts if one.choice])
+        nodes = self._nodes([override for texts in arm_overrides.values() for override in texts if override.choice])
         arms, without = {}, dict[str, list[str]]()
-        for name, texts in own.items():
+        for name, texts in arm_overrides.items():
             arm = tree.copy()
             with open_dict(arm):
-                for one in texts:
-                    if one.choice:
-                        arm[one.path] = nodes[one.path][one.value]
+                for override in texts:
+                    if override.choice:
+                        arm[override.path] = nodes[override.path][override.value]
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
@@ -84,7 +84,8 @@ class Composer:
         return list(_raw(self._nodes(parse([f"{group}={name}" for name in names])))[group].values())
 
     def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
-        chosen = {one.path: str(one.value) for one in overrides if one.choice}  # of two of a group the later counts
+        # of two of a group the later counts
+        chosen = {override.path: str(override.value) for override in overrides if override.choice}
         tree = self._tree(_choices(chosen))
         along = {k: v for node in _nodes(tree) for k, v in node.get(_WITH, {}).items()}
         if along.keys() - chosen.keys():
@@ -95,7 +96,7 @@ class Composer:
         """What each option of a group composes to: `nodes.policy.never`. One call of Hydra, as each takes 0.1 s."""
         if not choices:
             return OmegaConf.create({})
-        beside = {f"+{one.path}@{_OPTIONS}.{one.path}.{one.value}={one.value}" for one in choices}
+        beside = {f"+{option.path}@{_OPTIONS}.{option.path}.{option.value}={option.value}" for option in choices}
         nodes: DictConfig = self._tree(tuple(sorted(beside)))[_OPTIONS]
         return nodes
 
@@ -138,7 +139,7 @@ def compose(texts: Sequence[str]) -> Composed:
 
 
 def _arm(
-    tree: DictConfig, overrides: Sequence[Override], own: Sequence[Override], where: str
+    tree: DictConfig, overrides: Sequence[Override], arm_overrides: Sequence[Override], where: str
 ) -> tuple[Config, list[str]]:
     """One arm, resolved, and the overrides of the root that do not concern it.
 
@@ -146,19 +147,19 @@ def _arm(
     wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
     """
     raw = _raw(tree)
-    for one in own:
-        check(one, raw, where)
-    replaced = {one.path for one in own if one.choice}
+    for override in arm_overrides:
+        check(override, raw, where)
+    replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
-    for one in (one for one in overrides if not one.choice):
-        wrapped = replace(one, path=f"{one.head}.{one.path}")
-        if one.head not in replaced or has(raw, one.path):
-            values.append(one)
+    for override in (override for override in overrides if not override.choice):
+        wrapped = replace(override, path=f"{override.head}.{override.path}")
+        if override.head not in replaced or has(raw, override.path):
+            values.append(override)
         elif has(raw, wrapped.path):
             values.append(wrapped)
         else:
-            without.append(one.text)
-    config = _resolved(_with(tree, [*values, *(one for one in own if not one.choice)]))
+            without.append(override.text)
+    config = _resolved(_with(tree, [*values, *(override for override in arm_overrides if not override.choice)]))
     return {seam: config[seam] for seam in SEAMS_OF_ARMS}, without
 
 
@@ -170,14 +171,14 @@ def _search_path() -> list[str]:
 def _with(tree: DictConfig, values: Sequence[Override]) -> DictConfig:
     config = tree.copy()
     with _plain_errors(""), open_dict(config):
-        for one in values:
-            if one.delete:
-                above, _, last = one.path.rpartition(".")
+        for override in values:
+            if override.delete:
+                above, _, last = override.path.rpartition(".")
                 del (OmegaConf.select(config, above) if above else config)[last]
-            elif one.path == "arms":  # a table of arms replaces the table; other mappings are merged
-                config.arms = one.value
+            elif override.path == "arms":  # a table of arms replaces the table; other mappings are merged
+                config.arms = override.value
             else:
-                OmegaConf.update(config, one.path, one.value, merge=True)
+                OmegaConf.update(config, override.path, override.value, merge=True)
     return config
 
 

@@ -19,15 +19,21 @@ def show() -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("dataset", "what it is", "licence", "read by", "here"):
         table.add_column(heading, overflow="fold")
-    for one in datasets().values():
-        found = _here(one)
-        table.add_row(one.name, one.what, one.licence, one.loader, str(found) if found else "no: data get " + one.name)
+    for dataset in datasets().values():
+        folder = _here(dataset)
+        table.add_row(
+            dataset.name,
+            dataset.what,
+            dataset.licence,
+            dataset.loader,
+            str(folder) if folder else "no: data get " + dataset.name,
+        )
     console().print(table)
 
 
-def _here(one: Dataset) -> Path | None:
+def _here(dataset: Dataset) -> Path | None:
     """The folder in which all its files lie; their contents are checked when they are read."""
-    locations = [[one.locations(file)[i] for file in one.files] for i in range(2)]
+    locations = [[dataset.locations(file)[i] for file in dataset.files] for i in range(2)]
     return next((files[0].parent for files in locations if all(file.is_file() for file in files)), None)
 
 
@@ -40,28 +46,28 @@ def get(name: str, source: Path | None) -> None:
     known = datasets()
     if name not in known:
         raise UsageError(f"there is no dataset {name!r}; {nearest(name, known)}")
-    one = known[name]
-    got = {file: _copied(one, file, source) if source else _fetched(one, file) for file in one.files}
+    dataset = known[name]
+    got = {file: _copied(dataset, file, source) if source else _fetched(dataset, file) for file in dataset.files}
     for file, raw in got.items():
-        location = one.locations(file)[-1]
+        location = dataset.locations(file)[-1]
         location.parent.mkdir(parents=True, exist_ok=True)
         temporary = location.with_name(f".{location.name}.part")
         temporary.write_bytes(raw)
         temporary.replace(location)
         console().print(f"{location} ({len(raw):,} bytes)", soft_wrap=True)
-    console().print(f"{one.licence}; {one.source}", soft_wrap=True)
+    console().print(f"{dataset.licence}; {dataset.source}", soft_wrap=True)
 
 
-def _copied(one: Dataset, file: str, source: Path) -> bytes:
-    tried = (source / file, source / one.name / file)
+def _copied(dataset: Dataset, file: str, source: Path) -> bytes:
+    tried = (source / file, source / dataset.name / file)
     location = next((path for path in tried if path.is_file()), None)
     if location is None:
         raise UsageError(f"--from {source}: there is neither {tried[0]} nor {tried[1]}")
-    return one.checked(file, location.read_bytes(), location)
+    return dataset.checked(file, location.read_bytes(), location)
 
 
-def _fetched(one: Dataset, file: str) -> bytes:
-    address = one.address + file
+def _fetched(dataset: Dataset, file: str) -> bytes:
+    address = dataset.address + file
     try:
         with urlopen(address, timeout=_PATIENCE) as answer:  # noqa: S310  (the manifest's addresses are https)
             raw: bytes = answer.read()
@@ -70,6 +76,7 @@ def _fetched(one: Dataset, file: str) -> bytes:
         if isinstance(error, HTTPError):
             error.close()
         raise UsageError(
-            f"{address} cannot be fetched: {reason}; with a copy of {file}: skg-bench data get {one.name} --from FOLDER"
+            f"{address} cannot be fetched: {reason}; with a copy of {file}: skg-bench data get {dataset.name} "
+            "--from FOLDER"
         ) from error
-    return one.checked(file, raw, address)
+    return dataset.checked(file, raw, address)

@@ -63,7 +63,7 @@ def gate(
         run=str(run.path),
         arm=main.panel.arm,
         held=tuple(held),
-        differences={one.which: _differences(one.base, new) for one in held},
+        differences={judgement.which: _differences(judgement.base, new) for judgement in held},
         flips=explain(worst(held), run),
         session=(),
         builds=builds,
@@ -94,11 +94,11 @@ def smallest(outcome: Outcome, *, trust_remote_code: bool = False) -> Case | Non
         return None
 
 
-def _place(of: Panel) -> Scenario:
+def _place(source_panel: Panel) -> Scenario:
     """The world of a panel, of its first user."""
-    config = of.made["config"]
+    config = source_panel.made["config"]
     simulator, embedder = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    return Scenario(config["seed"], config["weeks"], int(of.users[0]), simulator, embedder)
+    return Scenario(config["seed"], config["weeks"], int(source_panel.users[0]), simulator, embedder)
 
 
 def _told(case: Case) -> Iterator[str]:
@@ -130,10 +130,12 @@ def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[B
     if before is not None and arm not in (None, before.panel.arm):
         raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
     new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
-    found = {
+    margin_trials = {
         name: (margin, ratios(new, name)[2].sum()) for name, margin in (before.margins if before else MARGINS).items()
     }
-    margins = {name: margin for name, (margin, trials) in found.items() if before or trials >= trials_for(margin)}
+    margins = {
+        name: margin for name, (margin, trials) in margin_trials.items() if before or trials >= trials_for(margin)
+    }
     after = Baseline(new, margins, before.cumulative if before else CUMULATIVE)
     try:
         held = hold(new, before.panel, margins, "baseline", str(file)) if before else None

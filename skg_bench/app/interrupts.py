@@ -12,15 +12,15 @@ _CODE = 130  # as shells have it for Ctrl-C
 
 def install() -> None:
     """Both signals raise KeyboardInterrupt; from then on they end the process. An ignored signal stays ignored."""
-    for one, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
-        if signal.getsignal(one) == default:
-            signal.signal(one, _first)
+    for signum, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(signum) == default:
+            signal.signal(signum, _first)
 
 
 def _first(_number: int, _frame: FrameType | None) -> NoReturn:
-    for one in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(one) is _first:
-            signal.signal(one, _again)
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(signum) is _first:
+            signal.signal(signum, _again)
     raise KeyboardInterrupt
 
 

@@ -88,8 +88,8 @@ def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:
     Raises UsageError where there is no log.
     """
     if log is not None:
-        there = {"users": log.record.users, "weeks": log.record.weeks}
-        return {key: n if root[key] is None else min(root[key], n) for key, n in there.items()}
+        recorded = {"users": log.record.users, "weeks": log.record.weeks}
+        return {key: n if root[key] is None else min(root[key], n) for key, n in recorded.items()}
     for key in ("users", "weeks"):
         if root[key] is None:
             raise UsageError(f"{key}=null is all of a recorded log, and there is none; give a number, or a simulator")
@@ -105,14 +105,14 @@ def _state(job: PreparedRun) -> State:
         if any(not entry.name.startswith(".manifest.json.") for entry in job.out.iterdir()):
             raise UsageError(f"out={job.out} is not empty and holds no run; name another folder")
         return "new"
-    there = Run(job.out).manifest
-    if there.get("identity") != job.identity:
+    manifest = Run(job.out).manifest
+    if manifest.get("identity") != job.identity:
         raise UsageError(
             f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
-            + "\n  ".join(differences(there, _manifest(job)) or ["identity"])
+            + "\n  ".join(differences(manifest, _manifest(job)) or ["identity"])
         )
-    finished = not there.get("incomplete") and (job.out / "report.html").is_file()
-    if not finished and (changed := _changed(there.get("versions", {}), versions())):
+    finished = not manifest.get("incomplete") and (job.out / "report.html").is_file()
+    if not finished and (changed := _changed(manifest.get("versions", {}), versions())):
         raise UsageError(
             f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "
             "those, or delete the folder and start again"
@@ -134,7 +134,7 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "seed": root["seed"],
         "users": root["users"],
         "weeks": root["weeks"],
-        "overrides": [one.text for one in job.composed.given if one.head not in BESIDE],
+        "overrides": [override.text for override in job.composed.given if override.head not in BESIDE],
         "arms": list(job.composed.arms),
         "config": root,
         "compositions": job.composed.arms,
@@ -225,7 +225,7 @@ def compare(
     See `analysis.compare` for the rest. Raises UsageError for what is no run, runs that share no events, an unknown
     reference, metric or correction.
     """
-    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
+    opened = [source if isinstance(source, Run) else Run(source) for source in runs]
     return paired(opened, reference, correction=correction, margins=margins, flips=flips)
 
 

@@ -48,8 +48,8 @@ def parse(texts: Sequence[str], where: str = "") -> list[Override]:
     begins it.
     """
     parsed = [_of_arms(text, where) if _ARMS.fullmatch(text) else _plain(_parsed(text, where), where) for text in texts]
-    for one in parsed:
-        check_interpolations(one.path, one.value, where)
+    for override in parsed:
+        check_interpolations(override.path, override.value, where)
     return parsed
 
 
@@ -94,14 +94,14 @@ def _plain(parsed: HydraOverride, where: str) -> Override:
     if parsed.package is not None:
         raise UsageError(f"{where}{text}: a key may not carry a package (@{parsed.package}); leave it away")
     add, delete = parsed.is_add() or parsed.is_force_add(), parsed.is_delete()
-    one = Override(text, path, None if delete else parsed.value(), add, delete, choice=path in groups())
-    if one.choice and delete:
+    override = Override(text, path, None if delete else parsed.value(), add, delete, choice=path in groups())
+    if override.choice and delete:
         raise UsageError(f"{where}{text}: {path} cannot be left out; {nearest('', groups()[path])}")
-    if one.choice and (not isinstance(one.value, str) or one.value not in groups()[path]):
-        if (path, one.value) == ("curator", "frozen"):
+    if override.choice and (not isinstance(override.value, str) or override.value not in groups()[path]):
+        if (path, override.value) == ("curator", "frozen"):
             raise UsageError(f"{where}{text}: an arm says itself when it stops to learn: freeze=all, freeze_at=TURN")
-        raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(one.value), groups()[path])}")
-    return one
+        raise UsageError(f"{where}{text}: {path} has no such option; {nearest(str(override.value), groups()[path])}")
+    return override
 
 
 _KEY = re.compile(r"\$\{\s*[\w.\[\]]+\s*\}")  # ${seed}
@@ -146,21 +146,25 @@ def has(tree: Tree, path: str) -> bool:
     return True
 
 
-def check(one: Override, tree: Tree, where: str = "") -> None:
-    """Every key that `one` sets exists in `tree`.
+def check(override: Override, tree: Tree, where: str = "") -> None:
+    """Every key that `override` sets exists in `tree`.
 
     Raises UsageError naming the nearest key that does. Names of arms are free: `+arms.NAME=[...]` adds one.
     """
-    if one.choice or one.path == "arms" or (one.head == "arms" and one.add and one.path.count(".") == 1):
+    if (
+        override.choice
+        or override.path == "arms"
+        or (override.head == "arms" and override.add and override.path.count(".") == 1)
+    ):
         return
-    for path in leaves(one.path, one.value):
+    for path in leaves(override.path, override.value):
         if not has(tree, path):
-            if one.head == "arms" and path.count(".") == 1:
+            if override.head == "arms" and path.count(".") == 1:
                 known = [f"arms.{name}" for name in tree["arms"]]
-                hint = f"to add an arm write +{one.text.lstrip('+~')}; {nearest(path, known)}"
+                hint = f"to add an arm write +{override.text.lstrip('+~')}; {nearest(path, known)}"
             else:
                 hint = nearest(path, _near(tree, path))
-            raise UsageError(f"{where}{one.text}: there is no key {path!r}; {hint}")
+            raise UsageError(f"{where}{override.text}: there is no key {path!r}; {hint}")
 
 
 def _near(tree: Tree, path: str) -> list[str]:

@@ -31,9 +31,9 @@ class Package:
 @cache
 def packages() -> tuple[Package, ...]:
     """This package first, then the declared ones by name."""
-    own = Package("skg_bench", Path(str(skg_bench.__file__)).parent, CONF)
+    core_package = Package("skg_bench", Path(str(skg_bench.__file__)).parent, CONF)
     others = (_declared(point.name, point.module) for point in entry_points(group=ENTRY_POINTS))
-    return (own, *sorted(others, key=lambda package: package.name))
+    return (core_package, *sorted(others, key=lambda package: package.name))
 
 
 def _declared(name: str, module: str) -> Package:
@@ -57,16 +57,18 @@ def _declared(name: str, module: str) -> Package:
 @cache
 def groups() -> Mapping[str, Sequence[str]]:
     """Configuration groups and their options, of all packages."""
-    found = {folder.name: [file.stem for file in folder.glob("*.yaml")] for folder in CONF.iterdir() if folder.is_dir()}
+    catalogue = {
+        folder.name: [file.stem for file in folder.glob("*.yaml")] for folder in CONF.iterdir() if folder.is_dir()
+    }
     for package in packages()[1:]:
         for folder in sorted(f for f in package.conf.iterdir() if f.is_dir()):
-            if folder.name not in found:
-                raise UsageError(f"{folder}: there is no group {folder.name!r}; {nearest(folder.name, found)}")
+            if folder.name not in catalogue:
+                raise UsageError(f"{folder}: there is no group {folder.name!r}; {nearest(folder.name, catalogue)}")
             for file in folder.glob("*.yaml"):
-                if file.stem in found[folder.name]:
+                if file.stem in catalogue[folder.name]:
                     raise UsageError(f"{file}: {folder.name}={file.stem} exists already; give it another name")
-                found[folder.name].append(file.stem)
-    return {name: tuple(sorted(options)) for name, options in sorted(found.items())}
+                catalogue[folder.name].append(file.stem)
+    return {name: tuple(sorted(options)) for name, options in sorted(catalogue.items())}
 
 
 def trusted(target: str) -> bool:

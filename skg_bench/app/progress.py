@@ -61,15 +61,15 @@ def plain(
 ) -> Report:
     """A callback that writes `what 40 % 1,200 of 3,000 turns, 600 turns/s, 0:03 left` at most every 5 seconds."""
     first: tuple[float, int] | None = None
-    last, told = float("-inf"), -1
+    last, last_done = float("-inf"), -1
 
     def report(done: int, total: int) -> None:
-        nonlocal first, last, told
+        nonlocal first, last, last_done
         now = clock()
         first = first or (now, done)
-        if done == told or (now - last < _EVERY and done < total):
+        if done == last_done or (now - last < _EVERY and done < total):
             return
-        last, told = now, done
+        last, last_done = now, done
         seconds, turns = now - first[0], done - first[1]
         line = f"{what} {done / max(total, 1):4.0%}  {done:,} of {total:,} {unit}"
         if turns > 0 and seconds > 0:
@@ -84,8 +84,8 @@ class _Clean(Console):
     """Prints no control character of a text; colours and cursor movements of its own stay."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        for one in super().render(renderable, options):
-            yield one if one.control else Segment(printable(one.text), one.style)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
 def console() -> Console:

@@ -74,28 +74,28 @@ def provenance() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Of what the bits of a run depend on."""
-    own = {"python": platform.python_version(), "skg-bench": skg_bench.__version__}
-    return {**own, **{name: version(name) for name in _LIBRARIES}}
+    main_versions = {"python": platform.python_version(), "skg-bench": skg_bench.__version__}
+    return {**main_versions, **{name: version(name) for name in _LIBRARIES}}
 
 
 def _commit() -> tuple[str | None, str | None]:
     """Of the checkout that the package lies in; (null, null) for an installed package."""
-    own = packages()[0].root
-    if _git(own, "ls-files", "--error-unmatch", "__init__.py") is None:
+    package_root = packages()[0].root
+    if _git(package_root, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None, None
-    commit, diff = _git(own, "rev-parse", "HEAD"), _git(own, "diff", "HEAD", "--", "..")
+    commit, diff = _git(package_root, "rev-parse", "HEAD"), _git(package_root, "diff", "HEAD", "--", "..")
     return (commit or b"").decode().strip() or None, hashlib.sha256(diff).hexdigest()[:16] if diff else None
 
 
 def uncommitted() -> list[str]:
     """Files of the package's checkout that are not as in its commit, or in none; empty for an installed package."""
-    own = packages()[0].root
-    top = _git(own, "rev-parse", "--show-toplevel")
-    if top is None or _git(own, "ls-files", "--error-unmatch", "__init__.py") is None:
+    package_root = packages()[0].root
+    top = _git(package_root, "rev-parse", "--show-toplevel")
+    if top is None or _git(package_root, "ls-files", "--error-unmatch", "__init__.py") is None:
         return []
     root = Path(top.decode().strip())
-    said = _git(root, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z") or b""
-    return [str(root / line[3:].decode()) for line in said.split(b"\0") if line]
+    status = _git(root, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z") or b""
+    return [str(root / line[3:].decode()) for line in status.split(b"\0") if line]
 
 
 def _git(folder: Path, *words: str) -> bytes | None:

@@ -48,8 +48,8 @@ def find(
     """
     other = against or run
     if not trust_remote_code:
-        for one in (run, other):
-            refuse_remote_code(one.path, cases.whole_node(one.manifest))
+        for source in (run, other):
+            refuse_remote_code(source.path, cases.whole_node(source.manifest))
     needs_truth(run, "a counterexample")
     for key in ("seed", "weeks", "simulator", "embedder"):
         if run.config[key] != other.config[key]:
@@ -110,14 +110,14 @@ def _flip(
     run: Run, arm: str, other: Run, reference: str, user: int | None, turn: int | None
 ) -> tuple[tuple[int, int], str]:
     """User and turn of an event that only one of them answers rightly, and why the other does not."""
-    one, two = done(run, arm), done(other, reference)
-    for worse, better in ((one, two), (two, one)):
-        found = flips(worse, better)
-        who, when = worse.user[found.at], worse.turn[found.at]
+    arm_turns, reference_turns = done(run, arm), done(other, reference)
+    for worse, better in ((arm_turns, reference_turns), (reference_turns, arm_turns)):
+        flipped = flips(worse, better)
+        who, when = worse.user[flipped.at], worse.turn[flipped.at]
         fits = ((user is None) | (who == user)) & ((turn is None) | (when == turn))
         if fits.any():
             first = int(np.flatnonzero(fits)[np.argmin(when[fits])])
-            return (int(who[first]), int(when[first])), REASONS[CAUSES[found.cause[first]]]
+            return (int(who[first]), int(when[first])), REASONS[CAUSES[flipped.cause[first]]]
     where = (
         " and ".join(f"{k} {v}" for k, v in (("user", user), ("turn", turn)) if v is not None) or "no turn of the run"
     )

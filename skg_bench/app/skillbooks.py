@@ -37,10 +37,14 @@ def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
     Raises UsageError where the rebuilt book differs from the log, and for an arm that serves a book that was given to
     it, which no log of its own tells.
     """
-    own = run.manifest.get("compositions", {}).get(arm, {})
-    if own.get("book", "own") != "own":
-        trunk, _, fork = str(own["fork"]).rpartition("@")
-        given = f"{trunk} had before turn {fork}" if own["book"] == "hindsight" else f"somebody else had under {trunk}"
+    composition = run.manifest.get("compositions", {}).get(arm, {})
+    if composition.get("book", "own") != "own":
+        trunk, _, fork = str(composition["fork"]).rpartition("@")
+        given = (
+            f"{trunk} had before turn {fork}"
+            if composition["book"] == "hindsight"
+            else f"somebody else had under {trunk}"
+        )
         raise UsageError(f"arm {arm!r} serves the book that {given}, and learns nothing; look at {trunk}")
     return rebuild(updates(run, arm, user), turn)[0]
 
@@ -48,13 +52,13 @@ def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
 def show(path: Path, arm: str, user: int, turn: int | None) -> None:
     """Print one skillbook."""
     run = Run(path)
-    found = book(run, arm, user, turn)
+    skillbook = book(run, arm, user, turn)
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "skill", "status", "uses", "ok", "partial", "miss", "examples", "last used", "first example"):
         right = heading in ("id", "uses", "ok", "partial", "miss", "examples")
         table.add_column(heading, justify="right" if right else "left", no_wrap=heading != "first example")
-    last_used = local_time(offsets_of(run.manifest), np.array([s.last_used for s in found.skills], np.int64))
-    for s, at in zip(found.skills, last_used.tolist(), strict=True):
+    last_used = local_time(offsets_of(run.manifest), np.array([s.last_used for s in skillbook.skills], np.int64))
+    for s, at in zip(skillbook.skills, last_used.tolist(), strict=True):
         used = (_MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d")
         status = "active" if s.active else "archived"
         counts = [str(n) for n in (s.uses, s.ok, s.partial, s.miss, s.embedding_count)]
@@ -62,8 +66,10 @@ def show(path: Path, arm: str, user: int, turn: int | None) -> None:
     screen = console()
     screen.print(table)
     when = "at the end" if turn is None else f"after turn {turn}"
-    active = sum(s.active for s in found.skills)
-    screen.print(f"user {user}, arm {arm}, {when}: {active} active skills, version {found.version}, {found.hash.hex()}")
+    active = sum(s.active for s in skillbook.skills)
+    screen.print(
+        f"user {user}, arm {arm}, {when}: {active} active skills, version {skillbook.version}, {skillbook.hash.hex()}"
+    )
 
 
 def verify(path: Path, arms: Sequence[str], users: int) -> None:

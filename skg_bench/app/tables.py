@@ -23,7 +23,9 @@ def arms(summary: Mapping[str, Any]) -> Table:
     reference, metrics = summary["reference"], summary["metrics"]
     names = SHOWN
     if summary.get("log") is not None:
-        names = tuple(m for m in OF_A_LOG if any(of[m]["mean"] is not None for of in summary["arms"].values()))
+        names = tuple(
+            m for m in OF_A_LOG if any(arm_figures[m]["mean"] is not None for arm_figures in summary["arms"].values())
+        )
     table = Table(box=None, pad_edge=False)
     table.add_column("arm", no_wrap=True)
     for name in names:
@@ -53,15 +55,15 @@ def differences(compared: Comparison) -> Table:
     for heading in others:
         table.add_column(heading, justify="left" if heading == "verdict" else "right")
     before = ""
-    for name, of, *row in cells(compared):
+    for name, label, *row in cells(compared):
         if name != before:
             table.add_row(Text(name, style="bold"))
             before = name
-        table.add_row(f"  {of}", *row)
+        table.add_row(f"  {label}", *row)
     return table
 
 
-def matched(found: Sequence[Matched], reference: str) -> Table:
+def matched(matches: Sequence[Matched], reference: str) -> Table:
     """One row an arm: it and the reference at the lower of their error rates."""
     table = Table(box=None, pad_edge=False)
     table.add_column("at matched error rate", no_wrap=True)
@@ -75,20 +77,20 @@ def matched(found: Sequence[Matched], reference: str) -> Table:
         "utility +/-",
     ):
         table.add_column(heading, justify="right")
-    for one in found:
+    for match in matches:
         raised = [
             f"{who} to {threshold:.3f}"
-            for who, threshold in ((one.arm, one.threshold), (reference, one.reference_threshold))
+            for who, threshold in ((match.arm, match.threshold), (reference, match.reference_threshold))
             if threshold is not None
         ]
-        hits = one.figures["hit_rate"]
-        row = [f"{100 * one.wrong:.2f} %", raised[0] if raised else "-", f"{100 * hits.arm:.1f} %"]
+        hits = match.figures["hit_rate"]
+        row = [f"{100 * match.wrong:.2f} %", raised[0] if raised else "-", f"{100 * hits.arm:.1f} %"]
         row.append(f"{100 * hits.reference:.1f} %")
         for name, unit in (("hit_rate", "share"), ("correct", "share"), ("utility", "utility")):
-            pair = one.figures.get(name)
+            pair = match.figures.get(name)
             span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
-        table.add_row(one.arm, *row)
+        table.add_row(match.arm, *row)
     return table
 
 
@@ -96,17 +98,17 @@ def flips(compared: Comparison) -> Iterator[str]:
     """Turns that arms and the reference answered differently, counted by reason, and those that are told."""
     if compared.flips:
         yield f"turns answered worse and better than by {compared.reference}, by what failed in the arm that was wrong"
-    for one in compared.flips:
+    for flipped in compared.flips:
         worse, better = (
             f"{sum(counts.values()):,}"
             + (f" ({', '.join(f'{why} {n:,}' for why, n in counts.items())})" if counts else "")
-            for counts in (one.worse, one.better)
+            for counts in (flipped.worse, flipped.better)
         )
-        yield f"  {one.arm}: worse {worse}; better {better}"
-        for flip in one.examples:
+        yield f"  {flipped.arm}: worse {worse}; better {better}"
+        for flip in flipped.examples:
             seed_index, user = divmod(flip.user, STRIDE)
             seed = f"seed {compared.seeds[seed_index]}, " if len(compared.seeds) > 1 else ""
-            first, *others = lines(replace(flip, user=user), one.arm, compared.reference)
+            first, *others = lines(replace(flip, user=user), flipped.arm, compared.reference)
             yield from (f"    {line}" for line in (seed + first, *others))
 
 

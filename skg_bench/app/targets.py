@@ -46,7 +46,7 @@ def valid(seam: str, chain: Chain) -> list[str]:
     """Every class that yamls name in place of the last one."""
     yamls = _yamls(seam, groups().get(seam, ()), packages())
     known = yamls.written | yamls.composed
-    return sorted(one[-1][1] for one in known if one[:-1] == chain[:-1] and one[-1][0] == chain[-1][0])
+    return sorted(entry[-1][1] for entry in known if entry[:-1] == chain[:-1] and entry[-1][0] == chain[-1][0])
 
 
 @dataclass(frozen=True)

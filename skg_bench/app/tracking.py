@@ -45,17 +45,17 @@ class _Delivery:
     def hear(self, out: Path) -> bool:
         """Take its next message; returns whether it was the last."""
         try:
-            kind, said = self.pipe.recv()
+            kind, message = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
             why = f"its process ended with code {self.process.exitcode}"
-            kind, said = "done", (failed(self.sink, out, why, *self.told), False)
+            kind, message = "done", (failed(self.sink, out, why, *self.told), False)
         if kind == "opened":
             self.opened = monotonic()
         elif kind == "told":
-            self.told = said
+            self.told = message
         else:
-            self.line, self.complete = said
+            self.line, self.complete = message
         return bool(self.line)
 
 
@@ -65,17 +65,17 @@ class Deliveries:
     def __init__(self, sinks: Sequence[Sink], out: Path) -> None:
         self._out, self._running = out, list[_Delivery]()
         for sink in sinks:
-            here, there = get_context("spawn").Pipe()
-            process = get_context("spawn").Process(target=_work, args=(sink, out, there), daemon=True)
+            local, remote = get_context("spawn").Pipe()
+            process = get_context("spawn").Process(target=_work, args=(sink, out, remote), daemon=True)
             process.start()
-            there.close()
-            self._running.append(_Delivery(sink, process, here, sink.local(out)))
+            remote.close()
+            self._running.append(_Delivery(sink, process, local, sink.local(out)))
 
     def reached(self, stage: Stage) -> None:
         """Say what is in the run directory now."""
-        for one in self._running:
+        for delivery in self._running:
             with suppress(OSError):  # it has died; `lines` says so
-                one.pipe.send(stage)
+                delivery.pipe.send(stage)
 
     def lines(self, deadline: int | None = None) -> Iterator[str]:
         """Wait for all of them, `deadline` seconds at most; yields what to say of each.
@@ -85,44 +85,44 @@ class Deliveries:
         """
         begun = monotonic()
 
-        def limit(one: _Delivery) -> float:
+        def limit(place: _Delivery) -> float:
             if deadline is not None:
                 return begun + deadline
-            if one.local:
-                return inf if one.opened is None else one.opened + WAIT
+            if place.local:
+                return inf if place.opened is None else place.opened + WAIT
             return begun + WAIT
 
         self._listen(lambda _: begun)
-        for one in self._running:
-            if one.local and one.opened is None and not one.line:
-                address = without_secrets(str(one.sink.address(self._out)))
-                yield f"{one.sink.name}: waiting until {address} is open; a new database takes some seconds"
+        for delivery in self._running:
+            if delivery.local and delivery.opened is None and not delivery.line:
+                address = without_secrets(str(delivery.sink.address(self._out)))
+                yield f"{delivery.sink.name}: waiting until {address} is open; a new database takes some seconds"
         self._listen(limit)
         why = _SLOW if deadline is None else f"the deadline of {deadline} s passed; --deadline SECONDS sets another"
-        for one in self._running:
-            yield one.line or failed(one.sink, self._out, why, *one.told)
+        for delivery in self._running:
+            yield delivery.line or failed(delivery.sink, self._out, why, *delivery.told)
 
     def _listen(self, limit: Callable[[_Delivery], float]) -> None:
         """Hear from each place until it is done or its limit, a time of the monotonic clock, has passed."""
-        waiting = {one.pipe: one for one in self._running if not one.line}
+        waiting = {delivery.pipe: delivery for delivery in self._running if not delivery.line}
         while waiting:
             seconds = min(map(limit, waiting.values())) - monotonic()
             ready = wait(list(waiting), max(0.0, min(seconds, 60.0)))
-            for pipe, one in list(waiting.items()):
-                if (pipe in ready and one.hear(self._out)) or monotonic() >= limit(one):
+            for pipe, delivery in list(waiting.items()):
+                if (pipe in ready and delivery.hear(self._out)) or monotonic() >= limit(delivery):
                     del waiting[pipe]
 
     @property
     def complete(self) -> bool:
         """Whether all of them have said that all is there."""
-        return all(one.complete for one in self._running)
+        return all(delivery.complete for delivery in self._running)
 
     def end(self) -> None:
         """Nothing is left running."""
-        for one in self._running:
-            one.process.kill()
-            one.process.join()
-            one.pipe.close()
+        for delivery in self._running:
+            delivery.process.kill()
+            delivery.process.join()
+            delivery.pipe.close()
 
 
 @contextmanager
@@ -156,9 +156,9 @@ def _work(sink: Sink, out: Path, pipe: Connection) -> None:
 
 def reason(error: Exception) -> str:
     """Somebody else's error in one line."""
-    own = type(error).__module__.startswith("skg_bench.")
+    internal = type(error).__module__.startswith("skg_bench.")
     text = without_secrets(" ".join(str(error).split())) or "no message"
-    text = text if own else f"{type(error).__name__}: {text}"
+    text = text if internal else f"{type(error).__name__}: {text}"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
@@ -171,22 +171,22 @@ def failed(sink: Sink, out: Path, why: str, known: int, total: int | None) -> st
 
 def _command(sink: Sink, out: Path, address: str | None) -> str:
     """The command that delivers to this address; None: to that of the environment, or beside the run."""
-    there = [f"tracker.{sink.parameter}={address}"] if address else []
-    return shlex.join(["skg-bench", "export", sink.name, str(out), *there])
+    overrides = [f"tracker.{sink.parameter}={address}"] if address else []
+    return shlex.join(["skg-bench", "export", sink.name, str(out), *overrides])
 
 
 def _unheard(_known: int, _total: int) -> None:
     """Nothing follows a delivery."""
 
 
-def deliver(sink: Sink, run: Run, told: Callable[[int, int], None] = _unheard) -> tuple[str, bool]:
+def deliver(sink: Sink, run: Run, counts: Callable[[int, int], None] = _unheard) -> tuple[str, bool]:
     """Deliver here and now, however long it takes; returns what to say, and whether all is there."""
     count: tuple[int, int | None] = (0, None)
 
     def tell(known: int, total: int) -> None:
         nonlocal count
         count = known, total
-        told(known, total)
+        counts(known, total)
 
     try:
         return f"{sink.name}: {_deliver(sink, run, tell)}", True
@@ -194,7 +194,7 @@ def deliver(sink: Sink, run: Run, told: Callable[[int, int], None] = _unheard) -
         return failed(sink, run.path, reason(error), *count), False
 
 
-def _deliver(sink: Sink, run: Run, told: Callable[[int, int], None]) -> str:
+def _deliver(sink: Sink, run: Run, progress: Callable[[int, int], None]) -> str:
     """Deliver; to those who show tables also the main curves as a figure, `curves.svg`."""
     figure = run.path / "curves.svg"
     if "tables" in sink.reads and not figure.is_file():
@@ -202,7 +202,7 @@ def _deliver(sink: Sink, run: Run, told: Callable[[int, int], None]) -> str:
         from skg_bench.analysis.summary import replace_text
 
         replace_text(figure, picture.svg(run))
-    return without_secrets(sink.deliver(run, told))
+    return without_secrets(sink.deliver(run, progress))
 
 
 def export(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], None]) -> bool:
@@ -228,12 +228,12 @@ def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     if run.manifest.get("incomplete") or not (run.path / "report.html").is_file():
         raise UsageError(f"{run.path} is not finished; the same command that began it goes on with it")
     overrides = parse([f"tracker={name}", *texts])
-    for one in overrides[1:]:
-        if one.head != "tracker" or one.choice:
-            raise UsageError(f"{one.text}: an export takes tracker.KEY=VALUE and nothing else")
+    for override in overrides[1:]:
+        if override.head != "tracker" or override.choice:
+            raise UsageError(f"{override.text}: an export takes tracker.KEY=VALUE and nothing else")
     node: Mapping[str, Any] = Composer().root(overrides)["tracker"]
     addresses = {_target(place): place.parameter for place in build("tracker", node).sinks}
-    given = [one.path.removeprefix("tracker.") for one in overrides[1:]]
+    given = [override.path.removeprefix("tracker.") for override in overrides[1:]]
     sinks: Sequence[Sink] = build("tracker", _with_settings(node, run, addresses, given)).sinks
     if not sinks:
         raise UsageError(f"tracker={name} delivers nowhere; export to mlflow or opik")
@@ -245,13 +245,13 @@ def _with_settings(
 ) -> dict[str, Any]:
     """A tracker's node with what the run's own says, except for addresses and for what was given."""
     target = node["_target_"]
-    own, kept = _own(run, target), {"_target_", addresses.get(target)}
+    settings, kept = _own(run, target), {"_target_", addresses.get(target)}
     filled = dict(node)
     for key, value in node.items():
         if isinstance(value, Mapping):
             filled[key] = _with_settings(value, run, addresses, given, f"{above}{key}.")
-        elif target in addresses and key in own and key not in kept and f"{above}{key}" not in given:
-            filled[key] = own[key]
+        elif target in addresses and key in settings and key not in kept and f"{above}{key}" not in given:
+            filled[key] = settings[key]
     return filled
 
 
@@ -263,7 +263,9 @@ def _own(run: Run, target: str) -> Mapping[str, Any]:
     """The node of this target in the tracker of a run's configuration."""
     tracker = run.config.get("tracker")
     inner = tracker.values() if isinstance(tracker, Mapping) else ()
-    return next((one for one in (tracker, *inner) if isinstance(one, Mapping) and one.get("_target_") == target), {})
+    return next(
+        (node for node in (tracker, *inner) if isinstance(node, Mapping) and node.get("_target_") == target), {}
+    )
 
 
 def not_taken(sinks: Sequence[Sink], run: Run) -> Iterator[str]:

@@ -48,7 +48,7 @@ class AgentropyIndex:
 def write(folder: Path, index: AgentropyIndex, monday: datetime) -> None:
     """Write the folder. `monday`: when second 0 of the book is."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds messages
-    lines = [_line(skill, said, monday) for skill, said in zip(index.book.skills, index.answers, strict=True)]
+    lines = [_line(skill, answers, monday) for skill, answers in zip(index.book.skills, index.answers, strict=True)]
     active = [line for line, skill in zip(lines, index.book.skills, strict=True) if skill.active]
     archived = [line for line, skill in zip(lines, index.book.skills, strict=True) if not skill.active]
     _write_lines(folder / SKILLS, active)
@@ -110,10 +110,10 @@ def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
         examples = tuple(str(example["message"]) for example in line["examples"])
         blank = Skill(i, str(line["name"]), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
         if "skg_bench" in line:
-            own = {name: line["skg_bench"][name] for name in _OWN}
-            return replace(blank, **{**own, "hours": tuple(own["hours"])})
-        said = str(line["last_updated"]) if line["last_updated"] is not None else monday.isoformat()
-        when = round((datetime.fromisoformat(said).replace(tzinfo=None) - monday) / timedelta(seconds=1))
+            values = {name: line["skg_bench"][name] for name in _OWN}
+            return replace(blank, **{**values, "hours": tuple(values["hours"])})
+        date = str(line["last_updated"]) if line["last_updated"] is not None else monday.isoformat()
+        when = round((datetime.fromisoformat(date).replace(tzinfo=None) - monday) / timedelta(seconds=1))
         return replace(blank, born=when, last_used=when, last_ok=when)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{folder / SKILLS}: skill {i + 1} is not of its form ({error!r})") from error
@@ -123,10 +123,10 @@ def _ours(file: Path) -> Line:
     if not file.is_file():
         return {}
     try:
-        found: Line = json.loads(file.read_text("utf-8"))
+        content: Line = json.loads(file.read_text("utf-8"))
     except ValueError as error:
         raise UsageError(f"{file} is no whole JSON file: {error}") from error
-    return found
+    return content
 
 
 # -------------------------------------------------------------------------------------------------------- files
@@ -175,5 +175,5 @@ def read_fvecs(file: Path) -> F32:
     width = int(raw[0]) if len(raw) else 0
     if width <= 0 or file.stat().st_size % (4 * (1 + width)) or (raw.reshape(-1, 1 + width)[:, 0] != width).any():
         raise UsageError(f"{file} is torn, or its vectors are not all of {width} numbers, as the first one is")
-    found: F32 = raw.reshape(-1, 1 + width)[:, 1:].view("<f4").astype(np.float32)
-    return found
+    vectors: F32 = raw.reshape(-1, 1 + width)[:, 1:].view("<f4").astype(np.float32)
+    return vectors

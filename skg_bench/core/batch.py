@@ -51,6 +51,6 @@ def lineage(event: I32, add: I64) -> I64:
 def nth(rows: I32) -> I64:
     """How many earlier entries each entry of `rows` has that are equal to it."""
     order = np.argsort(rows, kind="stable")
-    found = np.empty(len(rows), np.int64)
-    found[order] = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
-    return found
+    ranks = np.empty(len(rows), np.int64)
+    ranks[order] = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
+    return ranks

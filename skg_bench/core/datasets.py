@@ -44,7 +44,7 @@ class Dataset:
 
         Raises UsageError if it is not on this machine, with what to do, or if its checksum is another.
         """
-        location = next((one for one in self.locations(file) if one.is_file()), None)
+        location = next((path for path in self.locations(file) if path.is_file()), None)
         if location is None:
             raise UsageError(
                 f"{file} of {self.name} is not here; get it: skg-bench data get {self.name} (with --from FOLDER if you "
@@ -55,12 +55,12 @@ class Dataset:
     def locations(self, file: str) -> tuple[Path, Path]:
         """Where the file may lie; the last is where it is put."""
         shared = Path(os.environ.get("SKG_BENCH_SHARED", "../shared"))
-        own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skg_bench"
-        return shared / "datasets" / self.name / file, own / "datasets" / self.name / file
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skg_bench"
+        return shared / "datasets" / self.name / file, home / "datasets" / self.name / file
 
 
 @cache
 def datasets() -> Mapping[str, Dataset]:
     """All that the manifest names."""
     listed = tomllib.loads((DATA / "manifest.toml").read_text("utf-8"))
-    return {name: Dataset(name, **said) for name, said in listed.items()}
+    return {name: Dataset(name, **entry) for name, entry in listed.items()}

@@ -95,8 +95,8 @@ class Run:
             try:
                 tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
             except (pa.ArrowInvalid, OSError) as error:
-                said = str(error).partition("\n")[0]  # pyarrow adds the whole schema
-                raise UsageError(f"{file} is torn or unreadable ({said}); delete it and run again") from error
+                reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
+                raise UsageError(f"{file} is torn or unreadable ({reason}); delete it and run again") from error
         table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
         sort_key = (table["user"].to_numpy().astype(np.int64) << 32) | table["turn"].to_numpy()
         sorted_already = bool(np.all(sort_key[1:] >= sort_key[:-1]))  # as within a shard

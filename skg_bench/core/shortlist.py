@@ -86,6 +86,6 @@ def shortlist(skill: I32, dots: F32) -> Shortlist:
 def ranked(similarity: F64, allowed: Bool, k: int) -> Shortlist:
     """The `k` best allowed skills by `similarity` `[B, S]`, in [0, 1] on the 2**-16 grid; ties by id."""
     skill = top(similarity * 65536.0, allowed, k)
-    found = np.take_along_axis(similarity, np.maximum(skill, 0), axis=1)
-    found[skill < 0] = 0.0
-    return Shortlist(skill, found)
+    values = np.take_along_axis(similarity, np.maximum(skill, 0), axis=1)
+    values[skill < 0] = 0.0
+    return Shortlist(skill, values)

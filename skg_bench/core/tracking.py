@@ -42,10 +42,10 @@ class Sink(Protocol):
         """What takes long and needs no run yet: import a library, make a database. No server is asked."""
         ...
 
-    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+    def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         """Deliver what is not there yet of what the run has; returns in words what is there now, and where.
 
-        `told(n, total)`: n of all parts are there. Raises whatever its library raises, when it could not deliver.
+        `progress(n, total)`: n of all parts are there. Raises whatever its library raises, when it could not deliver.
         """
         ...
 

@@ -156,7 +156,7 @@ class Similarity(Protocol):
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         ...
 
-    def pairs(self, one: I32, other: I32) -> F32:
+    def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
         ...
 

@@ -53,8 +53,8 @@ class TermsOfBook:
 
 def vocabulary_of(texts: Sequence[str]) -> Vocabulary:
     """Terms of texts, numbered in order of their first occurrence."""
-    found = [_WORD.findall(text.lower()) for text in texts]
-    number = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(found)))}
-    start = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    terms = [_WORD.findall(text.lower()) for text in texts]
+    number = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(terms)))}
+    start = np.cumsum([0, *map(len, terms)], dtype=np.int64)
     words = np.array([text.count(" ") + 1 for text in texts], np.int32)
-    return Vocabulary(words, start, np.array([number[w] for w in chain.from_iterable(found)], np.int32), len(number))
+    return Vocabulary(words, start, np.array([number[w] for w in chain.from_iterable(terms)], np.int32), len(number))

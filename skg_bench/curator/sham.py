@@ -83,10 +83,10 @@ class Sham:
         turn = np.nonzero(turns)[1]  # those of a capture stand together, in order
         some = n > 0
         turn = turn[(np.cumsum(n) - n + drawn)[some]]
-        text, source, there = batch.text.copy(), batch.source.copy(), np.ones(len(batch.op), np.bool_)
+        text, source, mask = batch.text.copy(), batch.source.copy(), np.ones(len(batch.op), np.bool_)
         text[captures[some]], source[captures[some]] = seen.past[row[some], turn], turn
-        there[captures[~some]] = False
-        return state, part(replace(batch, text=text, source=source), there)
+        mask[captures[~some]] = False
+        return state, part(replace(batch, text=text, source=source), mask)
 
 
 def _held(books: Skillbooks, row: I32, skill: I32, n_turns: int) -> Bool:

@@ -73,12 +73,12 @@ class Without:
         again = added & (batch.skill[captures] == self.skill)  # by its name
         if self.recapture:
             return state, self._left_out(self._anew(batch, captures[again], books), books)
-        there = np.ones(len(batch.op), np.bool_)
-        there[captures[again]] = False
+        mask = np.ones(len(batch.op), np.bool_)
+        mask[captures[again]] = False
         if self.lineage is not None and added.any():
             near = alike(seen.similarity.dots(), books, self.lineage)[row[added], self.skill]
-            there[captures[added][near]] = False
-        return state, self._left_out(part(batch, there), books)
+            mask[captures[added][near]] = False
+        return state, self._left_out(part(batch, mask), books)
 
     def _anew(self, batch: Batch, again: I64, books: Skillbooks) -> Batch:
         """Operations `again` do not renew the skill: they renew the one that was added in its place, or add it."""

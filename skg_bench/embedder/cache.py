@@ -80,8 +80,8 @@ def through(model: str, texts: Sequence[str], embed: Embed, progress: Progress |
     hashes: U64 = np.array([text_hash(text) for text in texts], np.uint64)
     with _opened(file(model)) as store:
         known = store.read(np.unique(hashes))
-        there = set(known[0].tolist())
-        missing = {key: text for key, text in zip(hashes.tolist(), texts, strict=True) if key not in there}
+        known_hashes = set(known[0].tolist())
+        missing = {key: text for key, text in zip(hashes.tolist(), texts, strict=True) if key not in known_hashes}
         left = sorted(missing, key=lambda key: (len(missing[key]), key))  # like lengths are embedded together
         parts = [known]
         for first in range(0, len(left), _BLOCK):
@@ -208,14 +208,14 @@ def _read(connection: sqlite3.Connection, file: Path, wanted: U64) -> Known:
     if not hashes:
         return _NOTHING
     keys = np.concatenate(list(hashes.values()))
-    block = np.repeat(list(hashes), [len(own) for own in hashes.values()])
-    there = wanted[np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)] == keys
+    block = np.repeat(list(hashes), [len(chunk) for chunk in hashes.values()])
+    mask = wanted[np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)] == keys
     parts, damaged = [], []
-    for number in np.unique(block[there]).tolist():
+    for number in np.unique(block[mask]).tolist():
         texts, checksum, rows = connection.execute(_WHOLE, (number,)).fetchone() or (b"", -1, b"")
         if checksum == _checksum(texts, rows):
-            own = np.frombuffer(texts, "<u8").astype(np.uint64)
-            parts.append((own, np.frombuffer(rows, "<i2").reshape(len(own), -1)))
+            block_keys = np.frombuffer(texts, "<u8").astype(np.uint64)
+            parts.append((block_keys, np.frombuffer(rows, "<i2").reshape(len(block_keys), -1)))
         else:
             damaged.append(number)
     if damaged:

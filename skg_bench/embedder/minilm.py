@@ -55,15 +55,15 @@ def _weights() -> str:
 def _embed(texts: Sequence[str]) -> I16:
     tokenizer, session = _loaded()
     tokens = [encoded.ids for encoded in tokenizer.encode_batch_fast(list(texts))]
-    found: F32 = np.empty((len(texts), 384), np.float32)
+    vectors: F32 = np.empty((len(texts), 384), np.float32)
 
     def run(rows: np.ndarray) -> None:
-        found[rows] = session.run(None, {"tokens": np.array([tokens[i] for i in rows], np.int64)})[0]
+        vectors[rows] = session.run(None, {"tokens": np.array([tokens[i] for i in rows], np.int64)})[0]
 
     # one thread a batch: within a batch, how work is cut would depend on the number of threads, and with it the bits
     with ThreadPoolExecutor(_cores()) as pool:
-        list(pool.map(run, batches(np.array([len(one) for one in tokens]))))
-    return quantise(found)
+        list(pool.map(run, batches(np.array([len(ids) for ids in tokens]))))
+    return quantise(vectors)
 
 
 def _cores() -> int:

@@ -42,17 +42,17 @@ class Precomputed:
             raise UsageError(f"{file} does not describe vectors ({error!r}); rebuild them") from error
 
     def _vectors(self) -> I16:
-        file, said = self._file(".npy"), self._description
+        file, description = self._file(".npy"), self._description
         try:
             vectors: I16 = np.load(file, allow_pickle=False)
         except (EOFError, OSError, ValueError) as error:
             raise UsageError(f"{file} is not a whole array ({error}); rebuild it") from error
-        shape = (len(said["hashes"]), said["width"])
+        shape = (len(description["hashes"]), description["width"])
         if vectors.dtype != np.int16 or vectors.shape != shape:
             raise UsageError(
                 f"{file} holds {vectors.dtype} {vectors.shape}, its description says int16 {shape}; rebuild it"
             )
-        if _digest(vectors) != said["digest"]:
+        if _digest(vectors) != description["digest"]:
             raise UsageError(f"{file} has other contents than its description says; rebuild both")
         return vectors
 
@@ -72,13 +72,13 @@ class Precomputed:
         order = np.argsort(hashes)
         wanted = np.array([text_hash(t) for t in texts], np.uint64)
         at = np.minimum(np.searchsorted(hashes[order], wanted), len(order) - 1)
-        found = order[at]
-        if missing := np.flatnonzero(hashes[found] != wanted).tolist():
+        rows = order[at]
+        if missing := np.flatnonzero(hashes[rows] != wanted).tolist():
             raise UsageError(
                 f"{len(missing)} of {len(texts)} texts have no vector in {self._file('.npy')} (first: "
                 f"{texts[missing[0]]!r}); choose another embedder, or rebuild the vectors"
             )
-        return np.ascontiguousarray(vectors[found])
+        return np.ascontiguousarray(vectors[rows])
 
 
 def save(path: Path, texts: Sequence[str], vectors: I16, model: str) -> None:

@@ -154,9 +154,9 @@ def _embed(what: SentenceTransformer, texts: Sequence[str]) -> I16:
     model, options = _loaded(what), {} if what.task is None else {"task": what.task}
     mask = model.preprocess(list(texts), **options).get("attention_mask")
     lengths: I64 = np.zeros(len(texts), np.int64) if mask is None else mask.sum(1).numpy()  # without one: no padding
-    found: dict[int, Any] = {}
+    vector_by_row: dict[int, Any] = {}
     for rows in batches(lengths):
         some = [texts[i] for i in rows]
         vectors = model.encode(some, batch_size=len(some), show_progress_bar=False, **options)
-        found |= zip(rows.tolist(), vectors, strict=True)
-    return quantise(np.stack([found[i] for i in range(len(texts))]))
+        vector_by_row |= zip(rows.tolist(), vectors, strict=True)
+    return quantise(np.stack([vector_by_row[i] for i in range(len(texts))]))

@@ -60,11 +60,11 @@ def causes(
         holds = simulator.judge(type_[row], source, np.ones(len(row), np.bool_), age) == RIGHT
         right = holds & table.source_right[row, s]
 
-    def some(of: Bool) -> Bool:
+    def some(mask: Bool) -> Bool:
         """Rows with such a skill."""
-        found = np.zeros(a, np.bool_)
-        found[row[of]] = True
-        return found
+        rows = np.zeros(a, np.bool_)
+        rows[row[mask]] = True
+        return rows
 
     hit = skill >= 0
     every, served = np.ones(len(row), np.bool_), skill[row] == s

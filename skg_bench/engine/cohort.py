@@ -95,7 +95,7 @@ def run_cohort(
         rollout.turns(range(turns), log, progress)
     else:
         rollout.run(turns, log, progress)
-    return log.split([one.name for one in arms])
+    return log.split([arm.name for arm in arms])
 
 
 class Rollout:
@@ -122,11 +122,11 @@ class Rollout:
         arms, made = self._arms, 0
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
-            there = int(np.searchsorted(-self._events.n, -first, side="left"))
-            self.state.switch_arm(stacked(arms, first), [stacked(arms, cut) for cut in cuts if cut > first], there)
-            for j, one in enumerate(arms):
-                if one.book == "donor" and one.fork is not None and one.fork.turn == first:
-                    self._adopt(one.fork, np.arange(j, len(self._keys), len(arms)), partial(progress, made))
+            n_rows = int(np.searchsorted(-self._events.n, -first, side="left"))
+            self.state.switch_arm(stacked(arms, first), [stacked(arms, cut) for cut in cuts if cut > first], n_rows)
+            for j, arm in enumerate(arms):
+                if arm.book == "donor" and arm.fork is not None and arm.fork.turn == first:
+                    self._adopt(arm.fork, np.arange(j, len(self._keys), len(arms)), partial(progress, made))
             made = self.turns(range(first, end), log, progress, made)
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
@@ -158,10 +158,10 @@ class Rollout:
 
         def until_now(candidate: I64 | int) -> Events:
             tick()
-            found = setting.simulator.population(
+            population = setting.simulator.population(
                 setting.seed, (_DONORS + user * _CANDIDATES + candidate).astype(np.int32), setting.weeks
             )
-            return replace(found, n=(found.time < now[:, None]).sum(axis=1, dtype=np.int32))
+            return replace(population, n=(population.time < now[:, None]).sum(axis=1, dtype=np.int32))
 
         turns = np.stack([until_now(k).n for k in range(_CANDIDATES)])
         nearest, best = np.argsort(np.abs(turns - fork.turn), axis=0, kind="stable"), np.full(len(rows), np.inf)

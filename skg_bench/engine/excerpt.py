@@ -25,17 +25,17 @@ class Excerpts:
         """A row of events for each of `kept`, ascending turns of the user; what was between them never happened."""
         whole, truth = self._whole, self._whole.truth
         n = np.array([len(turns) for turns in kept], np.int32)
-        there = np.arange(n.max(initial=0)) < n[:, None]
-        at = np.zeros(there.shape, np.int64)
-        at[there] = np.concatenate([*kept, np.zeros(0, np.int64)])
+        mask = np.arange(n.max(initial=0)) < n[:, None]
+        at = np.zeros(mask.shape, np.int64)
+        at[mask] = np.concatenate([*kept, np.zeros(0, np.int64)])
         some = np.zeros((len(kept), whole.text.shape[1]), np.float32)
-        some[np.nonzero(there)[0], at[there]] = 1.0
+        some[np.nonzero(mask)[0], at[mask]] = 1.0
         answerable = (some @ self._holds.T).astype(np.int32)  # whole numbers: exact in any order
 
         def column(values: np.ndarray, empty: int) -> np.ndarray:
-            return np.where(there, values[0, at], np.array(empty, values.dtype))
+            return np.where(mask, values[0, at], np.array(empty, values.dtype))
 
-        known = np.where(there, np.take_along_axis(answerable, at, axis=1), 0)
+        known = np.where(mask, np.take_along_axis(answerable, at, axis=1), 0)
         part = Truth(column(truth.type, -1), column(truth.intent, -1), known, column(truth.used_up, 0))
         user = np.repeat(whole.user, len(kept))
         return Events(user, n, column(whole.number, 0), column(whole.time, _NEVER), column(whole.text, 0), part)
@@ -52,8 +52,8 @@ class Excerpts:
 
 def run_excerpts(setting: Setting, arms: Sequence[Arm], events: Events, top_k: int) -> list[Logbook]:
     """The logs of these arms; row r is user r. The users must come in order of falling number of events."""
-    found: dict[int, Logbook] = {}
+    logbooks: dict[int, Logbook] = {}
     for stack in stacks(arms):
         logs = run_cohort(setting, [arms[i] for i in stack], events, top_k, lambda _: None)
-        found |= zip(stack, logs, strict=True)
-    return [found[i] for i in range(len(arms))]
+        logbooks |= zip(stack, logs, strict=True)
+    return [logbooks[i] for i in range(len(arms))]

@@ -242,8 +242,8 @@ def _own(flat: dict[str, np.ndarray], arm: int, n_arms: int) -> list[dict[str, n
     """What belongs to one arm of a stack."""
     if not flat:
         return []
-    own = flat["row"] % n_arms == arm
-    return [{k: v[own] // n_arms if k == "row" else v[own] for k, v in flat.items()}]
+    mask = flat["row"] % n_arms == arm
+    return [{k: v[mask] // n_arms if k == "row" else v[mask] for k, v in flat.items()}]
 
 
 def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.ndarray]:

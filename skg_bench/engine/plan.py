@@ -138,16 +138,19 @@ class Plan:
             return
         for arm in self.arms:
             phases = [arm.at(turn) for turn in arm.cuts]
-            if any(one.router.sees_truth or one.curator.sees_truth for one in phases):
+            if any(phase.router.sees_truth or phase.curator.sees_truth for phase in phases):
                 raise UsageError(
                     f"arm {arm.name!r} knows which answers are right, and no log does; leave it out: '~arms.{arm.name}'"
                 )
-            if any("agrees" in one.policy.reads for one in phases):
+            if any("agrees" in phase.policy.reads for phase in phases):
                 raise UsageError(
                     f"arm {arm.name!r} compares answers of the LLM with stored ones, and a log does not say which "
                     f"agree; leave it out: '~arms.{arm.name}'"
                 )
-            if any(one.scope != "user" and not isinstance(one.pool, str) for one in phases) or arm.book == "donor":
+            if (
+                any(phase.scope != "user" and not isinstance(phase.pool, str) for phase in phases)
+                or arm.book == "donor"
+            ):
                 raise UsageError(
                     f"arm {arm.name!r} learns from people beside the users, and a log has no others; leave it out: "
                     f"'~arms.{arm.name}'"

@@ -62,8 +62,8 @@ class Pretrained:
         Raises UsageError for a file that is no model of this recipe and these features.
         """
         shared = _map(load(Path(self.file), self.reranker, features), lambda array: np.repeat(array, n_users, axis=0))
-        own = self.reranker.start(n_users, features) if self.learns else None
-        return shared if own is None else PretrainedScorer(shared, own)
+        user_scorer = self.reranker.start(n_users, features) if self.learns else None
+        return shared if user_scorer is None else PretrainedScorer(shared, user_scorer)
 
     def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         """Only users' own scorers learn, if any."""

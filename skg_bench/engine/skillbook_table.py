@@ -166,8 +166,8 @@ class SkillbookTable:
 
     def _tag(self, row: I32, s: I32, rating: I32, used: Bool, stamp: Stamp) -> None:
         for code, counter in enumerate((self.ok, self.partial, self.miss)):
-            said = rating == code
-            np.add.at(counter, (row[said], s[said]), 1)
+            matches = rating == code
+            np.add.at(counter, (row[matches], s[matches]), 1)
         good = rating == 0
         np.maximum.at(self.last_ok, (row[good], s[good]), stamp.time[row[good]])
         np.add.at(self.uses, (row[used], s[used]), 1)

@@ -157,8 +157,8 @@ class Stack:
                 rows = policy.rows(b, n_arms)
                 at = np.full(b, -1, np.int32)
                 at[rows] = np.arange(len(rows), dtype=np.int32)
-                own, about = at[known.row] >= 0, at[batch.row] >= 0
-                heard, applied = known.rows(own), part(batch, about)
+                membership, about = at[known.row] >= 0, at[batch.row] >= 0
+                heard, applied = known.rows(membership), part(batch, about)
                 heard, applied = replace(heard, row=at[heard.row]), replace(applied, row=at[applied.row])
                 out.append(policy.component.learn(memory, decision.rows(rows), heard, applied))
         return tuple(out)
@@ -211,14 +211,14 @@ class Stack:
         fresh_policies, fresh_curators = self.start(n_rows)
         users = n_rows // len(self.arms)
 
-        def own(new: Part, old: Part, memory: Any) -> Any:
+        def portion(new: Part, old: Part, memory: Any) -> Any:
             if memory is None or new.arms == old.arms:
                 return memory
             at = np.arange(users)[:, None] * len(old.arms) + np.array([old.arms.index(j) for j in new.arms])
             return state.rows(memory, at.reshape(-1))
 
         return (
-            _kept(self.policies, before.policies, fresh_policies, policies, own),
+            _kept(self.policies, before.policies, fresh_policies, policies, portion),
             _kept(self.curators, before.curators, fresh_curators, curators, lambda _new, _old, memory: memory),
         )
 

@@ -280,8 +280,8 @@ def answer(scene: Scene, state: State, turn: Turn, choice: Choice) -> Answered:
     agrees = np.full(len(quality), -1, np.int32)
     reads = state.stack.reads_agreement
     if reads.any():
-        asked = (choice.skill < 0) & np.tile(reads, len(quality) // len(reads))
-        agrees = _compared(simulator, table, turn, choice.shortlist.skill[:, 0], asked, quality)
+        calls = (choice.skill < 0) & np.tile(reads, len(quality) // len(reads))
+        agrees = _compared(simulator, table, turn, choice.shortlist.skill[:, 0], calls, quality)
     reaction = simulator.react(quality, turn.draws)
     if turn.logged is not None:
         reaction = Reaction(np.where(quality == LOGGED, turn.logged.rating, -1), turn.logged.delay)
@@ -322,14 +322,14 @@ def _served(
     return given, hit.astype(np.int8), np.where(hit, stored, fresh), source
 
 
-def _compared(simulator: Simulator, table: SkillbookTable, turn: Turn, nearest: I32, asked: Bool, fresh: I32) -> I32:
-    """What the LLM said, where it was `asked`, against the nearest candidate's answer: 1 the same, 0 not, -1 not
-    compared, `[B]`.
+def _compared(simulator: Simulator, table: SkillbookTable, turn: Turn, nearest: I32, calls: Bool, fresh: I32) -> I32:
+    """What the LLM said at its `calls`, against the nearest candidate's answer: 1 the same, 0 not, -1 not compared,
+    `[B]`.
     """
     at = np.maximum(nearest, 0)[:, None]
     stored = _quality(simulator, table, (turn.type_, turn.now), np.arange(len(at))[:, None], at)[:, 0]
     same = simulator.same_answer(stored, fresh, turn.draws)
-    return np.where(asked & (nearest >= 0), same, -1).astype(np.int32)
+    return np.where(calls & (nearest >= 0), same, -1).astype(np.int32)
 
 
 # ------------------------------------------------------------------------------------------------------- learn
@@ -371,9 +371,9 @@ def _heard(state: State, turn: Turn, choice: Choice, outcome: Answered, log: Tur
     rating = np.where(given & (reaction.delay == 0), reaction.rating, -1).astype(np.int32)
     context = _shown(state, turn, choice)
     late = state.pending.due(now, state.ratings)
-    told = np.flatnonzero(given)
-    if len(told):
-        log.feedback(turn.t, told, now[told], now[told] + reaction.delay[told], skill[told], reaction.rating[told])
+    rows = np.flatnonzero(given)
+    if len(rows):
+        log.feedback(turn.t, rows, now[rows], now[rows] + reaction.delay[rows], skill[rows], reaction.rating[rows])
     rated = np.flatnonzero((skill >= 0) & (rating >= 0))
     state.ratings.add(rated, rating[rated], None if context is None else context.rows(rated))
     state.pending.add(np.flatnonzero(given & (reaction.delay > 0)), turn.t, now, reaction, skill, context)
@@ -399,15 +399,15 @@ def _shown(state: State, turn: Turn, choice: Choice) -> DecisionContext | None:
 
 def _offer(simulator: Simulator, state: State, seen: Observation, turn: Turn) -> tuple[I32, I32]:
     """Offers to capture, and how users react: `[B]` codes and names, -1 where none was made."""
-    asked = state.stack.offers(seen, state.curators)
-    a = len(asked)
+    offers = state.stack.offers(seen, state.curators)
+    a = len(offers)
     offer, name = np.full(a, -1, np.int32), np.full(a, -1, np.int32)
-    if asked.any():
+    if offers.any():
         idle = seen.time - state.last_offer[:a]
         code, given, tired = simulator.offer(turn.type_, seen.text, state.fatigue[:a], idle, turn.draws)
-        offer, name = np.where(asked, code, offer), np.where(asked, given, name)
-        state.fatigue[:a] = np.where(asked, tired, state.fatigue[:a])
-        state.last_offer[:a] = np.where(asked, seen.time, state.last_offer[:a])
+        offer, name = np.where(offers, code, offer), np.where(offers, given, name)
+        state.fatigue[:a] = np.where(offers, tired, state.fatigue[:a])
+        state.last_offer[:a] = np.where(offers, seen.time, state.last_offer[:a])
     return offer, name
 
 

@@ -43,9 +43,9 @@ class SimilarityTable:
         dots: F32 = self.table.reshape(-1).take(at)
         return dots
 
-    def pairs(self, one: I32, other: I32) -> F32:
+    def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
-        return self.table[one, other]
+        return self.table[text, other]
 
     def gram(self, text: I32) -> F32:
         """`[B, M]` text ids to `[B, M, M]`."""
@@ -73,14 +73,14 @@ class Rows:
         self._rows[row, position] = self._vectors[example[row, position]]
         self._kept[row, position] = example[row, position]
         out = np.empty((b, e), np.float32)
-        asked = self._vectors[query].astype(np.float32)
+        queries = self._vectors[query].astype(np.float32)
         for i in range(b):
-            np.dot(self._rows[i, :e], asked[i], out=out[i])
+            np.dot(self._rows[i, :e], queries[i], out=out[i])
         return out
 
-    def pairs(self, one: I32, other: I32) -> F32:
+    def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
-        return _pairs(self._vectors, one, other)
+        return _pairs(self._vectors, text, other)
 
     def gram(self, text: I32) -> F32:
         """`[B, M]` text ids to `[B, M, M]`."""
@@ -99,17 +99,17 @@ class Pinned:
         dots: F32 = self._vectors[query].astype(np.float32) @ self._columns
         return dots
 
-    def pairs(self, one: I32, other: I32) -> F32:
+    def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
-        return _pairs(self._vectors, one, other)
+        return _pairs(self._vectors, text, other)
 
     def gram(self, text: I32) -> F32:
         """`[B, M]` text ids to `[B, M, M]`."""
         return _gram(self._vectors, text)
 
 
-def _pairs(vectors: I16, one: I32, other: I32) -> F32:
-    dots: F32 = np.einsum("nd,nd->n", vectors[one].astype(np.float32), vectors[other].astype(np.float32))
+def _pairs(vectors: I16, text: I32, other: I32) -> F32:
+    dots: F32 = np.einsum("nd,nd->n", vectors[text].astype(np.float32), vectors[other].astype(np.float32))
     return dots
 
 

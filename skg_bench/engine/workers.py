@@ -173,12 +173,12 @@ class _Crew(Generic[Result]):
         """Start workers that are missing, wait a moment for messages, replace dead workers, and hand out tasks."""
         while len(self.workers) < min(self.size, len(self.tasks) - len(self.results)):
             self._start()
-        said = wait([worker.pipe for worker in self.workers], _POLL)
+        senders = wait([worker.pipe for worker in self.workers], _POLL)
         for worker in self.workers.copy():
             lost = worker.lost()  # before its messages are read: a worker that has ended has said all
-            if worker.pipe in said and self._hear(worker):
+            if worker.pipe in senders and self._hear(worker):
                 continue
-            if lost or worker.pipe in said:
+            if lost or worker.pipe in senders:
                 self._bury(worker)
         for worker in self.workers:
             if worker.ready and worker.task is None and self.left:
@@ -187,13 +187,13 @@ class _Crew(Generic[Result]):
                     worker.pipe.send((worker.task, self.tasks[worker.task]))
 
     def _start(self) -> None:
-        here, there = get_context("spawn").Pipe()
-        given = (os.getpid(), there, self.job, self.steps)
+        here, remote = get_context("spawn").Pipe()
+        given = (os.getpid(), remote, self.job, self.steps)
         process = get_context("spawn").Process(target=_serve, args=given, daemon=True)
         with _signals_held(), _as_workers_begin():
             process.start()
             self.workers.append(_Worker(process, here, time.monotonic() + _START))
-        there.close()  # the end of the worker is then the end of the pipe
+        remote.close()  # the end of the worker is then the end of the pipe
 
     def _hear(self, worker: _Worker) -> bool:
         """Take a message; returns whether there was one."""
@@ -246,10 +246,10 @@ def _signals_held() -> Iterator[None]:
     noted: list[tuple[int, Any]] = []
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # signals are handled there, whichever thread gets them
-        for one in (signal.SIGINT, signal.SIGTERM):
-            if callable(handler := signal.getsignal(one)):
-                before[one] = handler
-                signal.signal(one, lambda *given: noted.append(given))
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            if callable(handler := signal.getsignal(signum)):
+                before[signum] = handler
+                signal.signal(signum, lambda *given: noted.append(given))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

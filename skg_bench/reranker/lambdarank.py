@@ -98,8 +98,8 @@ class LambdaRank:
         new = TreeScorer(scorer.trees.copy(), scorer.feature.copy(), scorer.threshold.copy(), scorer.leaf.copy())
         for r, row in enumerate(rows.tolist()):
             had = int(new.trees[row]) if 0 < new.trees[row] <= self.most - self.more else 0
-            one = slice(row, row + 1)
-            mine = TreeScorer(np.array([had], np.int32), new.feature[one], new.threshold[one], new.leaf[one])
+            span = slice(row, row + 1)
+            mine = TreeScorer(np.array([had], np.int32), new.feature[span], new.threshold[span], new.leaf[span])
             feature, threshold, leaf = self._grow(
                 training.rows(training.row == r), mine, self.more if had else self.trees
             )

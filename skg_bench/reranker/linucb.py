@@ -93,7 +93,7 @@ class LinUCB:
         system = gram.copy()
         system[:, np.arange(f), np.arange(f)] += self.l2
         sides = np.concatenate([moment[:, None], np.broadcast_to(np.eye(f), (r, f, f))], axis=1)  # [R, 1 + F, F]
-        found = solve(np.repeat(system, 1 + f, axis=0), sides.reshape(-1, f)).reshape(r, 1 + f, f)
-        found[:, 1:] *= self.alpha**2
-        found = np.rint(found / WEIGHT_UNIT) * WEIGHT_UNIT
-        return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1:])
+        solution = solve(np.repeat(system, 1 + f, axis=0), sides.reshape(-1, f)).reshape(r, 1 + f, f)
+        solution[:, 1:] *= self.alpha**2
+        solution = np.rint(solution / WEIGHT_UNIT) * WEIGHT_UNIT
+        return np.ascontiguousarray(solution[:, 0]), np.ascontiguousarray(solution[:, 1:])

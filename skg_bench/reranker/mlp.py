@@ -129,15 +129,15 @@ class MLP:
 
 
 def _slopes(
-    net: list[Tensor], table: Tensor, features: Tensor, there: Tensor, served: Tensor, label: Tensor, offset: Tensor
+    net: list[Tensor], table: Tensor, features: Tensor, mask: Tensor, served: Tensor, label: Tensor, offset: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the summed loss by the weights of `net`."""
     hidden, out = net
     x, most = features.flatten(1, 2), _UNIT_MAX / UNIT  # x: [R, N K, F]
     units = (x @ hidden).div_(UNIT).round_().clamp_(0.0, most)  # whole numbers, as all that follows in units of 2**-16
-    logit = (units @ out[:, :, None]).mul_(UNIT).view(there.shape).add_(offset)
+    logit = (units @ out[:, :, None]).mul_(UNIT).view(mask.shape).add_(offset)
     at = logit.mul_(_EXP_STEPS).round_().clamp_(-_EXP_MAX * _EXP_STEPS, _EXP_MAX * _EXP_STEPS)
-    weight = table[at.add_(_EXP_MAX * _EXP_STEPS).long()] * there
+    weight = table[at.add_(_EXP_MAX * _EXP_STEPS).long()] * mask
     total = weight.sum(dim=2, keepdim=True) + 1.0  # the fallback weighs 1
     chosen = (weight * served).sum(dim=2, keepdim=True)
     odds = chosen / (total - chosen)
@@ -157,10 +157,10 @@ def _lists(training: TrainingRows) -> tuple[F64, ...]:
     row = training.row[order]
     nth = np.arange(n) - np.searchsorted(row, row)
     served = np.arange(k) == training.place[:, None]
-    there = np.arange(k) < training.candidates[:, None]
+    mask = np.arange(k) < training.candidates[:, None]
     offset = np.zeros((n, k)) if training.offset is None else training.offset
     lists = []
-    for column in (training.features, there, served, training.label[:, None], offset):
+    for column in (training.features, mask, served, training.label[:, None], offset):
         padded = np.zeros((int(row[-1]) + 1, int(nth.max()) + 1, *column.shape[1:]))
         padded[row, nth] = column[order]
         lists.append(padded)

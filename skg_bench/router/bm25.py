@@ -42,21 +42,23 @@ class BM25:
         row, position = np.nonzero(known)  # documents, flat
         documents, word = query.terms.examples(row, position)
         askers, words = query.terms.message()
-        asker, asked, times = _counted(askers, words, query.terms.size)
+        asker, query_word, times = _counted(askers, words, query.terms.size)
         column = np.full((rows, query.terms.size), -1, np.int32)  # where a word stands among those that are asked
-        column[asker, asked] = np.arange(len(asker), dtype=np.int32)
+        column[asker, query_word] = np.arange(len(asker), dtype=np.int32)
         at = column[row[documents], word]
         document, match, often = _counted(documents[at >= 0], at[at >= 0], len(asker))
 
         n = np.bincount(row, minlength=rows)
-        own, said = np.bincount(documents, minlength=len(row)), np.bincount(askers, minlength=rows)
-        mean = np.bincount(row, own, rows) / np.maximum(n, 1)
+        document_length, length = np.bincount(documents, minlength=len(row)), np.bincount(askers, minlength=rows)
+        mean = np.bincount(row, document_length, rows) / np.maximum(n, 1)
         having = np.bincount(match, minlength=len(asker))
         idf = snap(np.log1p((n[asker] - having + 0.5) / (having + 0.5)))
         weight = idf * times  # both factors are multiples of 2**-16 below 2**16: sums are exact in any order
         owner = row[document]
-        score = np.bincount(document, weight[match] * self._saturated(often, own[document], mean[owner]), len(row))
-        repeat = np.bincount(asker, weight * self._saturated(times, said[asker], mean[asker]), rows)
+        score = np.bincount(
+            document, weight[match] * self._saturated(often, document_length[document], mean[owner]), len(row)
+        )
+        repeat = np.bincount(asker, weight * self._saturated(times, length[asker], mean[asker]), rows)
         share = snap(np.minimum(score / np.where(repeat > 0, repeat, 1.0)[row], 1.0))
         best = np.zeros(rows * width)
         np.maximum.at(best, row * width + books.example_skill[row, position], share)

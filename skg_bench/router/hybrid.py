@@ -41,10 +41,10 @@ class Hybrid:
         b, width = books.active.shape
         share, best = np.zeros((b, width)), np.zeros(b)
         for router in (self.first, self.second):
-            found = router.route(query, books)
-            row, place = np.nonzero(found.skill >= 0)
-            share[row, found.skill[row, place]] += 0.5 * (self.constant + 1.0) / (self.constant + 1.0 + place)
-            best = np.maximum(best, found.similarity.max(axis=1, initial=0.0))
+            shortlist = router.route(query, books)
+            row, place = np.nonzero(shortlist.skill >= 0)
+            share[row, shortlist.skill[row, place]] += 0.5 * (self.constant + 1.0) / (self.constant + 1.0 + place)
+            best = np.maximum(best, shortlist.similarity.max(axis=1, initial=0.0))
         skill = top(np.rint(share * 2.0**32), share > 0, self.top_k)
         similarity = snap(np.take_along_axis(share, np.maximum(skill, 0), axis=1) * best[:, None])
         similarity[skill < 0] = 0.0

@@ -47,9 +47,9 @@ class Masked:
         masked = np.tile(np.arange(width) == self.skill, (b, 1))
         if self.lineage is None:
             return masked
-        own = (books.example_skill == self.skill) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
-        has = np.flatnonzero(own.any(axis=1))
+        mask = (books.example_skill == self.skill) & (np.arange(books.example.shape[1]) < books.n_examples[:, None])
+        has = np.flatnonzero(mask.any(axis=1))
         if len(has):
-            first = own.argmax(axis=1).astype(np.int64)
+            first = mask.argmax(axis=1).astype(np.int64)
             masked[has] |= alike(query.similarity.around(first), books, self.lineage)[has]
         return masked

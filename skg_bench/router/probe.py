@@ -45,13 +45,13 @@ class Probe:
         known = np.arange(dots.shape[1]) < books.n_examples[:, None]
         known &= np.take_along_axis(books.active, books.example_skill, axis=1)
         near = _nearest(dots, known, books)[:, : self.neighbours]
-        there = np.take_along_axis(known, near, axis=1)
+        mask = np.take_along_axis(known, near, axis=1)
         system = query.similarity.gram(near).astype(np.float64) / SCALE**2
-        system *= there[:, :, None] & there[:, None]
+        system *= mask[:, :, None] & mask[:, None]
         system[:, np.arange(near.shape[1]), np.arange(near.shape[1])] += self.l2
-        asked = np.take_along_axis(dots, near, axis=1).astype(np.float64) / SCALE**2
-        share = solve(system, np.where(there, asked, 0.0))
-        row, position = np.nonzero(there)
+        query_dots = np.take_along_axis(dots, near, axis=1).astype(np.float64) / SCALE**2
+        share = solve(system, np.where(mask, query_dots, 0.0))
+        row, position = np.nonzero(mask)
         at = row * width + books.example_skill[row, near[row, position]]
         score = np.bincount(at, share[row, position], b * width).reshape(b, width)
         listed = np.bincount(at, minlength=b * width).reshape(b, width) > 0

@@ -275,13 +275,15 @@ class Assistant:
             if t % _BLOCK == 0:
                 draws = block(keys, t, min(_BLOCK, t_max - t))
             a, s = int(alive[t]), t % _BLOCK
-            own = habits.of(slice(a))
+            active_habits = habits.of(slice(a))
             u_single, u_new = draws.single[s, :a], draws.novel[s, :a]
             n_a, k_a, rows = typed[:a], seen[:a], np.arange(a)
-            single = u_single < own.one_off_share
-            new = u_new * (own.concentration + n_a) < own.concentration + own.discount * k_a
+            single = u_single < active_habits.one_off_share
+            new = (
+                u_new * (active_habits.concentration + n_a) < active_habits.concentration + active_habits.discount * k_a
+            )
             new = (new | (n_a == 0)) & (k_a < n_types)
-            scale, power = column(own.lag_scale), column(own.lag_power)
+            scale, power = column(active_habits.lag_scale), column(active_habits.lag_power)
             tail = 1.0 - (1.0 + n_a[:, None] / scale) ** -power
             lag = scale * ((1.0 - draws.lag[s, :a] * tail) ** (-1.0 / power) - 1.0)
             at = np.maximum(n_a[:, None] - 1 - lag.astype(np.int64), 0)

@@ -67,27 +67,27 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
     source = file or f"{_FILE} of clinc150"
     pairs, one_offs = _read(_raw(file), split, source)
     intents, slotted = _labels(Path(table) if table else DATA / "clinc150.yaml")
-    said: dict[str, list[str]] = {one.name: [] for one in intents}
+    wordings: dict[str, list[str]] = {intent.name: [] for intent in intents}
     for message, name in pairs:
-        if name not in said:
+        if name not in wordings:
             raise UsageError(
                 f"{source}: intent {name!r} has no label in the table; add it: simulator.corpus.table=FILE"
             )
-        said[name].append(message)
-    if bare := [name for name, messages in said.items() if not messages]:
+        wordings[name].append(message)
+    if bare := [name for name, messages in wordings.items() if not messages]:
         raise UsageError(f"{source}: intent {bare[0]!r} has no wordings in split {split}{_REREAD}")
     requests: list[Request] = []
-    for i, one in enumerate(intents):
-        if one.name not in slotted:
-            requests.append(Request(one.name, i, "", said[one.name]))
+    for i, intent in enumerate(intents):
+        if intent.name not in slotted:
+            requests.append(Request(intent.name, i, "", wordings[intent.name]))
             continue
-        dealt = sorted(said[one.name], key=lambda message: (text_hash(message), message))
+        dealt = sorted(wordings[intent.name], key=lambda message: (text_hash(message), message))
         if len(dealt) < values:
             raise UsageError(
-                f"simulator.corpus.values={values}, and intent {one.name!r} has {len(dealt)} messages in split "
+                f"simulator.corpus.values={values}, and intent {intent.name!r} has {len(dealt)} messages in split "
                 f"{split}; at most {len(dealt)} is valid"
             )
-        requests += [Request(f"{one.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
+        requests += [Request(f"{intent.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
     n = len(intents)
     return assembled(
         requests,
@@ -96,7 +96,7 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
         hour_weight=np.ones((n, 24)),
         day_weight=np.ones((n, 2)),
         follows=np.zeros((n, n), np.bool_),
-        described=[f"{one.kind} {one.ttl_hours}" for one in intents],
+        described=[f"{intent.kind} {intent.ttl_hours}" for intent in intents],
     )
 
 
@@ -120,14 +120,14 @@ def _read(raw: bytes, split: Split, source: str) -> tuple[list[tuple[str, str]],
     parts = []
     for name in (split, f"oos_{split}"):
         pairs = document.get(name) if isinstance(document, Mapping) else None
-        if not isinstance(pairs, list) or not pairs or not all(_pair(one) for one in pairs):
+        if not isinstance(pairs, list) or not pairs or not all(_pair(pair) for pair in pairs):
             raise UsageError(f"{source} has no split {name!r}, a list of [message, intent] pairs{_REREAD}")
         parts.append([(str(message), str(intent)) for message, intent in pairs])
     return parts[0], [message for message, _ in parts[1]]
 
 
-def _pair(one: Any) -> bool:
-    return isinstance(one, list) and len(one) == 2 and all(isinstance(text, str) for text in one)
+def _pair(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)
 
 
 def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
@@ -141,8 +141,8 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise fail(f"it is no table ({' '.join(str(error).split())})") from error
     if not isinstance(table, dict) or set(table) != set(_SECTIONS):
-        found = sorted(map(str, table)) if isinstance(table, dict) else repr(table)
-        raise fail(f"it has {found}; valid labels are exactly {', '.join(_SECTIONS)}")
+        keys = sorted(map(str, table)) if isinstance(table, dict) else repr(table)
+        raise fail(f"it has {keys}; valid labels are exactly {', '.join(_SECTIONS)}")
     intents: list[Intent] = []
     for kind, label in enumerate(KINDS):
         shape = dict if kind == STALE else list
@@ -156,10 +156,12 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
             if hours is not None and not (isinstance(hours, int | float) and 0 < hours < float("inf")):
                 raise fail(f"stale: {name}: {hours!r} must be hours, above 0")
             intents.append(Intent(name, kind, hours))
-    names = [one.name for one in intents]
+    names = [intent.name for intent in intents]
     if twice := [name for name in names if names.count(name) > 1]:
         raise fail(f"{twice[0]!r} has two labels")
     also = table["also_slot"] or []
     if unknown := [name for name in also if name not in (table["stale"] or {})]:
         raise fail(f"also_slot has {unknown[0]!r}, which is not stale")
-    return sorted(intents, key=lambda one: one.name), frozenset(also) | {i.name for i in intents if i.kind == SLOT}
+    return sorted(intents, key=lambda intent: intent.name), frozenset(also) | {
+        i.name for i in intents if i.kind == SLOT
+    }

@@ -202,8 +202,8 @@ def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
             continue
         slot, values = next(iter(row["slot"].items()))
         for value in values:
-            said = [fill(wording, slot, value) for wording in row["wordings"]]
-            requests.append(Request(f"{row['intent']}|{value}", i, fill(row["answer"], slot, value), said))
+            wordings = [fill(wording, slot, value) for wording in row["wordings"]]
+            requests.append(Request(f"{row['intent']}|{value}", i, fill(row["answer"], slot, value), wordings))
     return assembled(
         requests,
         one_offs,
@@ -230,17 +230,17 @@ def assembled(
     Raises UsageError for a message that occurs twice: its text id would not say what it is about.
     """
     messages: list[str] = []
-    padded = np.full((len(requests), max(len(one.wordings) for one in requests)), -1, np.int32)
-    for row, one in zip(padded, requests, strict=True):
-        row[: len(one.wordings)] = np.arange(len(messages), len(messages) + len(one.wordings))
-        messages += one.wordings
+    padded = np.full((len(requests), max(len(request.wordings) for request in requests)), -1, np.int32)
+    for row, request in zip(padded, requests, strict=True):
+        row[: len(request.wordings)] = np.arange(len(messages), len(messages) + len(request.wordings))
+        messages += request.wordings
     n_typed = len(messages)
     messages += one_offs
     if len(set(messages)) < len(messages):
         seen: set[str] = set()
         twice = [m for m in messages if m in seen or seen.add(m)]  # type: ignore[func-returns-value]
         raise UsageError(f"{len(twice)} messages occur twice, first {twice[0]!r}; every message must be unique")
-    types, names = tuple(one.name for one in requests), tuple(one.name for one in intents)
+    types, names = tuple(request.name for request in requests), tuple(intent.name for intent in intents)
     digest = blake2b(digest_size=16)
     for part in (*messages, *types, *names, *described):
         digest.update(part.encode() + b"\0")
@@ -249,11 +249,11 @@ def assembled(
         messages=tuple(messages),
         intents=names,
         types=types,
-        answers=tuple(one.answer for one in requests),
+        answers=tuple(request.answer for request in requests),
         wordings=padded,
-        n_wordings=np.array([len(one.wordings) for one in requests], np.int32),
-        intent=np.array([one.intent for one in requests], np.int32),
-        kind=np.array([one.kind for one in intents], np.int32),
+        n_wordings=np.array([len(request.wordings) for request in requests], np.int32),
+        intent=np.array([request.intent for request in requests], np.int32),
+        kind=np.array([intent.kind for intent in intents], np.int32),
         ttl=np.array([forever if i.ttl_hours is None else int(float(i.ttl_hours) * 3600) for i in intents], np.int64),
         hour_weight=hour_weight,
         day_weight=day_weight,

@@ -36,7 +36,7 @@ def answerable(type_: I32, time: I64, ttl: I64) -> I32:
 
     `type_` and `time` `[B, T]` (-1: a one-off), `ttl` `[types]` seconds for which an answer holds.
     """
-    found = np.zeros(type_.shape, np.int32)
+    counts = np.zeros(type_.shape, np.int32)
     row, col = np.nonzero(type_ >= 0)
     pair = row * np.int64(len(ttl)) + type_[row, col]
     order = np.lexsort((col, pair))
@@ -48,5 +48,5 @@ def answerable(type_: I32, time: I64, ttl: I64) -> I32:
     since = np.searchsorted(
         group * _SPAN + when, group * _SPAN + np.maximum(when - ttl[type_[row, col]], -1), side="right"
     )
-    found[row, col] = np.maximum(np.arange(len(order)) - np.maximum(since, np.flatnonzero(first)[group]), 0)
-    return found
+    counts[row, col] = np.maximum(np.arange(len(order)) - np.maximum(since, np.flatnonzero(first)[group]), 0)
+    return counts

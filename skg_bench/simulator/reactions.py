@@ -36,15 +36,15 @@ class Reactions:
 
     def rate(self, quality: I32, draws: Draws) -> Reaction:
         """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
-        own = self.first(len(quality))
-        row = () if own.said.ndim == 1 else (np.arange(len(quality)),)
-        rows = own.confusion[(*row, quality)]
+        reactions = self.first(len(quality))
+        row = () if reactions.said.ndim == 1 else (np.arange(len(quality)),)
+        rows = reactions.confusion[(*row, quality)]
         miss = draws.rating < rows[:, 2]
         at_most_partial = draws.rating < rows[:, 2] + rows[:, 1]
         code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
-        given = draws.rated < own.said[(*row, code)]
-        late = draws.late < own.late_share
-        seconds = 1 + np.rint(np.minimum(-np.log(draws.delay) * own.late_hours * 3600, 2.0**39))
+        given = draws.rated < reactions.said[(*row, code)]
+        late = draws.late < reactions.late_share
+        seconds = 1 + np.rint(np.minimum(-np.log(draws.delay) * reactions.late_hours * 3600, 2.0**39))
         return Reaction(np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
 
     def offer(self, recurring: Bool, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, F64, F64]:
@@ -53,9 +53,9 @@ class Reactions:
         `fatigue` counts earlier offers with a half-life; `idle` seconds have passed since the last one. `recurring`:
         the offer is about a request that may come again.
         """
-        own = self.first(len(recurring))
-        tired = snap(fatigue * 0.5 ** (np.floor(idle / _DAY) / own.fatigue_half_life_days))
-        willing = np.where(recurring, own.accept, own.accept_one_off) / (1.0 + own.fatigue * tired)
-        badly = draws.name < own.bad_name_share
+        reactions = self.first(len(recurring))
+        tired = snap(fatigue * 0.5 ** (np.floor(idle / _DAY) / reactions.fatigue_half_life_days))
+        willing = np.where(recurring, reactions.accept, reactions.accept_one_off) / (1.0 + reactions.fatigue * tired)
+        badly = draws.name < reactions.bad_name_share
         code = np.where(draws.accept < willing, np.where(badly, _BADLY, _ACCEPTED), _DECLINED)
-        return code.astype(np.int32), tired + 1.0, draws.name / np.maximum(own.bad_name_share, 1e-12)
+        return code.astype(np.int32), tired + 1.0, draws.name / np.maximum(reactions.bad_name_share, 1e-12)

@@ -65,8 +65,8 @@ class Recorded:
     @property
     def _words(self) -> list[list[str]]:
         """What is said for each of RATINGS."""
-        said = (self.rated_ok, self.rated_partial, self.rated_miss)
-        return [[str(word).strip().lower() for word in words] for words in said]
+        phrases = (self.rated_ok, self.rated_partial, self.rated_miss)
+        return [[str(word).strip().lower() for word in words] for words in phrases]
 
     @property
     def _file(self) -> Path:
@@ -184,16 +184,16 @@ class Recorded:
             )
         first, last = log.start[users], log.start[users.astype(np.int64) + 1]
         n = np.array([np.searchsorted(log.time[a:b], weeks * WEEK) for a, b in zip(first, last, strict=True)], np.int32)
-        there = np.arange(n.max(initial=0)) < n[:, None]
-        at = np.where(there, first[:, None] + np.arange(there.shape[1]), 0)
+        mask = np.arange(n.max(initial=0)) < n[:, None]
+        at = np.where(mask, first[:, None] + np.arange(mask.shape[1]), 0)
 
         def column(values: I32 | I64, empty: int) -> Any:
-            return np.where(there, values[at], np.array(empty, values.dtype))
+            return np.where(mask, values[at], np.array(empty, values.dtype))
 
         type_ = column(log.type, -1)
         unknown = np.full(type_.shape, -1, np.int32)
         truth = Truth(type_, log.intent_of[type_], unknown, np.zeros(type_.shape, np.bool_))
-        number = np.where(there, np.arange(there.shape[1], dtype=np.int32), np.int32(0))
+        number = np.where(mask, np.arange(mask.shape[1], dtype=np.int32), np.int32(0))
         return Events(users, n, number, column(log.time, _NEVER), column(log.text, 0), truth)
 
     def logged(self, user: I32, number: I32) -> RecordedAnswers:
@@ -207,9 +207,9 @@ class Recorded:
     def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
         """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent; else UNKNOWN."""
         intent, answer = self._log.intent_of, self._log.answer_of
-        asked, stored = intent[event_type], intent[source_type]
+        event_intent, source_intent = intent[event_type], intent[source_type]
         same = (answer[event_type] == answer[source_type]) & (answer[event_type] >= 0)
-        other = (asked >= 0) & (stored >= 0) & (asked != stored)
+        other = (event_intent >= 0) & (source_intent >= 0) & (event_intent != source_intent)
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def react(self, quality: I32, draws: Draws) -> Reaction:

@@ -34,19 +34,19 @@ def turns(path: Path) -> list[RecordedTurn]:
 def assumed(path: Path) -> dict[str, str]:
     """What such a log does not say, and what was not looked at."""
     folders = _folders(path)
-    found = {}
+    assumptions = {}
     if timeless := [f.name for f in folders if not any(line.get("time") for line in read(f, _FIRST).signals)]:
-        found["time"] = f"invented for {', '.join(timeless)}: an hour between signals, in their order"
+        assumptions["time"] = f"invented for {', '.join(timeless)}: an hour between signals, in their order"
     if pickled := [folder.name for folder in folders if (folder / PICKLE).exists()]:
-        found["model"] = f"{PICKLE} of {', '.join(pickled)} is not opened: to unpickle is to run what it says"
-    return found
+        assumptions["model"] = f"{PICKLE} of {', '.join(pickled)} is not opened: to unpickle is to run what it says"
+    return assumptions
 
 
 def _folders(path: Path) -> list[Path]:
     """The folder itself, or those in it."""
-    found = [path] if (path / SIGNALS).is_file() else sorted(one.parent for one in path.glob(f"*/{SIGNALS}"))
-    if not found:
+    folders = [path] if (path / SIGNALS).is_file() else sorted(file.parent for file in path.glob(f"*/{SIGNALS}"))
+    if not folders:
         raise UsageError(
             f"simulator.path={path} holds no {SIGNALS}, and no folder in it does; it is no agentropy index"
         )
-    return found
+    return folders

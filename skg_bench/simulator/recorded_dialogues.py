@@ -33,7 +33,7 @@ def sgd(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
     files = sorted(path.glob("dialogues_*.json")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"simulator.path={path} has no dialogues_*.json; name a split's folder, such as .../sgd/dev")
-    return _as_pseudo_users([one for file in files for one in _sgd(file, out)], per_user)
+    return _as_pseudo_users([dialogue for file in files for dialogue in _sgd(file, out)], per_user)
 
 
 def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
@@ -44,14 +44,14 @@ def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
     for position, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
         try:
             name, turns = str(dialogue["dialogue_id"]), dialogue["turns"]
-            said = [(turn["speaker"], turn["utterance"], _intent(turn)) for turn in turns]
+            utterances = [(turn["speaker"], turn["utterance"], _intent(turn)) for turn in turns]
         except (KeyError, TypeError):
             out.add(f"no dialogue of the published form in {file.name}", position)
             continue
         rows = []
-        for i, (speaker, text, intent) in enumerate(said):
+        for i, (speaker, text, intent) in enumerate(utterances):
             if speaker == "USER":
-                answer = said[i + 1][1] if i + 1 < len(said) and said[i + 1][0] == "SYSTEM" else None
+                answer = utterances[i + 1][1] if i + 1 < len(utterances) and utterances[i + 1][0] == "SYSTEM" else None
                 rows.append(RecordedTurn(position, None, None, text, f"{name}#{i}", intent, answer))
         yield name, rows
 
@@ -109,7 +109,7 @@ def _as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int) -> list[Recor
     hashed: Callable[[str], int] = lambda name: int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")  # noqa: E731
     days = [0] * users
     rows = []
-    for name, turns in sorted(dialogues, key=lambda one: hashed(one[0])):
+    for name, turns in sorted(dialogues, key=lambda dialogue: hashed(dialogue[0])):
         user = hashed(f"user of {name}") % users
         begin = _FIRST + timedelta(days=days[user])
         days[user] += 1

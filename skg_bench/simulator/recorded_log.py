@@ -73,7 +73,7 @@ def assemble(
     """
     rows, times = _whole(rows, zone, out)
     if not rows:
-        reasons = "; ".join(f"{why}: {of['rows']:,}" for why, of in out.found.items()) or "it is empty"
+        reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
         raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
     _probable([row.propensity for row in rows], rows, name)
     order_of = {u: i for i, u in enumerate(sorted({str(row.user) for row in rows}, key=_key))}
@@ -107,7 +107,7 @@ def assemble(
         np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
         time[order], local[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
         np.array([row.delay for row in rows], np.int64)[order], monday.date().isoformat(),
-        tuple(what for what, there in columns.items() if there.any()), offsets,
+        tuple(what for what, mask in columns.items() if mask.any()), offsets,
     )  # fmt: skip
 
 
@@ -159,21 +159,21 @@ def _whole(rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut) -> tuple[li
     return kept, times
 
 
-def _moment(said: Any, zone: tzinfo) -> datetime | None:
+def _moment(value: Any, zone: tzinfo) -> datetime | None:
     """A time as the log says it; with an offset, as Unix times have that of UTC, it becomes that of the zone."""
     try:
-        when = _read(said)
+        when = _read(value)
         return when if when.tzinfo is None else when.astimezone(UTC).astimezone(zone)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _read(said: Any) -> datetime:
-    if isinstance(said, datetime):
-        return said
-    if isinstance(said, str) and not _numeric(said):
-        return datetime.fromisoformat(said.strip())
-    seconds = float(said)
+def _read(reason: Any) -> datetime:
+    if isinstance(reason, datetime):
+        return reason
+    if isinstance(reason, str) and not _numeric(reason):
+        return datetime.fromisoformat(reason.strip())
+    seconds = float(reason)
     return _UNIX + timedelta(seconds=seconds / 1000 if abs(seconds) >= _MILLISECONDS else seconds)
 
 
@@ -195,11 +195,11 @@ def _key(name: str) -> bytes:
     return blake2b(name.encode(), digest_size=16).digest()
 
 
-def _coded(said: Sequence[str | None]) -> tuple[tuple[str, ...], I32]:
+def _coded(values: Sequence[str | None]) -> tuple[tuple[str, ...], I32]:
     """Distinct words in order, and the code of each, -1: None."""
-    words = sorted({one for one in said if one is not None})
+    words = sorted({word for word in values if word is not None})
     code = {word: i for i, word in enumerate(words)}
-    return tuple(words), np.array([-1 if one is None else code[one] for one in said], np.int32)
+    return tuple(words), np.array([-1 if word is None else code[word] for word in values], np.int32)
 
 
 def _names(intents: Sequence[str], intent_of: I64, answer_of: I64) -> tuple[str, ...]:
@@ -212,10 +212,10 @@ def _names(intents: Sequence[str], intent_of: I64, answer_of: I64) -> tuple[str,
     return tuple(names)
 
 
-def _rated(said: Sequence[str | None], ratings: Mapping[str, int], rows: Sequence[RecordedTurn], name: str) -> I32:
-    codes = np.full(len(said), -1, np.int32)
+def _rated(texts: Sequence[str | None], ratings: Mapping[str, int], rows: Sequence[RecordedTurn], name: str) -> I32:
+    codes = np.full(len(texts), -1, np.int32)
     unknown: dict[str, int] = {}
-    for i, word in enumerate(said):
+    for i, word in enumerate(texts):
         if word is not None and word.lower() not in _NOT_SAID:
             codes[i] = ratings.get(word.lower(), -1)
             if codes[i] < 0:
@@ -229,8 +229,8 @@ def _rated(said: Sequence[str | None], ratings: Mapping[str, int], rows: Sequenc
     return codes
 
 
-def _probable(said: Sequence[Any], rows: Sequence[RecordedTurn], name: str) -> None:
-    for value, row in zip(said, rows, strict=True):
+def _probable(values: Sequence[Any], rows: Sequence[RecordedTurn], name: str) -> None:
+    for value, row in zip(values, rows, strict=True):
         text = _said(value)
         try:
             fine = text is None or 0 < float(text) <= 1

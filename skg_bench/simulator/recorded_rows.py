@@ -47,15 +47,15 @@ class LeftOut:
 
     def add(self, why: str, position: int) -> None:
         """One more."""
-        of = self.found.setdefault(why, {"rows": 0, "first": []})
-        of["rows"] += 1
-        if len(of["first"]) < _FIRST:
-            of["first"].append(position)
+        entry = self.found.setdefault(why, {"rows": 0, "first": []})
+        entry["rows"] += 1
+        if len(entry["first"]) < _FIRST:
+            entry["first"].append(position)
 
     @property
     def rows(self) -> int:
         """How many there are."""
-        return sum(of["rows"] for of in self.found.values())
+        return sum(entry["rows"] for entry in self.found.values())
 
 
 def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
@@ -79,8 +79,8 @@ def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
         raise UsageError(f"{path} is no table: {error}") from error
 
 
-def _absent(path: Path, wanted: Mapping[str, str], there: Iterable[str]) -> None:
-    have = list(there)
+def _absent(path: Path, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+    have = list(columns)
     for name, column in wanted.items():
         if column not in have:
             raise UsageError(
@@ -137,8 +137,8 @@ def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tupl
 
 
 def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
-    said = cells["message"]
-    if not isinstance(said, list):
+    entries = cells["message"]
+    if not isinstance(entries, list):
         yield RecordedTurn(position, **cells)
         return
     for name in ("satisfaction", "propensity"):
@@ -146,11 +146,11 @@ def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
             raise UsageError(
                 f"row {position}: a conversation's {name} belongs to none of its turns; map no such column"
             )
-    for i, entry in enumerate(said):
+    for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or "role" not in entry:
             out.add("a conversation's entry without a role", position)
         elif entry["role"] == "user":
-            after = said[i + 1] if i + 1 < len(said) and isinstance(said[i + 1], dict) else {}
+            after = entries[i + 1] if i + 1 < len(entries) and isinstance(entries[i + 1], dict) else {}
             reply = after if after.get("role") == "assistant" else {}
             yield RecordedTurn(
                 position, cells["user"], reply.get("timestamp") or entry.get("timestamp") or cells["time"],

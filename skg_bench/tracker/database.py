@@ -71,15 +71,15 @@ def _prefix(file: Path) -> str:
 
 def _left_behind(file: Path) -> Iterator[Path]:
     """Files that processes began and will not finish: they have ended, or began it a day ago on another machine."""
-    for found in file.parent.glob(f".{file.name}.*"):
-        prefix, _, rest = found.name.rpartition(".")[0].rpartition(".")
+    for leftover in file.parent.glob(f".{file.name}.*"):
+        prefix, _, rest = leftover.name.rpartition(".")[0].rpartition(".")
         if not rest.isdecimal():
             continue
         if f"{prefix}." == _prefix(file):
             if not _runs(int(rest)):
-                yield found
-        elif found.stat().st_mtime < time() - _A_DAY:
-            yield found
+                yield leftover
+        elif leftover.stat().st_mtime < time() - _A_DAY:
+            yield leftover
 
 
 def _runs(process: int) -> bool:

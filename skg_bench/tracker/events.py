@@ -117,16 +117,19 @@ def _turn(row: Row) -> Row:
 
 def _learning(row: Row, operations: list[Row]) -> Row:
     """The skillbook before and after, and every operation in between."""
-    ops = [one["op"] for one in operations]
+    ops = [operation["op"] for operation in operations]
     delta, after = ops.count("ADD") - ops.count("REMOVE"), row["book_size"]
     return {
         **_frame(row, LEARNING, row["time"] + timedelta(milliseconds=row["latency_ms"]), 0.0),
         "input": {"skills": after - delta},
-        "output": {"skills": after, "operations": [{name: one[name] for name in _OPERATION} for one in operations]},
+        "output": {
+            "skills": after,
+            "operations": [{name: operation[name] for name in _OPERATION} for operation in operations],
+        },
         "metadata": {
             **{name: row[name] for name in ("arm", "user", "turn", "book_version")},
             "operations": len(operations), "delta": delta,
-            "reasons": sorted({one["reason"] for one in operations}),
+            "reasons": sorted({operation["reason"] for operation in operations}),
         },
         "tags": [row["arm"], *sorted(set(ops))],
     }  # fmt: skip

@@ -85,15 +85,15 @@ class MLflow:
         if self.local(run):
             self._client(run).search_experiments(max_results=1)
 
-    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+    def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         """Log what is not logged yet. Runs of MLflow are counted; the parent comes last, when there is a page.
 
         Raises UsageError while another process does the same: both would find nothing, and log everything.
         """
         with _alone(run.path):
-            return self._deliver(run, told)
+            return self._deliver(run, progress)
 
-    def _deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+    def _deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         uri, client = self.address(run.path), self._client(run.path)
         experiment = _experiment(client, run.config["experiment"], uri)
         known, total = _known(client, experiment, run), len(run.arms) + 1
@@ -101,15 +101,15 @@ class MLflow:
         order += [_ALL_ARMS] if (run.path / _PAGE).is_file() else []
         parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, None)
         logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
-        told(len(logged), total)
+        progress(len(logged), total)
         metrics = _metrics(run)
         for number, arm in enumerate((arm for arm in order if arm not in logged), len(logged) + 1):
-            one = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
-            _log(client, one.info.run_id, metrics.get(arm, {}), _params(run, arm))
+            mlflow_run = parent if arm == _ALL_ARMS else known.get(arm) or _create(client, experiment, run, arm, parent)
+            _log(client, mlflow_run.info.run_id, metrics.get(arm, {}), _params(run, arm))
             if arm == _ALL_ARMS:
-                self._attach(client, one.info.run_id, run, uri)
-            client.set_terminated(one.info.run_id)
-            told(number, total)
+                self._attach(client, mlflow_run.info.run_id, run, uri)
+            client.set_terminated(mlflow_run.info.run_id)
+            progress(number, total)
         look = f"; look: mlflow ui --backend-store-uri {uri}" if uri.startswith("sqlite:") else ""
         return f"{total} runs in {uri}{look}"
 
@@ -127,8 +127,8 @@ class MLflow:
                 for name, digest in run.manifest["data"].items()
             ],
         )
-        here, own = uri.startswith(_LOCAL), str(run.config["simulator"]["_target_"]).startswith(_OWN)
-        page = self.page if self.page is not None else here or own
+        local, bundled = uri.startswith(_LOCAL), str(run.config["simulator"]["_target_"]).startswith(_OWN)
+        page = self.page if self.page is not None else local or bundled
         for name in _FILES:
             if (run.path / name).is_file() and (page or name != _PAGE):
                 client.log_artifact(run_id, str(run.path / name))
@@ -165,8 +165,8 @@ def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
     """Id of the experiment; files of one in sqlite lie beside its database."""
     from mlflow.exceptions import MlflowException
 
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
         descriptor = None
         if uri.startswith("sqlite:"):
             beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
@@ -175,16 +175,16 @@ def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
         try:
             return str(client.create_experiment(name, descriptor))
         except MlflowException:
-            found = client.get_experiment_by_name(name)  # another process may have made it since
-            if found is None:
+            experiment = client.get_experiment_by_name(name)  # another process may have made it since
+            if experiment is None:
                 raise
-    return str(found.experiment_id)
+    return str(experiment.experiment_id)
 
 
 def _known(client: "MlflowClient", experiment: str, run: Run) -> dict[str, Any]:
     """MLflow's runs of this run, by arm."""
-    found = client.search_runs([experiment], f"tags.`{_IDENTITY}` = '{run.manifest['identity']}'", max_results=10_000)
-    return {one.data.tags[_ARM]: one for one in found}
+    records = client.search_runs([experiment], f"tags.`{_IDENTITY}` = '{run.manifest['identity']}'", max_results=10_000)
+    return {record.data.tags[_ARM]: record for record in records}
 
 
 def _create(client: "MlflowClient", experiment: str, run: Run, arm: str, parent: Any) -> Any:
@@ -235,11 +235,11 @@ def _flat(node: Mapping[str, Any], above: str = "") -> dict[str, str]:
 def _metrics(run: Run) -> dict[str, Metrics]:
     """Arm -> metrics: of the whole run, against the reference arm, the learning effect, and the weekly curves."""
     summary = json.loads((run.path / "summary.json").read_text("utf-8"))
-    found: dict[str, Metrics] = {arm: {} for arm in (*run.arms, _ALL_ARMS)}
+    metrics: dict[str, Metrics] = {arm: {} for arm in (*run.arms, _ALL_ARMS)}
 
     def add(arm: str, name: str, value: float | str | None, week: int = 0) -> None:
         if value not in (None, "") and isfinite(number := float(value)):
-            found.setdefault(arm, {})[legal(name), week] = number
+            metrics.setdefault(arm, {})[legal(name), week] = number
 
     for arm, figures in summary["arms"].items():
         for metric, figure in figures.items():
@@ -256,7 +256,7 @@ def _metrics(run: Run) -> dict[str, Metrics]:
         for row in csv.DictReader(file):
             for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
                 add(row["arm"], f"curves{suffix}/{row['metric']}", row[part], int(row["period"]))
-    return found
+    return metrics
 
 
 def legal(name: str) -> str:

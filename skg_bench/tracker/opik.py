@@ -80,10 +80,10 @@ class Opik:
         """Import what takes a while."""
         import httpx  # noqa: F401
 
-    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
+    def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         """Write the event file and send what the server does not have."""
         path, total = events.write(run, self.users, self.texts)
-        told(0, total)
+        progress(0, total)
         url = self.address(run.path)
         if not url:
             raise UndeliveredError(f"no server is named, by tracker.url or OPIK_URL_OVERRIDE; all is in {path}")
@@ -95,8 +95,8 @@ class Opik:
             while bodies := list(islice(missing, _BATCH)):
                 _send(client, bodies)
                 taken += len(bodies)
-                told(total - len(left) + taken, total)
-            _look(client, project, keys, told)
+                progress(total - len(left) + taken, total)
+            _look(client, project, keys, progress)
         return f"{total:,} traces in project {project} at {url} ({taken:,} of them new)"
 
 
@@ -144,32 +144,32 @@ def _send(client: "httpx.Client", traces: list[dict[str, Any]]) -> None:
 
 def _shown(client: "httpx.Client", project: str) -> set[int]:
     """Keys of the project's traces on the server."""
-    found, received, page = set[int](), 0, 1
+    keys, received, page = set[int](), 0, 1
     while True:
         answer = client.get(
             "traces",
             params={"project_name": project, "page": page, "size": _BATCH, "truncate": True, "exclude": _UNSEEN},
         )
         if answer.status_code == 404:  # no such project yet
-            return found
+            return keys
         _refuse(answer)
         try:
             read = answer.json()
             content, total = read["content"], int(read["total"])
-            found.update(UUID(trace["id"]).int & _KEY for trace in content)
+            keys.update(UUID(trace["id"]).int & _KEY for trace in content)
         except (ValueError, KeyError, TypeError) as error:
             raise UndeliveredError(f"{answer.url.host} answers as no Opik does; its address ends in /api") from error
         received, page = received + len(content), page + 1
         if not content or received >= total:
-            return found
+            return keys
 
 
-def _look(client: "httpx.Client", project: str, keys: set[int], told: Callable[[int, int], None]) -> None:
+def _look(client: "httpx.Client", project: str, keys: set[int], progress: Callable[[int, int], None]) -> None:
     """Look whether all is there; a server may take a moment to show what it took."""
     for seconds in _LOOKS:
         sleep(seconds)
         seen = len(keys & _shown(client, project))
-        told(seen, len(keys))
+        progress(seen, len(keys))
         if seen == len(keys):
             return
     raise UndeliveredError(f"the server took all of them, but shows {seen:,} of {len(keys):,}")
@@ -178,5 +178,5 @@ def _look(client: "httpx.Client", project: str, keys: set[int], told: Callable[[
 def _refuse(answer: "httpx.Response") -> None:
     if not answer.is_success:
         advice = "; is OPIK_API_KEY set?" if answer.status_code in (401, 403) else ""
-        said = without_secrets(answer.text)[:200]
-        raise UndeliveredError(f"{answer.url.host} answered {answer.status_code} {said}{advice}")
+        body = without_secrets(answer.text)[:200]
+        raise UndeliveredError(f"{answer.url.host} answered {answer.status_code} {body}{advice}")

@@ -147,8 +147,8 @@ class Spoiled:
 
 def stale_cache(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:
     """What is there is never renewed: captures of a request that has a skill are lost."""
-    there = (books.name[batch.row] == batch.name[:, None]) & books.active[batch.row]
-    return part(batch, ~((batch.op == ADD) & there.any(axis=1)))
+    mask = (books.name[batch.row] == batch.name[:, None]) & books.active[batch.row]
+    return part(batch, ~((batch.op == ADD) & mask.any(axis=1)))
 
 
 def captures_lost(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:
@@ -171,10 +171,10 @@ class Blind:
     sees_truth: ClassVar[bool] = True
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        found = self.router.route(query, books)
+        ranked = self.router.route(query, books)
         if query.turn % 2:
-            return found
-        return Shortlist(np.full_like(found.skill, -1), np.zeros_like(found.similarity))
+            return ranked
+        return Shortlist(np.full_like(ranked.skill, -1), np.zeros_like(ranked.similarity))
 
 
 def planted(base: Arm) -> dict[str, Arm]:

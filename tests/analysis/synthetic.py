@@ -81,13 +81,13 @@ def make_run(
         played = [
             _play(arm, world, seed, u, e) for u, e in zip(range(first_user, first_user + users), streams, strict=True)
         ]
-        for shard, of in enumerate((played[: users // 2], played[users // 2 :])):
+        for shard, half in enumerate((played[: users // 2], played[users // 2 :])):
             for log, kind in (
                 ("turns", schema.turns(TOP_K)),
                 ("updates", schema.UPDATES),
                 ("feedback", schema.FEEDBACK),
             ):
-                rows = [row for logs in of for row in logs[log]]
+                rows = [row for logs in half for row in logs[log]]
                 (path / log).mkdir(exist_ok=True)
                 pq.write_table(pa.Table.from_pylist(rows, schema=kind), path / log / f"{arm}.{shard:05d}.parquet")
     config = {

@@ -18,8 +18,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def summary(run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run.path / "summary.json").read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((run.path / "summary.json").read_text("utf-8"))
+    return content
 
 
 @pytest.mark.req("K01", "K02")
@@ -30,19 +30,19 @@ def test_a_claim_is_judged_by_what_is_shown_in_its_direction(run: Run) -> None:
         ({"mean": -0.02, "significant": True, "verdict": "worse"}, "not reproduced"),
         ({"mean": 0.02, "significant": False, "verdict": "inconclusive"}, "not testable here"),
     ):
-        told = deepcopy(figures)
+        changed = deepcopy(figures)
         mean = float(change["mean"])  # type: ignore[arg-type]
-        told["differences"]["skg"]["utility"] |= {**change, "low_new": mean - 0.01, "high_new": mean + 0.01}
-        (one,) = (f for f in measured(run, told) if f.claimed == "a skillbook serves users better")
-        assert one.verdict == verdict
+        changed["differences"]["skg"]["utility"] |= {**change, "low_new": mean - 0.01, "high_new": mean + 0.01}
+        (finding,) = (f for f in measured(run, changed) if f.claimed == "a skillbook serves users better")
+        assert finding.verdict == verdict
     cost = measured(run, figures)[0]
     assert cost.measured.value == figures["differences"]["skg"]["cost_usd"]["mean"]  # type: ignore[union-attr]
 
 
 def test_expectations_hold_or_not_by_their_figures_and_claims_are_written(run: Run, tmp_path: Path) -> None:
     figures, curves = summary(run), (run.path / "curves.csv").read_text("utf-8")
-    found = {one.expectation: one for one in findings(figures, curves)}
-    assert found["never hits nothing, skg_band learns nothing"].holds
+    by_text = {expectation.expectation: expectation for expectation in findings(figures, curves)}
+    assert by_text["never hits nothing, skg_band learns nothing"].holds
     figures["arms"]["skg_band"]["skills"]["mean"] = 0.5
     assert not findings(figures, curves)[0].holds
     assert main([str(run.path), "--write", str(tmp_path)]) in (0, 1)

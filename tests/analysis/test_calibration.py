@@ -38,9 +38,9 @@ def test_platt_is_scikit_learns_logistic_regression_on_platts_targets(seed: int,
 def test_isotonic_is_scikit_learns(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     score, y = scores(rng, n)
-    asked = rng.uniform(-0.5, 1.5, 300)
+    queries = rng.uniform(-0.5, 1.5, 300)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(score, y)
-    assert np.abs(isotonic(score, y).probability(asked) - theirs.predict(asked)).max() < 1e-12
+    assert np.abs(isotonic(score, y).probability(queries) - theirs.predict(queries)).max() < 1e-12
 
 
 def test_either_is_calibrated_on_fresh_scores_of_the_same_kind() -> None:
@@ -86,8 +86,8 @@ def test_calibration_does_not_survive_another_share_out_of_scope_unless_it_is_sh
     assert other > 0.05
     (corrected,) = ece_at(shifted(p, 0.9, 0.6), inside, inside == 0, [0.4])
     assert corrected < 0.01
-    there, outcome = messages(rng, 40_000, 0.4)  # weighing rows says what other rows would
-    assert ece(fitted.probability(there), outcome) == pytest.approx(other, abs=0.01)
+    values, outcome = messages(rng, 40_000, 0.4)  # weighing rows says what other rows would
+    assert ece(fitted.probability(values), outcome) == pytest.approx(other, abs=0.01)
     assert same == pytest.approx(ece(p, inside), abs=0.003)
 
 

@@ -18,14 +18,14 @@ FOUND = Finding("K24", "5 % to 25-35 %", Measured(0.021, 0.01, 0.04, "share"), "
 
 def test_every_statement_of_the_requirements_is_listed_and_no_other(shared: Path) -> None:
     rows = re.findall(r"^\| ([KPU]\d\d) \|", (shared / "requirements.md").read_text("utf-8"), re.MULTILINE)
-    assert list(claims()) == sorted(rows, key=lambda one: ("KPU".index(one[0]), one))
+    assert list(claims()) == sorted(rows, key=lambda claim_id: ("KPU".index(claim_id[0]), claim_id))
 
 
 def test_a_claim_says_what_kind_it_is_and_why_it_is_outside() -> None:
-    for one in claims().values():
-        assert set(one.kind.split("+")) <= set(KINDS)
-        assert (one.why is not None) == (one.kind == "E")
-        assert one.statement.endswith(".")
+    for claim in claims().values():
+        assert set(claim.kind.split("+")) <= set(KINDS)
+        assert (claim.why is not None) == (claim.kind == "E")
+        assert claim.statement.endswith(".")
 
 
 def test_findings_come_back_as_they_were_written(tmp_path: Path) -> None:
@@ -99,10 +99,10 @@ def test_a_claim_is_open_until_a_test_or_an_experiment_carries_it(tmp_path: Path
 
 
 def test_what_is_committed_can_be_read_and_names_experiments_that_exist() -> None:
-    for found in findings(ROOT / "reports" / "claims").values():
-        for experiment, one in found:
+    for entries in findings(ROOT / "reports" / "claims").values():
+        for experiment, finding in entries:
             assert (ROOT / "experiments" / experiment / "analysis.py").is_file()
-            assert one.id in claims()
+            assert finding.id in claims()
 
 
 def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path) -> None:

@@ -19,29 +19,29 @@ CHEAP = {"wrong": 1.0, "usd": 0.0, "second": 0.02}
 
 def test_one_run_gives_the_differences_of_its_summary(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=10, weeks=3)
-    found = compare([run])
-    assert found.reference == "never"
-    assert found.gaps == ()
+    comparison = compare([run])
+    assert comparison.reference == "never"
+    assert comparison.gaps == ()
     expected = summary.write(run)["differences"]
-    for row in found.rows:
-        of = expected[row.arm][row.metric.name]
-        if of["mean"] is not None:
-            assert row.difference.estimate.mean == pytest.approx(of["mean"], rel=1e-8, abs=1e-12)
-            assert row.difference.p_adjusted == pytest.approx(of["p_holm"], rel=1e-6)
-        assert row.difference.verdict == of["verdict"]
+    for row in comparison.rows:
+        figure = expected[row.arm][row.metric.name]
+        if figure["mean"] is not None:
+            assert row.difference.estimate.mean == pytest.approx(figure["mean"], rel=1e-8, abs=1e-12)
+            assert row.difference.p_adjusted == pytest.approx(figure["p_holm"], rel=1e-6)
+        assert row.difference.verdict == figure["verdict"]
 
 
 def test_arms_of_two_runs_are_paired_user_by_user(tmp_path: Path) -> None:
     first = make_run(tmp_path / "first", users=10, weeks=3)
     second = make_run(tmp_path / "second", users=10, weeks=3, arms={"better": World(hit_right=1.0), "skg": ARMS["skg"]})
-    found = compare([first, second], reference="skg")
-    assert found.reference == "first:skg"
-    rows = {(row.arm, row.metric.name): row for row in found.rows}
+    comparison = compare([first, second], reference="skg")
+    assert comparison.reference == "first:skg"
+    rows = {(row.arm, row.metric.name): row for row in comparison.rows}
     assert {arm for arm, _ in rows} == {"first:frozen", "first:never", "second:better", "second:skg"}
     again = rows["second:skg", "utility"].difference
     assert (again.estimate.mean, again.estimate.se_new) == (0.0, 0.0)
     assert again.verdict == "inconclusive"
-    assert said(next(row for row in found.rows if row.difference is again)) == "equal for every user"
+    assert said(next(row for row in comparison.rows if row.difference is again)) == "equal for every user"
     assert rows["second:better", "correct"].difference.verdict == "better"
     assert rows["second:better", "correct"].reference_mean == rows["second:skg", "correct"].mean
 
@@ -54,15 +54,16 @@ def test_the_reference_can_be_named_with_its_folder(tmp_path: Path) -> None:
 def test_a_gap_in_coverage_is_reported_and_changes_no_difference(tmp_path: Path) -> None:
     full = make_run(tmp_path / "full", users=10, weeks=3)
     part = make_run(tmp_path / "part", users=7, weeks=2)
-    found = compare([full, part], reference="full:skg")
-    lost = full.turns("skg").num_rows - found.turns
-    assert found.reference == "users=10 weeks=3:skg"
-    assert found.users == 7
-    assert len(found.gaps) == 1
+    comparison = compare([full, part], reference="full:skg")
+    lost = full.turns("skg").num_rows - comparison.turns
+    assert comparison.reference == "users=10 weeks=3:skg"
+    assert comparison.users == 7
+    assert len(comparison.gaps) == 1
     assert (
-        f"full: {lost:,} of {full.turns('skg').num_rows:,} turns (3 users wholly) are not in all runs" in found.gaps[0]
+        f"full: {lost:,} of {full.turns('skg').num_rows:,} turns (3 users wholly) are not in all runs"
+        in comparison.gaps[0]
     )
-    twin = next(row for row in found.rows if (row.arm, row.metric.name) == ("users=7 weeks=2:skg", "utility"))
+    twin = next(row for row in comparison.rows if (row.arm, row.metric.name) == ("users=7 weeks=2:skg", "utility"))
     assert twin.difference.estimate.mean == 0.0
 
 
@@ -87,32 +88,32 @@ def test_runs_of_several_seeds_are_pooled_user_by_user(tmp_path: Path) -> None:
     pooled, alone = compare(runs), [compare([run]) for run in runs]
     assert pooled.seeds == (0, 1, 2)
     assert pooled.users == 6 + 7 + 8
-    assert pooled.turns == sum(one.turns for one in alone)
+    assert pooled.turns == sum(comparison.turns for comparison in alone)
     assert cells(compare(runs[::-1])) == cells(pooled)
     each = {}
     for run in runs:
         correct = run.turns("skg", ["answer_correct"]).to_pandas().groupby("user")["answer_correct"].mean()
         never = run.turns("never", ["answer_correct"]).to_pandas().groupby("user")["answer_correct"].mean()
         each[run.path.name] = correct - never
-    test = stats.ttest_1samp(np.concatenate([one.to_numpy() for one in each.values()]), 0.0)
+    test = stats.ttest_1samp(np.concatenate([difference.to_numpy() for difference in each.values()]), 0.0)
     row = next(row for row in pooled.rows if (row.arm, row.metric.name) == ("skg", "correct"))
     assert row.difference.estimate.interval(new=False) == pytest.approx(tuple(test.confidence_interval(0.95)))
     assert row.wins + row.ties + row.losses == pooled.users
-    assert row.wins == sum(int((one > 1e-12).sum()) for one in each.values())
-    assert row.losses == sum(int((one < -1e-12).sum()) for one in each.values())
+    assert row.wins == sum(int((difference > 1e-12).sum()) for difference in each.values())
+    assert row.losses == sum(int((difference < -1e-12).sum()) for difference in each.values())
 
 
 def test_a_seed_that_one_configuration_lacks_is_a_gap(tmp_path: Path) -> None:
     old = [make_run(tmp_path / f"old{seed}", seed=seed, users=5, weeks=2) for seed in (3, 4)]
     new = [make_run(tmp_path / f"new{seed}", seed=seed, users=5, weeks=2, utility=CHEAP) for seed in (4, 5)]
-    found = compare([*old, *new], reference="utility.usd=10.0:skg")
-    assert found.users == 5
-    assert found.seeds == (3, 4, 5)
-    assert len(found.gaps) == 2
-    assert "(5 users wholly) are not in all runs" in found.gaps[0]
-    assert {row.arm.split(":")[0] for row in found.rows} == {"utility.usd=10.0", "utility.usd=0.0"}
-    assert {one.examples for one in found.flips} == {()}
-    turn = next(row for row in found.rows if (row.arm, row.metric.name) == ("utility.usd=0.0:skg", "correct"))
+    comparison = compare([*old, *new], reference="utility.usd=10.0:skg")
+    assert comparison.users == 5
+    assert comparison.seeds == (3, 4, 5)
+    assert len(comparison.gaps) == 2
+    assert "(5 users wholly) are not in all runs" in comparison.gaps[0]
+    assert {row.arm.split(":")[0] for row in comparison.rows} == {"utility.usd=10.0", "utility.usd=0.0"}
+    assert {flipped.examples for flipped in comparison.flips} == {()}
+    turn = next(row for row in comparison.rows if (row.arm, row.metric.name) == ("utility.usd=0.0:skg", "correct"))
     assert (turn.wins, turn.ties, turn.losses) == (0, 5, 0)
 
 
@@ -128,12 +129,12 @@ def test_the_same_requests_in_another_order_are_paired_by_user(tmp_path: Path) -
         for column in columns:
             table = table.set_column(table.schema.get_field_index(column), column, table[column].take(pa.array(back)))
         pq.write_table(table, file)
-    found = compare([run, moved], reference="run:never")
-    assert found.gaps == (f"{moved.path}: the same requests in another order; paired by user, not turn by turn",)
-    rows = {(row.arm, row.metric.name): row.difference.estimate.mean for row in found.rows}
+    comparison = compare([run, moved], reference="run:never")
+    assert comparison.gaps == (f"{moved.path}: the same requests in another order; paired by user, not turn by turn",)
+    rows = {(row.arm, row.metric.name): row.difference.estimate.mean for row in comparison.rows}
     assert rows["run:skg", "correct"] == pytest.approx(rows["moved:skg", "correct"], abs=1e-12)
     assert rows["moved:never", "correct"] == 0.0
-    assert {one.arm for one in found.flips} == {"run:skg", "run:frozen"}
+    assert {flipped.arm for flipped in comparison.flips} == {"run:skg", "run:frozen"}
 
 
 def test_both_corrections_are_over_the_arms(tmp_path: Path) -> None:

@@ -68,18 +68,18 @@ def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(
     small: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(small.path), "--write", str(tmp_path)]) == 0
-    told = [one for rows in findings(tmp_path / "claims").values() for _, one in rows]
-    assert [one.id for one in told] == ["K26", "K26", "K27", "K27", "K31", "K31"]
+    results = [finding for rows in findings(tmp_path / "claims").values() for _, finding in rows]
+    assert [finding.id for finding in results] == ["K26", "K26", "K27", "K27", "K31", "K31"]
     summary = json.loads((small.path / "summary.json").read_text("utf-8"))["arms"]
-    for one, (_, arm, other, asks) in zip(told, ASKED, strict=True):
+    for finding, (_, arm, other, asks) in zip(results, ASKED, strict=True):
         gap = summary[arm]["utility"]["mean"] - summary[other]["utility"]["mean"]
-        assert isinstance(one.measured, Measured)
-        assert one.measured.value == pytest.approx(gap)
-        assert one.words.lower().startswith(asks.lower())
-        if one.verdict == "reproduced":
-            assert one.measured.low > 0
+        assert isinstance(finding.measured, Measured)
+        assert finding.measured.value == pytest.approx(gap)
+        assert finding.words.lower().startswith(asks.lower())
+        if finding.verdict == "reproduced":
+            assert finding.measured.low > 0
             assert summary[arm]["utility"]["mean"] > summary["never"]["utility"]["mean"]
-        assert one.measured.high < 0 or one.verdict != "not reproduced"
+        assert finding.measured.high < 0 or finding.verdict != "not reproduced"
     few = simulate([
         "arms={skg: [], never: [policy=never, curator=none]}", "reference=skg", "users=4", "weeks=1",
         f"out={tmp_path / 'few'}",
@@ -96,8 +96,8 @@ def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(
 def test_who_is_ahead_of_a_rival_but_not_of_doing_nothing_has_shown_nothing(
     verdict: str, worth_it: bool, says: str
 ) -> None:
-    found: Any = SimpleNamespace(verdict=verdict, mde_new=0.01)
-    assert judged(found, worth_it)[0] == says
+    difference: Any = SimpleNamespace(verdict=verdict, mde_new=0.01)
+    assert judged(difference, worth_it)[0] == says
 
 
 @pytest.mark.req("K26")
@@ -110,52 +110,52 @@ def test_static_retrieval_asks_the_llm_every_time_and_hears_no_rating(tmp_path: 
             "simulator.concentration=3", f"out={tmp_path / share}",
         ]))  # fmt: skip
     shown = ["fallback_to_llm", "matched_skill", "max_sim", "skill_score", "tokens_in", "tokens_out", "book_size"]
-    deaf, told = (run.turns("rag", shown).to_pandas() for run in runs)
-    pd.testing.assert_frame_equal(deaf, told)
-    assert (told.tokens_out > 0).all()
-    assert 0.1 < (~told.fallback_to_llm).mean() < 0.9
+    deaf, hearing = (run.turns("rag", shown).to_pandas() for run in runs)
+    pd.testing.assert_frame_equal(deaf, hearing)
+    assert (hearing.tokens_out > 0).all()
+    assert 0.1 < (~hearing.fallback_to_llm).mean() < 0.9
     assert runs[1].feedback("rag").num_rows > runs[0].feedback("rag").num_rows
 
 
 def test_figures_are_those_of_the_summary_and_the_best_arm_learns_and_knows_no_truth(small: Run) -> None:
     summary = json.loads((small.path / "summary.json").read_text("utf-8"))
-    found = rows(small)
-    assert [row.arm for row in found] == small.arms
-    for row in found:
+    arm_rows = rows(small)
+    assert [row.arm for row in arm_rows] == small.arms
+    for row in arm_rows:
         assert row.means["utility"].mean == pytest.approx(summary["arms"][row.arm]["utility"]["mean"])
         if row.against is None:
             assert row.arm == REFERENCE
         else:
-            told = summary["differences"][row.arm]["utility"]["mean"]
-            assert row.against.estimate.mean == pytest.approx(told)
-    chosen = best(found)
+            expected = summary["differences"][row.arm]["utility"]["mean"]
+            assert row.against.estimate.mean == pytest.approx(expected)
+    chosen = best(arm_rows)
     allowed = {"skg", "matched_random", "repeat_last", "thompson", "lru", "threshold_40", "threshold_80"}
-    utility = {row.arm: row.means["utility"].mean for row in found if row.means["hit_rate"].mean > 0}
+    utility = {row.arm: row.means["utility"].mean for row in arm_rows if row.means["hit_rate"].mean > 0}
     assert chosen == max(allowed & set(utility), key=lambda arm: utility[arm])
 
 
 def test_the_best_threshold_in_hindsight_is_that_of_the_largest_utility(small: Run) -> None:
-    found = thresholds(small, rows(small))
-    assert sorted(t for t, _ in found) == [0.4, 0.5, 0.8]
-    utility = [row.means["utility"].mean for _, row in found]
+    ranking = thresholds(small, rows(small))
+    assert sorted(t for t, _ in ranking) == [0.4, 0.5, 0.8]
+    utility = [row.means["utility"].mean for _, row in ranking]
     assert utility == sorted(utility, reverse=True)
 
 
 def test_the_difference_at_one_error_rate_is_the_one_whose_interval_for_new_requests_is_given(small: Run) -> None:
-    found, unmatched = pairs(small, "threshold_40")
-    assert {(one.arm, one.rival, one.since) for one in found} >= {
+    matches, unmatched = pairs(small, "threshold_40")
+    assert {(match.arm, match.rival, match.since) for match in matches} >= {
         ("threshold_40", "frequency", 0), ("threshold_40", "centroid", 0), ("captured", "captured_centroid", FORK),
     }  # fmt: skip
     raised = 0
-    for one in found:
-        assert one.new.mean == pytest.approx(one.found.figures["utility"].difference, abs=1e-9)
-        assert not np.isnan(one.new.se_new)
-        assert one.found.unknown == 0
-        raised += one.found.threshold is not None or one.found.reference_threshold is not None
+    for match in matches:
+        assert match.new.mean == pytest.approx(match.found.figures["utility"].difference, abs=1e-9)
+        assert not np.isnan(match.new.se_new)
+        assert match.found.unknown == 0
+        raised += match.found.threshold is not None or match.found.reference_threshold is not None
     assert raised
-    told = {tuple(why.partition(":")[0].split(", ")) for why in unmatched}
-    assert not told & {(one.arm, one.rival) for one in found}
-    assert len(told) + len(found) == 8  # two arms, three rivals; two on the same captures
+    reasons = {tuple(why.partition(":")[0].split(", ")) for why in unmatched}
+    assert not reasons & {(match.arm, match.rival) for match in matches}
+    assert len(reasons) + len(matches) == 8  # two arms, three rivals; two on the same captures
 
 
 def test_from_a_turn_that_nobody_reaches_there_is_nothing_to_compare(small: Run) -> None:
@@ -169,9 +169,9 @@ def test_from_a_turn_that_nobody_reaches_there_is_nothing_to_compare(small: Run)
 
 def test_the_tables_are_printed(small: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(small.path)]) == 0
-    said = capsys.readouterr().out
-    assert "Best threshold in hindsight" in said
-    assert "At the same error rate" in said
+    output = capsys.readouterr().out
+    assert "Best threshold in hindsight" in output
+    assert "At the same error rate" in output
 
 
 def test_hits_are_as_many_as_the_rate_that_was_asked_for_says(small: Run) -> None:

@@ -23,7 +23,7 @@ def estimate(mean: float, se: float) -> Estimate:
 
 
 @pytest.mark.parametrize(
-    ("mean", "se", "said"),
+    ("mean", "se", "expected"),
     [
         (0.001, 0.001, "equivalent"),
         (0.003, 0.001, "equivalent"),  # and different from 0
@@ -36,27 +36,27 @@ def estimate(mean: float, se: float) -> Estimate:
     ],
 )
 def test_a_difference_is_equivalent_to_nothing_only_if_it_is_shown_to_lie_within_the_margin(
-    mean: float, se: float, said: str
+    mean: float, se: float, expected: str
 ) -> None:
-    p, found = verdict(estimate(mean, se), 0.005)
-    assert found == said
-    assert (p < 0.05) == (said == "equivalent")
+    p, outcome = verdict(estimate(mean, se), 0.005)
+    assert outcome == expected
+    assert (p < 0.05) == (expected == "equivalent")
 
 
 def test_chance_alone_is_found_equivalent_at_most_at_the_nominal_rate_at_the_margin_itself() -> None:
-    rng, found = np.random.default_rng(0), 0
+    rng, count = np.random.default_rng(0), 0
     for _ in range(2000):
         d = rng.normal(0.005, 0.02, 60)
         e = Estimate(d.mean(), 0.0, 59, float(d.std(ddof=1)) / 60**0.5, 59, 60, 0)
-        found += verdict(e, 0.005)[1] == "equivalent"
-    assert found / 2000 < 0.065
+        count += verdict(e, 0.005)[1] == "equivalent"
+    assert count / 2000 < 0.065
 
 
 def test_every_arm_of_a_contrast_is_in_the_experiment_and_every_arm_is_in_a_contrast() -> None:
     experiment = yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))
     arms, named = (
         set(experiment["arms"]),
-        {one[side] for one in experiment["contrasts"] for side in ("arm", "reference")},
+        {contrast[side] for contrast in experiment["contrasts"] for side in ("arm", "reference")},
     )
     assert arms - named == {"plain", "never"}  # plain is forked from; never is in every report
 
@@ -66,7 +66,7 @@ def test_a_contrast_begins_where_its_arms_part(tmp_path: Path) -> None:
     manifest = {"schema": schema.VERSION, "compositions": composed.arms, "config": composed.root}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     run = Run(tmp_path)
-    begins = {f"{one.arm}-{one.reference}": parting(run, one) for one in contrasts(run)}
+    begins = {f"{contrast.arm}-{contrast.reference}": parting(run, contrast) for contrast in contrasts(run)}
     assert begins["sham-frozen_100"] == begins["skg-sham"] == begins["plain_copies-plain_frozen"] == 100
     assert begins["skg-masked"] == begins["skg-without"] == 0
 
@@ -78,32 +78,32 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     whole = yaml.safe_load((CONF / "experiment" / "counterfactuals.yaml").read_text("utf-8"))["arms"]
     wanted = ("skg", "frozen_100", "sham", "plain", "plain_frozen", "plain_copies")
     arms: dict[str, Any] = {name: [text.replace("100", "15") for text in whole[name]] for name in wanted}
-    asked = (
+    entries = (
         "{kind: nothing by construction, arm: plain_copies, reference: plain_frozen, asks: copies},"
         "{kind: control, arm: sham, reference: frozen_100, asks: random turns}"
     )
     return simulate(
-        [f"arms={json.dumps(arms)}", f"contrasts=[{asked}]", "reference=skg", "users=12", "weeks=2",
+        [f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=12", "weeks=2",
          "simulator.rated_share=0.6", f"out={out}"]
     )  # fmt: skip
 
 
 def test_copies_of_skills_change_nothing_and_random_captures_do(small: Run) -> None:
-    found = {(one.contrast.arm, one.metric.name): one for one in findings(small)}
+    by_arm = {(finding.contrast.arm, finding.metric.name): finding for finding in findings(small)}
     for metric in MARGINS:
-        exact = found["plain_copies", metric]
+        exact = by_arm["plain_copies", metric]
         assert (exact.estimate.mean, exact.estimate.se, exact.p, exact.verdict) == (0, 0, 0, "equivalent")
-    assert found["sham", "hit_rate"].estimate.mean > 0
+    assert by_arm["sham", "hit_rate"].estimate.mean > 0
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("entry", "says"),
     [
         ('[{kind: effect, arm: skg, reference: nevr, asks: ""}]', "'nevr' is no arm"),
         ('[{kind: magic, arm: skg, reference: never, asks: ""}]', "kinds are"),
         ("[{arm: skg, reference: never}]", "exactly the keys kind, arm, reference, asks"),
     ],
 )
-def test_a_contrast_that_cannot_be_is_refused(asked: str, says: str) -> None:
+def test_a_contrast_that_cannot_be_is_refused(entry: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        compose([f"contrasts={asked}"])
+        compose([f"contrasts={entry}"])

@@ -12,13 +12,13 @@ from skg_bench.analysis.ddmin import Part, ddmin
 
 def asking(needed: Sequence[set[int]]) -> tuple[list[Part], Callable[[Sequence[Part]], list[bool]]]:
     """Shows it wherever all of one of these sets are there; and what was asked."""
-    asked: list[Part] = []
+    trials: list[Part] = []
 
     def shows(parts: Sequence[Part]) -> list[bool]:
-        asked.extend(parts)
-        return [any(one <= set(part) for one in needed) for part in parts]
+        trials.extend(parts)
+        return [any(required <= set(part) for required in needed) for part in parts]
 
-    return asked, shows
+    return trials, shows
 
 
 @settings(deadline=None, max_examples=80)
@@ -27,10 +27,10 @@ def test_what_is_found_shows_it_and_without_any_one_item_does_not(n: int, data: 
     places = st.sets(st.integers(0, n - 1), min_size=1, max_size=6)
     needed = data.draw(st.lists(places, min_size=1, max_size=3))
     _, shows = asking(needed)
-    found = ddmin(range(n), shows)
-    assert shows([found]) == [True]
-    assert not any(shows(list(combinations(found, len(found) - 1))))
-    assert list(found) == sorted(found)
+    subset = ddmin(range(n), shows)
+    assert shows([subset]) == [True]
+    assert not any(shows(list(combinations(subset, len(subset) - 1))))
+    assert list(subset) == sorted(subset)
 
 
 def test_what_is_always_there_needs_nothing() -> None:
@@ -46,7 +46,7 @@ def test_all_of_it_is_kept_where_all_is_needed() -> None:
 @pytest.mark.parametrize("needed", [{399}, {0, 399}, {7, 8, 9, 200, 201, 398}])
 def test_few_of_many_are_found_in_few_rounds(needed: set[int]) -> None:
     """Of 2^400 parts; a round is one call, whose parts are tried together."""
-    asked, shows = asking([needed])
+    trials, shows = asking([needed])
     rounds = 0
 
     def counted(parts: Sequence[Part]) -> list[bool]:
@@ -56,4 +56,4 @@ def test_few_of_many_are_found_in_few_rounds(needed: set[int]) -> None:
 
     assert set(ddmin(range(400), counted)) == needed
     assert rounds < 60
-    assert len(asked) < 1500
+    assert len(trials) < 1500

@@ -33,9 +33,9 @@ def test_shares_are_those_of_the_logs(run: Run) -> None:
         users = sorted({r["user"] for r in rows})
         wrong, hits = [], []
         for u in users:
-            own = [r for r in rows if r["user"] == u]
-            hits.append(sum(not r["fallback_to_llm"] for r in own) / len(own))
-            wrong.append(sum(not r["fallback_to_llm"] and not r["skill_correct"] for r in own) / len(own))
+            user_rows = [r for r in rows if r["user"] == u]
+            hits.append(sum(not r["fallback_to_llm"] for r in user_rows) / len(user_rows))
+            wrong.append(sum(not r["fallback_to_llm"] and not r["skill_correct"] for r in user_rows) / len(user_rows))
         assert line.hits.mean == pytest.approx(sum(hits) / len(users))
         assert line.wrong.mean == pytest.approx(sum(wrong) / len(users))
         assert (line.ceiling is None) == (line.arm != "vcache")

@@ -57,26 +57,26 @@ def test_the_reason_is_the_wrong_arms_cause_unless_both_asked_the_llm(run: Run) 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 10_000])
 def test_examples_are_as_many_as_wanted_and_all_flips_in_the_end(run: Run, n: int) -> None:
-    found = flips(done(run, "never"), done(run, "skg"))
-    told = examples(found, n)
-    assert len({(f.user, f.turn) for f in told}) == len(told) == min(n, len(found.at))
+    flipped = flips(done(run, "never"), done(run, "skg"))
+    samples = examples(flipped, n)
+    assert len({(f.user, f.turn) for f in samples}) == len(samples) == min(n, len(flipped.at))
 
 
 def test_examples_take_each_reason_in_turn_and_other_users_first(run: Run) -> None:
     users = [0, 0, 0, 1, 1, 2]
     cause = ["score", "score", "capture", "score", "score", "score"]
     wrong = made(users, [False] * 6, [True] * 6, cause, run)
-    found = flips(wrong, made(users, [True] * 6, [True] * 6, ["none"] * 6, run))
-    told = [(f.user, f.turn, f.reason) for f in examples(found, 5)]
-    assert told == [(0, 0, "score"), (0, 2, "not captured"), (1, 0, "score"), (2, 0, "score"), (0, 1, "score")]
+    flipped = flips(wrong, made(users, [True] * 6, [True] * 6, ["none"] * 6, run))
+    samples = [(f.user, f.turn, f.reason) for f in examples(flipped, 5)]
+    assert samples == [(0, 0, "score"), (0, 2, "not captured"), (1, 0, "score"), (2, 0, "score"), (0, 1, "score")]
 
 
 def test_an_example_tells_what_each_arm_answered_from(loop: Run) -> None:
     skg, oracle = done(loop, "skg"), done(loop, "oracle")
     rows = {(r["user"], r["turn"]): r for r in loop.turns("skg").to_pylist()}
-    told = examples(flips(skg, oracle), 50)
-    assert len({f.reason for f in told}) >= 3
-    for f in told:
+    samples = examples(flips(skg, oracle), 50)
+    assert len({f.reason for f in samples}) >= 3
+    for f in samples:
         row = rows[f.user, f.turn]
         assert f.message == row["message"]
         assert f.time == f"{row['time']:%a %Y-%m-%d %H:%M}"
@@ -91,16 +91,18 @@ def test_an_example_tells_what_each_arm_answered_from(loop: Run) -> None:
 
 
 def test_a_prompted_answer_has_no_source(loop: Run) -> None:
-    told = examples(flips(done(loop, "prompted"), done(loop, "never")), 10_000)
-    prompted = [f for f in told if f.wrong != "the LLM"]
+    samples = examples(flips(done(loop, "prompted"), done(loop, "never")), 10_000)
+    prompted = [f for f in samples if f.wrong != "the LLM"]
     assert prompted
     assert all(f.wrong.endswith("), prompted") for f in prompted)
     assert any(f.reason == "LLM" for f in prompted)
 
 
 def test_the_answer_of_a_donor_is_another_users(loop: Run) -> None:
-    told = examples(flips(done(loop, "donor"), done(loop, "never")), 10_000)
-    stored = [(f.turn >= world.FORK, f.wrong.endswith("stored by another user")) for f in told if f.wrong != "the LLM"]
+    samples = examples(flips(done(loop, "donor"), done(loop, "never")), 10_000)
+    stored = [
+        (f.turn >= world.FORK, f.wrong.endswith("stored by another user")) for f in samples if f.wrong != "the LLM"
+    ]
     assert set(stored) == {(False, False), (True, True)}
 
 

@@ -30,31 +30,36 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 def hit_rates(runs: list[Run], arm: str) -> dict[tuple[int, int], float]:
     """By seed and user, counted turn by turn."""
-    found = {}
+    rates = {}
     for seed, run in enumerate(runs):
         rows = run.turns(arm).to_pylist()
         for user in {row["user"] for row in rows}:
-            own = [not row["fallback_to_llm"] for row in rows if row["user"] == user]
-            found[seed, user] = sum(own) / len(own)
-    return found
+            hits = [not row["fallback_to_llm"] for row in rows if row["user"] == user]
+            rates[seed, user] = sum(hits) / len(hits)
+    return rates
 
 
 def test_effects_are_those_of_the_logs(runs: list[Run]) -> None:
     (grid,), effects = grids(runs)
-    of = {arm: hit_rates(runs, arm) for arm in grid.combined.arms}
+    rates = {arm: hit_rates(runs, arm) for arm in grid.combined.arms}
     pairs = {
         "bm25": (("bm25_identity", "bm25_linear"), ("maxsim_identity", "maxsim_linear")),
         "linear": (("maxsim_linear", "bm25_linear"), ("maxsim_identity", "bm25_identity")),
     }
-    assert any(rate for arm in of.values() for rate in arm.values())
+    assert any(rate for arm in rates.values() for rate in arm.values())
     for option, (these, those) in pairs.items():
-        each = [np.mean([of[a][u] for a in these]) - np.mean([of[a][u] for a in those]) for u in of["never"]]
-        (effect,) = [one for one in effects if (one.option, one.metric.name) == (option, "hit_rate")]
+        each = [np.mean([rates[a][u] for a in these]) - np.mean([rates[a][u] for a in those]) for u in rates["never"]]
+        (effect,) = [
+            candidate for candidate in effects if (candidate.option, candidate.metric.name) == (option, "hit_rate")
+        ]
         assert effect.estimate.mean == pytest.approx(float(np.mean(each)))
         assert effect.estimate.se == pytest.approx(float(np.std(each, ddof=1) / len(each) ** 0.5))
         assert effect.estimate.n_users == 8
-    assert {(one.factor, one.option) for one in effects} == {("router", "bm25"), ("reranker", "linear")}
-    assert all(one.p >= one.estimate.p(new=True) for one in effects)
+    assert {(candidate.factor, candidate.option) for candidate in effects} == {
+        ("router", "bm25"),
+        ("reranker", "linear"),
+    }
+    assert all(candidate.p >= candidate.estimate.p(new=True) for candidate in effects)
 
 
 def made(corpus: str, option: str, mean: float, se: float = 0.001) -> Effect:
@@ -67,18 +72,18 @@ def test_words_say_where_a_difference_holds_and_where_not() -> None:
         made("A", "knn", 0.02), made("B", "knn", 0.03), made("A", "bm25", -0.02), made("B", "bm25", 0.001),
         made("A", "probe", 0.02), made("B", "probe", -0.02), made("A", "hybrid", 0.001), made("B", "hybrid", 0.0),
     ])  # fmt: skip
-    said = "\n".join(words(effects))
-    assert said.startswith("5 of 8 differences hold.")
+    text = "\n".join(words(effects))
+    assert text.startswith("5 of 8 differences hold.")
     every, some, turned, silent = (
-        said.index(h) for h in ("Holds on both", "Holds on one", "Turns round", "Nothing is")
+        text.index(h) for h in ("Holds on both", "Holds on one", "Turns round", "Nothing is")
     )
-    knn = said.index("Utility of knn is higher than that of maxsim: +0.020 (+0.018 to +0.022) on A; +0.030")
-    bm25 = said.index(
+    knn = text.index("Utility of knn is higher than that of maxsim: +0.020 (+0.018 to +0.022) on A; +0.030")
+    bm25 = text.index(
         "Utility of bm25 is lower than that of maxsim: -0.020 (-0.022 to -0.018) on A; not shown on B, +0.001"
     )
     assert every < knn < some < bm25 < turned
-    assert turned < said.index("probe against maxsim, utility: +0.020") < silent
-    assert said.endswith("hybrid (utility).")
+    assert turned < text.index("probe against maxsim, utility: +0.020") < silent
+    assert text.endswith("hybrid (utility).")
 
 
 def test_what_is_significant_alone_need_not_hold_among_many() -> None:
@@ -109,5 +114,5 @@ def test_the_command_writes_report_figure_and_findings(
         assert f"| {arm} | " in report
     assert "grid_the_built_in_corpus.svg" in report
     assert (tmp_path / "grid_the_built_in_corpus.svg").read_text("utf-8").startswith("<svg")
-    (found,) = json.loads((tmp_path / "claims" / "grid.json").read_text("utf-8"))
-    assert (found["id"], found["users"], found["weeks"], found["seeds"]) == ("K10", 4, 2, [0, 1])
+    (finding,) = json.loads((tmp_path / "claims" / "grid.json").read_text("utf-8"))
+    assert (finding["id"], finding["users"], finding["weeks"], finding["seeds"]) == ("K10", 4, 2, [0, 1])

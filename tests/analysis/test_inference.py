@@ -44,14 +44,14 @@ MET = {
 
 @pytest.fixture(scope="module")
 def oracle(shared: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared / "oracles/gates/cases.json").read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((shared / "oracles/gates/cases.json").read_text("utf-8"))
+    return content
 
 
 @pytest.fixture(scope="module")
 def case(oracle: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = oracle["A"]
-    return found
+    content: dict[str, Any] = oracle["A"]
+    return content
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +69,12 @@ def test_every_answer_of_the_oracle_is_met_or_listed_as_a_deviation(case: dict[s
 
 
 def test_the_paired_t_test_is_scipys(case: dict[str, Any], d: F64) -> None:
-    found, expected = inference.paired_t(d), case["ttest_rel"]
-    assert (found.p, found.df) == near((expected["p"], expected["df"]))
-    assert found.mean / found.se == near(expected["t"])
-    assert (found.limit(0.025), found.limit(0.975)) == near(tuple(expected["ci95"]))
-    assert found.p / 2 == near(case["ttest_rel_greater_p"])
-    assert 1 - found.p / 2 == near(case["ttest_rel_less_p"])
+    t_test, expected = inference.paired_t(d), case["ttest_rel"]
+    assert (t_test.p, t_test.df) == near((expected["p"], expected["df"]))
+    assert t_test.mean / t_test.se == near(expected["t"])
+    assert (t_test.limit(0.025), t_test.limit(0.975)) == near(tuple(expected["ci95"]))
+    assert t_test.p / 2 == near(case["ttest_rel_greater_p"])
+    assert 1 - t_test.p / 2 == near(case["ttest_rel_less_p"])
 
 
 def test_noninferiority_and_equivalence_are_shifted_t_tests(case: dict[str, Any], d: F64) -> None:
@@ -97,13 +97,15 @@ def test_corrections_for_many_tests_are_statsmodels(case: dict[str, Any]) -> Non
 
 
 def test_power_and_numbers_of_users_are_statsmodels(oracle: dict[str, Any]) -> None:
-    for of in oracle["power"]:
-        one_sided = of["alternative"] == "larger"
-        n = inference.users_for(1.0, of["effect"], of["alpha"], of["power"], one_sided)
-        assert n == np.ceil(of["n"])
-        found = inference.power_for(of["effect"], 1.0, of["n"], of["alpha"], one_sided)
-        assert found == near(TTestPower().power(of["effect"], of["n"], of["alpha"], alternative=of["alternative"]))
-        assert found == pytest.approx(of["power"], abs=1e-7)  # its n is as near as its solver went, not 1e-9
+    for setting in oracle["power"]:
+        one_sided = setting["alternative"] == "larger"
+        n = inference.users_for(1.0, setting["effect"], setting["alpha"], setting["power"], one_sided)
+        assert n == np.ceil(setting["n"])
+        power = inference.power_for(setting["effect"], 1.0, setting["n"], setting["alpha"], one_sided)
+        assert power == near(
+            TTestPower().power(setting["effect"], setting["n"], setting["alpha"], alternative=setting["alternative"])
+        )
+        assert power == pytest.approx(setting["power"], abs=1e-7)  # its n is as near as its solver went, not 1e-9
 
 
 def test_the_bootstrap_agrees_with_scipys(case: dict[str, Any], d: F64) -> None:
@@ -141,7 +143,7 @@ def test_resamples_are_the_same_bits_on_any_kernel_and_with_any_threads() -> Non
         "a,b=i.cluster_bootstrap(v,5,2000);p=i.sign_flip(v[:,0],5);"
         "print(hashlib.sha256(a.tobytes()+b.tobytes()).hexdigest(),p)"
     )
-    said = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads},
@@ -151,7 +153,7 @@ def test_resamples_are_the_same_bits_on_any_kernel_and_with_any_threads() -> Non
         ).stdout
         for kernel, threads in (("Haswell", "1"), ("SkylakeX", "2"))
     }
-    assert len(said) == 1
+    assert len(outputs) == 1
 
 
 def test_all_columns_share_their_resamples() -> None:
@@ -241,9 +243,9 @@ def test_as_many_users_as_needed_and_not_one_more(effect: float, one_sided: bool
 
 def test_missing_tests_stay_missing_and_do_not_count() -> None:
     for adjust in (inference.bh, inference.by):
-        found = adjust([0.01, float("nan"), 0.04])
-        assert np.isnan(found[1])
-        assert [found[0], found[2]] == adjust([0.01, 0.04])
+        adjusted = adjust([0.01, float("nan"), 0.04])
+        assert np.isnan(adjusted[1])
+        assert [adjusted[0], adjusted[2]] == adjust([0.01, 0.04])
         assert np.isnan(adjust([float("nan")])).all()
 
 

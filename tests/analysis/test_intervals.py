@@ -26,21 +26,21 @@ def _per_user(cells: Cells, count: F64, over: F64) -> F64:
 
 def test_the_figure_is_the_mean_over_users_of_their_ratio_and_users_without_one_are_counted() -> None:
     cells = Cells(np.array([0, 0, 1, 2]), np.array([0, 1, 0, 1]), 4, 2)
-    (found,) = estimates(cells, [np.array([1.0, 3.0, 10.0, 0.0])], [[np.array([1.0, 0.0, 5.0, 0.0])]])
-    assert found.mean == (1 / 4 + 5 / 10) / 2  # not (1 + 0 + 5) / 14
-    assert (found.n_users, found.excluded) == (2, 2)
+    (estimate,) = estimates(cells, [np.array([1.0, 3.0, 10.0, 0.0])], [[np.array([1.0, 0.0, 5.0, 0.0])]])
+    assert estimate.mean == (1 / 4 + 5 / 10) / 2  # not (1 + 0 + 5) / 14
+    assert (estimate.n_users, estimate.excluded) == (2, 2)
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_the_interval_for_these_requests_is_students_over_users(seed: int) -> None:
     cells, count, over = _cells(seed)
-    (found,) = estimates(cells, [over], [[count]])
+    (estimate,) = estimates(cells, [over], [[count]])
     ratios = _per_user(cells, count, over)
     test = stats.ttest_1samp(ratios[~np.isnan(ratios)], 0.0)
     interval = test.confidence_interval(0.95)
-    assert found.interval(new=False) == pytest.approx((interval.low, interval.high))
-    assert found.p(new=False) == pytest.approx(test.pvalue, rel=1e-6)
+    assert estimate.interval(new=False) == pytest.approx((interval.low, interval.high))
+    assert estimate.p(new=False) == pytest.approx(test.pvalue, rel=1e-6)
 
 
 @given(st.integers(0, 10_000))
@@ -48,19 +48,19 @@ def test_the_interval_for_these_requests_is_students_over_users(seed: int) -> No
 def test_a_difference_is_a_paired_t_test(seed: int) -> None:
     cells, count, over = _cells(seed)
     other = np.random.default_rng(seed + 1).binomial(over.astype(int), 0.6).astype(float)
-    (found,) = estimates(cells, [over, over], [[count, other]])
+    (estimate,) = estimates(cells, [over, over], [[count, other]])
     a, b = _per_user(cells, count, over), _per_user(cells, other, over)
     kept = ~np.isnan(a)
-    assert found.p(new=False) == pytest.approx(stats.ttest_rel(a[kept], b[kept]).pvalue, rel=1e-6)
+    assert estimate.p(new=False) == pytest.approx(stats.ttest_rel(a[kept], b[kept]).pvalue, rel=1e-6)
     (same,) = estimates(cells, [over], [[count - other]])
-    assert (same.mean, same.se_new, same.df_new) == pytest.approx((found.mean, found.se_new, found.df_new))
+    assert (same.mean, same.se_new, same.df_new) == pytest.approx((estimate.mean, estimate.se_new, estimate.df_new))
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_the_interval_for_new_requests_is_the_formula_written_out(seed: int) -> None:
     cells, count, over = _cells(seed)
-    (found,) = estimates(cells, [over], [[count]])
+    (estimate,) = estimates(cells, [over], [[count]])
     ratios = _per_user(cells, count, over)
     users = np.flatnonzero(~np.isnan(ratios))
     n, mean = len(users), np.nanmean(ratios)
@@ -75,30 +75,30 @@ def test_the_interval_for_new_requests_is_the_formula_written_out(seed: int) -> 
     pairs_s = sum(s[u] * s[v] for u in range(n) for v in range(n) if u != v)
     pairs_w = sum(w[u] * w[v] for u in range(n) for v in range(n) if u != v)
     by_intent = max(0.0, float((g * pairs_s).sum() + by_user * (g * pairs_w).sum()))
-    assert found.se_new == pytest.approx((by_user + by_intent) ** 0.5)
+    assert estimate.se_new == pytest.approx((by_user + by_intent) ** 0.5)
     away = np.eye(len(share)) - np.outer(share, np.ones(len(share)))
     m = away @ np.diag(g * share**2) @ away.T
     f = max(np.trace(m) ** 2 / np.trace(m @ m), 1.0)
     both = by_user + by_intent
-    assert found.df_new == pytest.approx(both**2 / (by_user**2 / (n - 1) + by_intent**2 / f))
+    assert estimate.df_new == pytest.approx(both**2 / (by_user**2 / (n - 1) + by_intent**2 / f))
 
 
 def test_new_requests_are_never_less_uncertain_than_these() -> None:
     for seed in range(30):
         cells, count, over = _cells(seed)
-        (found,) = estimates(cells, [over], [[count]])
-        assert found.se_new >= found.se
+        (estimate,) = estimates(cells, [over], [[count]])
+        assert estimate.se_new >= estimate.se
 
 
 def test_one_intent_says_nothing_about_others_and_one_user_nothing_at_all() -> None:
     lone = Cells(np.arange(5), np.zeros(5, np.int64), 5, 1)
-    (found,) = estimates(lone, [np.ones(5)], [[np.array([0.0, 1, 1, 0, 1])]])
-    assert np.isfinite(found.se)
-    assert np.isnan(found.se_new)
-    assert np.isnan(found.p(new=True))
-    (one,) = estimates(Cells(np.zeros(1, np.int64), np.zeros(1, np.int64), 1, 1), [np.ones(1)], [[np.ones(1)]])
-    assert one.mean == 1.0
-    assert np.isnan(one.interval(new=False)).all()
+    (estimate,) = estimates(lone, [np.ones(5)], [[np.array([0.0, 1, 1, 0, 1])]])
+    assert np.isfinite(estimate.se)
+    assert np.isnan(estimate.se_new)
+    assert np.isnan(estimate.p(new=True))
+    (single,) = estimates(Cells(np.zeros(1, np.int64), np.zeros(1, np.int64), 1, 1), [np.ones(1)], [[np.ones(1)]])
+    assert single.mean == 1.0
+    assert np.isnan(single.interval(new=False)).all()
     (none,) = estimates(lone, [np.zeros(5)], [[np.zeros(5)]])
     assert np.isnan(none.mean)
     assert none.excluded == 5
@@ -106,22 +106,22 @@ def test_one_intent_says_nothing_about_others_and_one_user_nothing_at_all() -> N
 
 def test_users_who_are_all_the_same_are_no_evidence_of_a_difference() -> None:
     cells = Cells(np.arange(5), np.arange(5), 5, 5)
-    (found,) = estimates(cells, [np.ones(5)], [[np.zeros(5)]])
-    assert (found.p(new=True), found.detectable(new=True), found.interval(new=True)) == (1.0, 0.0, (0.0, 0.0))
+    (estimate,) = estimates(cells, [np.ones(5)], [[np.zeros(5)]])
+    assert (estimate.p(new=True), estimate.detectable(new=True), estimate.interval(new=True)) == (1.0, 0.0, (0.0, 0.0))
 
 
 def test_differences_that_cancel_within_every_user_are_exactly_none() -> None:
     """A third of a request more here, less there: rounding must not turn that into a tiny, certain difference."""
     cells = Cells(np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6), 6, 3)
-    (found,) = estimates(cells, [np.full(18, 1.0)], [[np.tile([3.0, -1.0, -2.0], 6)]])
-    assert (found.mean, found.se, found.p(new=False)) == (0.0, 0.0, 1.0)
+    (estimate,) = estimates(cells, [np.full(18, 1.0)], [[np.tile([3.0, -1.0, -2.0], 6)]])
+    assert (estimate.mean, estimate.se, estimate.p(new=False)) == (0.0, 0.0, 1.0)
 
 
 def test_what_is_detectable_is_found_in_four_of_five_experiments() -> None:
     rng, n = np.random.default_rng(5), 40
     truth = Estimate(0.0, 1 / n**0.5, n - 1.0, 1 / n**0.5, n - 1.0, n, 0).detectable(new=False)
-    found = [stats.ttest_1samp(rng.normal(truth, 1.0, n), 0.0).pvalue < 0.05 for _ in range(2000)]
-    assert np.mean(found) == pytest.approx(0.8, abs=0.03)
+    detections = [stats.ttest_1samp(rng.normal(truth, 1.0, n), 0.0).pvalue < 0.05 for _ in range(2000)]
+    assert np.mean(detections) == pytest.approx(0.8, abs=0.03)
 
 
 def test_holm_adjusts_like_the_textbook_and_leaves_missing_tests_out() -> None:

@@ -15,10 +15,10 @@ RUNS = 200
 
 @pytest.mark.parametrize("world", [w for w in WORLDS if w.users <= 100], ids=lambda w: w.name)
 def test_intervals_cover_their_own_question_at_the_nominal_rate(world: World) -> None:
-    found = rates(world, figure, RUNS)
-    far = SLACK + 3 * found.error
-    assert abs(found.these - LEVEL) <= far
-    assert abs(found.new - LEVEL) <= far
+    measured = rates(world, figure, RUNS)
+    far = SLACK + 3 * measured.error
+    assert abs(measured.these - LEVEL) <= far
+    assert abs(measured.new - LEVEL) <= far
 
 
 def test_clustering_by_user_alone_misses_the_value_for_new_intents() -> None:
@@ -27,26 +27,26 @@ def test_clustering_by_user_alone_misses_the_value_for_new_intents() -> None:
 
 
 def test_an_injected_effect_is_covered_and_found() -> None:
-    found = rates(injected(WORLDS[0]), difference, RUNS)
-    far = SLACK + 3 * found.error
-    assert abs(found.these - LEVEL) <= far
-    assert abs(found.new - LEVEL) <= far
-    assert found.better > 0.4
-    assert found.worse == 0
+    measured = rates(injected(WORLDS[0]), difference, RUNS)
+    far = SLACK + 3 * measured.error
+    assert abs(measured.these - LEVEL) <= far
+    assert abs(measured.new - LEVEL) <= far
+    assert measured.better > 0.4
+    assert measured.worse == 0
 
 
 @pytest.mark.parametrize("world", NULLS, ids=lambda w: w.name)
 def test_no_effect_is_found_at_most_at_the_nominal_rate(world: World) -> None:
-    found = rates(world, difference, RUNS)
-    assert found.better + found.worse <= ALPHA + SLACK + 3 * found.error
+    measured = rates(world, difference, RUNS)
+    assert measured.better + measured.worse <= ALPHA + SLACK + 3 * measured.error
 
 
 def test_the_truths_of_a_world_are_its_means() -> None:
     world = injected(WORLDS[0])
     means = [difference(sample(world, generator(7, r))) for r in range(RUNS)]
-    error = np.std([found.mean for found, _, _ in means]) / RUNS**0.5
-    assert np.mean([found.mean for found, _, _ in means]) == pytest.approx(EFFECT, abs=4 * error)
-    residual = [found.mean - these for found, these, _ in means]
+    error = np.std([estimate.mean for estimate, _, _ in means]) / RUNS**0.5
+    assert np.mean([estimate.mean for estimate, _, _ in means]) == pytest.approx(EFFECT, abs=4 * error)
+    residual = [estimate.mean - these for estimate, these, _ in means]
     assert np.mean(residual) == pytest.approx(0, abs=4 * np.std(residual) / RUNS**0.5)
 
 
@@ -69,13 +69,13 @@ def test_a_line_says_when_a_rate_is_not_as_it_should_be() -> None:
 def test_in_the_closed_loop_the_learning_effect_is_what_was_put_in(tmp_path: Path, loop: Loop) -> None:
     run = play(loop, tmp_path / "run", users=120, weeks=2, seed=0)
     experiments = list(replications(loop, run, size=6))
-    found = counted(experiments)
-    assert found.replications == 20
+    measured = counted(experiments)
+    assert measured.replications == 20
     truth = experiments[0][1]
     assert (truth == 0) == (loop is NULL)
-    assert found.these >= 0.8  # of 20: at 95 % each, fewer than 16 hold once in 400 tests
+    assert measured.these >= 0.8  # of 20: at 95 % each, fewer than 16 hold once in 400 tests
     if loop is NULL:
-        assert found.better + found.worse <= 0.2
+        assert measured.better + measured.worse <= 0.2
     else:
         assert np.mean([e.mean for e, _, _ in experiments]) == pytest.approx(truth, rel=0.5)
-        assert found.better > found.worse == 0
+        assert measured.better > measured.worse == 0

@@ -25,83 +25,85 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return make_run(tmp_path_factory.mktemp("matched") / "run", users=16, weeks=6, arms=ARMS_OF_THIS)
 
 
-def climb(run: Run, arm: str, on: LoggedEvents, asked: Fallbacks | None = None) -> Ladder:
-    known = asked or Fallbacks.of(on)
-    if asked is None:
-        hits(run, "never", on, PRICE, known)
-    return ladder(hits(run, arm, on, PRICE, known), known, on)
+def climb(run: Run, arm: str, requests: LoggedEvents, fallbacks: Fallbacks | None = None) -> Ladder:
+    known = fallbacks or Fallbacks.of(requests)
+    if fallbacks is None:
+        hits(run, "never", requests, PRICE, known)
+    return ladder(hits(run, arm, requests, PRICE, known), known, requests)
 
 
 def by_hand(run: Run, arm: str, threshold: float) -> dict[str, float]:
     """Mean over users when every hit below the threshold is answered as `never` was."""
     columns = ["fallback_to_llm", "answer_correct", "skill_score", "cost_usd", "latency_ms"]
-    own, never = (run.turns(a, columns).to_pandas() for a in (arm, "never"))
-    hit = ~own["fallback_to_llm"] & (own["skill_score"] >= threshold)
-    right = own["answer_correct"].where(hit, never["answer_correct"])
-    cost, wait = (own[c].where(hit, never[c]) for c in ("cost_usd", "latency_ms"))
+    arm_turns, never = (run.turns(a, columns).to_pandas() for a in (arm, "never"))
+    hit = ~arm_turns["fallback_to_llm"] & (arm_turns["skill_score"] >= threshold)
+    right = arm_turns["answer_correct"].where(hit, never["answer_correct"])
+    cost, wait = (arm_turns[c].where(hit, never[c]) for c in ("cost_usd", "latency_ms"))
     worth = right * 2.0 - 1.0 - 10.0 * cost - 0.02 / 1000 * wait
-    figures = {"wrong": hit & ~own["answer_correct"], "hit_rate": hit, "correct": right, "utility": worth}
-    return {name: float(of.astype(float).groupby(own["user"]).mean().mean()) for name, of in figures.items()}
+    figures = {"wrong": hit & ~arm_turns["answer_correct"], "hit_rate": hit, "correct": right, "utility": worth}
+    return {
+        name: float(values.astype(float).groupby(arm_turns["user"]).mean().mean()) for name, values in figures.items()
+    }
 
 
 def test_every_level_is_what_one_counts_with_that_threshold(run: Run) -> None:
     for arm in ("skg", "careless"):
-        found = climb(run, arm, events(run))
-        assert len(found.threshold) <= LEVELS + 1
-        assert found.unknown == 0
-        for level in (0, 1, 10, len(found.threshold) // 2, -2, -1):
-            expected = by_hand(run, arm, found.threshold[level])
-            assert found.wrong[:, level].mean() == pytest.approx(expected["wrong"])
-            for name, values in found.figures.items():
+        rungs = climb(run, arm, events(run))
+        assert len(rungs.threshold) <= LEVELS + 1
+        assert rungs.unknown == 0
+        for level in (0, 1, 10, len(rungs.threshold) // 2, -2, -1):
+            expected = by_hand(run, arm, rungs.threshold[level])
+            assert rungs.wrong[:, level].mean() == pytest.approx(expected["wrong"])
+            for name, values in rungs.figures.items():
                 assert values[:, level].mean() == pytest.approx(expected[name]), name
-        assert found.wrong[:, -1].max() == found.figures["hit_rate"][:, -1].max() == 0.0
+        assert rungs.wrong[:, -1].max() == rungs.figures["hit_rate"][:, -1].max() == 0.0
 
 
 def test_the_arm_that_errs_more_is_held_to_a_higher_threshold_until_both_err_alike(run: Run) -> None:
-    on = events(run)
-    careful, careless = climb(run, "skg", on), climb(run, "careless", on)
-    found = matched("careless", careless, careful, 0)
+    requests = events(run)
+    careful, careless = climb(run, "skg", requests), climb(run, "careless", requests)
+    match = matched("careless", careless, careful, 0)
     as_run = by_hand(run, "skg", -np.inf)
-    assert found.wrong == pytest.approx(as_run["wrong"])
-    assert found.reference_threshold is None
-    assert found.threshold is not None
-    assert {name: pair.reference for name, pair in found.figures.items()} == pytest.approx(
-        {name: as_run[name] for name in found.figures}
+    assert match.wrong == pytest.approx(as_run["wrong"])
+    assert match.reference_threshold is None
+    assert match.threshold is not None
+    assert {name: pair.reference for name, pair in match.figures.items()} == pytest.approx(
+        {name: as_run[name] for name in match.figures}
     )
-    level = int(np.searchsorted(careless.threshold, found.threshold))
+    level = int(np.searchsorted(careless.threshold, match.threshold))
     more, less = (by_hand(run, "careless", careless.threshold[at]) for at in (level - 1, level))
-    assert more["wrong"] > found.wrong >= less["wrong"]
-    share = (more["wrong"] - found.wrong) / (more["wrong"] - less["wrong"])
-    for name, pair in found.figures.items():
+    assert more["wrong"] > match.wrong >= less["wrong"]
+    share = (more["wrong"] - match.wrong) / (more["wrong"] - less["wrong"])
+    for name, pair in match.figures.items():
         assert pair.arm == pytest.approx(more[name] + share * (less[name] - more[name]))
         assert pair.difference == pytest.approx(pair.arm - pair.reference)
         assert pair.low < pair.difference < pair.high
 
 
 def test_which_arm_is_the_reference_changes_only_signs(run: Run) -> None:
-    on = events(run)
-    a, b = climb(run, "skg", on), climb(run, "careless", on)
-    there, back = matched("a", a, b, 0), matched("b", b, a, 0)
-    assert (there.threshold, there.reference_threshold) == (back.reference_threshold, back.threshold)
-    for name, pair in there.figures.items():
-        other = back.figures[name]
+    requests = events(run)
+    a, b = climb(run, "skg", requests), climb(run, "careless", requests)
+    forward, backward = matched("a", a, b, 0), matched("b", b, a, 0)
+    assert (forward.threshold, forward.reference_threshold) == (backward.reference_threshold, backward.threshold)
+    for name, pair in forward.figures.items():
+        other = backward.figures[name]
         assert (pair.difference, pair.low, pair.high) == pytest.approx((-other.difference, -other.high, -other.low))
 
 
 def test_an_arm_against_itself_is_as_it_was_run(run: Run) -> None:
-    own = climb(run, "skg", events(run))
-    found = matched("skg", own, own, 0)
-    assert (found.threshold, found.reference_threshold) == (None, None)
-    assert all((pair.difference, pair.low, pair.high) == (0, 0, 0) for pair in found.figures.values())
+    rungs = climb(run, "skg", events(run))
+    match = matched("skg", rungs, rungs, 0)
+    assert (match.threshold, match.reference_threshold) == (None, None)
+    assert all((pair.difference, pair.low, pair.high) == (0, 0, 0) for pair in match.figures.values())
 
 
 def test_what_no_arm_asked_the_llm_is_not_guessed(run: Run) -> None:
-    on = events(run)
-    alone = climb(run, "skg", on, Fallbacks.of(on))
+    requests = events(run)
+    alone = climb(run, "skg", requests, Fallbacks.of(requests))
     fell_back = run.turns("skg", ["fallback_to_llm"])["fallback_to_llm"].to_numpy()
     assert alone.unknown == int((~fell_back).sum())
     assert set(alone.figures) == {"hit_rate"}
-    assert set(matched("skg", alone, climb(run, "careless", on), 0).figures) == {"hit_rate"}
+    assert set(matched("skg", alone, climb(run, "careless", requests), 0).figures) == {"hit_rate"}
 
 
 def test_an_interval_holds_the_truth_as_often_as_it_says(tmp_path: Path) -> None:
@@ -109,8 +111,8 @@ def test_an_interval_holds_the_truth_as_often_as_it_says(tmp_path: Path) -> None
     rng, inside, trials = np.random.default_rng(3), 0, 100
     for trial in range(trials):
         a, b = _drawn(rng, 40, 0.5), _drawn(rng, 40, 0.2)
-        found = matched("a", a, b, trial)
-        inside += found.figures["hit_rate"].low <= 0.0 <= found.figures["hit_rate"].high
+        match = matched("a", a, b, trial)
+        inside += match.figures["hit_rate"].low <= 0.0 <= match.figures["hit_rate"].high
     assert inside / trials >= 0.88
 
 
@@ -124,12 +126,12 @@ def _drawn(rng: np.random.Generator, users: int, floor: float) -> Ladder:
 
 
 def test_compare_matches_every_arm_with_hits(run: Run) -> None:
-    found = compare([run], "skg")
-    by_arm = {one.arm: one for one in found.matched}
+    comparison = compare([run], "skg")
+    by_arm = {match.arm: match for match in comparison.matched}
     assert set(by_arm) == {"frozen", "careless"}
     assert set(by_arm["careless"].figures) == {"hit_rate", "correct", "utility"}
-    assert by_arm["careless"].figures["hit_rate"].difference < 0 < _difference(found, "careless", "hit_rate")
-    assert found.unmatched == ("never: no answer from the skillbook, nothing to match",)
+    assert by_arm["careless"].figures["hit_rate"].difference < 0 < _difference(comparison, "careless", "hit_rate")
+    assert comparison.unmatched == ("never: no answer from the skillbook, nothing to match",)
     nothing = compare([run], "never")
     assert nothing.matched == ()
     assert "never has no answer from the skillbook" in nothing.unmatched[0]
@@ -141,25 +143,25 @@ def test_arms_of_another_llm_say_nothing_of_what_this_one_would_have_answered(ru
     manifest = other.manifest
     manifest["compositions"]["never"]["llm"] = {"_target_": "another", "right": 0.1}
     (other.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    found = compare([Run(other.path)], "skg")
-    assert [set(one.figures) for one in found.matched] == [{"hit_rate"}]
-    assert "what the LLM would have answered instead of some hits is not known" in found.unmatched[-1]
+    comparison = compare([Run(other.path)], "skg")
+    assert [set(match.figures) for match in comparison.matched] == [{"hit_rate"}]
+    assert "what the LLM would have answered instead of some hits is not known" in comparison.unmatched[-1]
 
 
-def _difference(found: object, arm: str, metric: str) -> float:
-    rows = found.rows  # type: ignore[attr-defined]
+def _difference(comparison: object, arm: str, metric: str) -> float:
+    rows = comparison.rows  # type: ignore[attr-defined]
     return float(next(r.difference.estimate.mean for r in rows if (r.arm, r.metric.name) == (arm, metric)))
 
 
 def test_matching_is_the_same_for_runs_of_several_seeds(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / f"s{s}", seed=s, users=6, weeks=3, arms=ARMS_OF_THIS) for s in (0, 1)]
-    found: Matched = next(one for one in compare(runs, "skg").matched if one.arm == "careless")
+    match: Matched = next(candidate for candidate in compare(runs, "skg").matched if candidate.arm == "careless")
     tables = [
         r.turns("careless", ["fallback_to_llm", "answer_correct"]).to_pandas().assign(seed=s)
         for s, r in enumerate(runs)
     ]
     assert (
-        found.wrong
+        match.wrong
         < pd.concat(tables)
         .eval("wrong = ~fallback_to_llm & ~answer_correct")
         .groupby(["seed", "user"])["wrong"]

@@ -50,34 +50,35 @@ def g(run: Run, arm: str) -> dict[tuple[int, int], float]:
 def stretch(values: dict[tuple[int, int], float], first: int, last: int, least: int = 0) -> list[float]:
     """Means of the users who have more than `least` turns, over turns from `first` until before `last`."""
     users = sorted({u for u, _ in values})
-    of = [[x for (v, t), x in values.items() if v == u and first <= t < last] for u in users]
+    groups = [[x for (v, t), x in values.items() if v == u and first <= t < last] for u in users]
     n = [sum(v == u for v, _ in values) for u in users]
-    return [float(np.mean(x)) if x and k > least else float("nan") for x, k in zip(of, n, strict=True)]
+    return [float(np.mean(x)) if x and k > least else float("nan") for x, k in zip(groups, n, strict=True)]
 
 
 def test_a_stretch_is_the_mean_of_a_users_turns_in_it(run: Run) -> None:
-    on = events(run)
-    found = by_bin(utility(run, "skg", on, Utility.of(run.config)), on, [0, 20, 45])
+    requests = events(run)
+    means = by_bin(utility(run, "skg", requests, Utility.of(run.config)), requests, [0, 20, 45])
     for k, (first, last) in enumerate(((0, 20), (20, 45), (45, 10_000))):
-        assert found[:, k] == pytest.approx(stretch(g(run, "skg"), first, last), nan_ok=True)
-    later = by_bin(np.ones(len(on)), on, [30, 60])  # turns before the first are in none
+        assert means[:, k] == pytest.approx(stretch(g(run, "skg"), first, last), nan_ok=True)
+    later = by_bin(np.ones(len(requests)), requests, [30, 60])  # turns before the first are in none
     assert set(later[~np.isnan(later)]) == {1.0}
-    assert np.isnan(by_bin(np.ones(len(on)), on, [0, 100_000])[:, 1]).all()
+    assert np.isnan(by_bin(np.ones(len(requests)), requests, [0, 100_000])[:, 1]).all()
 
 
 def test_a_table_has_the_mean_and_the_number_of_users_of_each_cell(run: Run) -> None:
-    on = events(run)
-    values = np.random.default_rng(0).normal(size=(2, len(on.users), 3))
+    requests = events(run)
+    values = np.random.default_rng(0).normal(size=(2, len(requests.users), 3))
     values[1, :, 0] = np.nan
     values[0, 2:, 2] = np.nan
-    found = bin_table(values, on)
-    assert found.n.tolist() == [[9, 9, 2], [0, 9, 9]]
-    assert found.mean[0, 2] == pytest.approx(values[0, :2, 2].mean())
-    assert np.isnan(found.mean[1, 0])
-    wide = (found.high - found.low)[~np.isnan(found.mean)]
+    cells = bin_table(values, requests)
+    assert cells.n.tolist() == [[9, 9, 2], [0, 9, 9]]
+    assert cells.mean[0, 2] == pytest.approx(values[0, :2, 2].mean())
+    assert np.isnan(cells.mean[1, 0])
+    wide = (cells.high - cells.low)[~np.isnan(cells.mean)]
     assert (wide > 0).all()
-    one = bin_table(values[:1, :, :1], on)  # a band that holds for one cell is narrower than one that holds for all
-    assert found.high[0, 0] - found.low[0, 0] > one.high[0, 0] - one.low[0, 0]
+    # a band that holds for one cell is narrower than one that holds for all
+    single = bin_table(values[:1, :, :1], requests)
+    assert cells.high[0, 0] - cells.low[0, 0] > single.high[0, 0] - single.low[0, 0]
 
 
 def test_bands_of_a_table_hold_all_of_it_in_nineteen_of_twenty_runs() -> None:
@@ -90,50 +91,50 @@ def test_bands_of_a_table_hold_all_of_it_in_nineteen_of_twenty_runs() -> None:
 
     for _ in range(300):
         values = rng.normal(size=(1, 30, 1)) + rng.normal(size=(3, 30, 4))
-        found = bin_table(values, On)  # type: ignore[arg-type]
-        held.append(((found.low <= 0) & (found.high >= 0)).all())
+        cells = bin_table(values, On)  # type: ignore[arg-type]
+        held.append(((cells.low <= 0) & (cells.high >= 0)).all())
     assert 0.91 <= np.mean(held) <= 0.99
 
 
 @pytest.mark.req("P31")
 def test_effects_are_live_minus_frozen_from_the_freeze_on(run: Run) -> None:
-    found = learning_effect(run)
-    assert (found.live, found.frozen, found.since) == ("skg", ("frozen_0", "frozen_20", "frozen_45"), BOOKS)
+    twins = learning_effect(run)
+    assert (twins.live, twins.frozen, twins.since) == ("skg", ("frozen_0", "frozen_20", "frozen_45"), BOOKS)
     median = np.median(np.bincount(run.turns("skg")["user"].to_numpy()))
-    assert found.edges == (*BOOKS, *(edge for edge in (50, 100, 200) if edge < median))
-    bounds = [*found.edges, 10_000]
+    assert twins.edges == (*BOOKS, *(edge for edge in (50, 100, 200) if edge < median))
+    bounds = [*twins.edges, 10_000]
     for i, s in enumerate(BOOKS):
-        for k in range(len(found.edges)):
+        for k in range(len(twins.edges)):
             if bounds[k] < s:
-                assert found.effect.n[i, k] == 0
+                assert twins.effect.n[i, k] == 0
                 continue
             live, frozen = (stretch(g(run, arm), bounds[k], bounds[k + 1]) for arm in ("skg", f"frozen_{s}"))
-            assert found.effect.mean[i, k] == pytest.approx(np.nanmean(np.subtract(live, frozen)))
-    assert found.effect.mean[0, 2] != 0
+            assert twins.effect.mean[i, k] == pytest.approx(np.nanmean(np.subtract(live, frozen)))
+    assert twins.effect.mean[0, 2] != 0
     with pytest.raises(UsageError, match="has no arm that is never frozen at a turn"):
         learning_effect(run, "never")
 
 
 def test_the_matrix_holds_the_worth_of_every_book_in_every_stretch(run: Run) -> None:
-    found = transfer_matrix(run)
-    assert (found.trunk, found.books) == ("skg", BOOKS)
+    transfer = transfer_matrix(run)
+    assert (transfer.trunk, transfer.books) == ("skg", BOOKS)
     bounds = [*BOOKS, 10_000]
     for i, s in enumerate(BOOKS):
         for k in range(3):
             value, none = (stretch(g(run, arm), bounds[k], bounds[k + 1], s) for arm in (f"book_{s}", "book_0"))
-            assert found.value.mean[i, k] == pytest.approx(np.nanmean(value))
-            assert found.worth.mean[i, k] == pytest.approx(np.nanmean(np.subtract(value, none)))
-    assert found.worth.mean[2, 0] != 0  # a later book on earlier requests
-    assert found.forward_transfer is not None
-    assert found.backward_transfer is not None
-    assert found.backward_transfer.mean == pytest.approx(found.backward.mean[0, 0])
+            assert transfer.value.mean[i, k] == pytest.approx(np.nanmean(value))
+            assert transfer.worth.mean[i, k] == pytest.approx(np.nanmean(np.subtract(value, none)))
+    assert transfer.worth.mean[2, 0] != 0  # a later book on earlier requests
+    assert transfer.forward_transfer is not None
+    assert transfer.backward_transfer is not None
+    assert transfer.backward_transfer.mean == pytest.approx(transfer.backward.mean[0, 0])
 
 
 def test_a_book_is_worth_after_its_turn_what_the_frozen_arm_is(run: Run) -> None:
-    on, prices = events(run), Utility.of(run.config)
+    requests, prices = events(run), Utility.of(run.config)
     for s in BOOKS:
-        book, frozen = (utility(run, f"{kind}_{s}", on, prices) for kind in ("book", "frozen"))
-        assert np.array_equal(book[on.turn > s], frozen[on.turn > s])
+        book, frozen = (utility(run, f"{kind}_{s}", requests, prices) for kind in ("book", "frozen"))
+        assert np.array_equal(book[requests.turn > s], frozen[requests.turn > s])
 
 
 def test_what_a_book_is_worth_changes_by_learning_and_drift_and_nothing_else() -> None:
@@ -184,36 +185,36 @@ def test_a_run_without_books_says_which_arms_it_takes(run: Run) -> None:
 
 
 def test_a_rise_is_the_last_quarter_less_the_first(run: Run) -> None:
-    on = events(run)
-    values = on.turn.astype(np.float64)
-    n = np.bincount(on.row)
-    found = rises(values, on)
+    requests = events(run)
+    values = requests.turn.astype(np.float64)
+    n = np.bincount(requests.row)
+    rise = rises(values, requests)
     for u in range(len(n)):
         quarter = np.arange(n[u]) * 4 // n[u]
         expected = np.arange(n[u])[quarter == 3].mean() - np.arange(n[u])[quarter == 0].mean()
-        assert found[u] == pytest.approx(expected)
+        assert rise[u] == pytest.approx(expected)
 
 
 @pytest.mark.req("P31")
 def test_the_order_control_sets_a_rise_beside_that_of_the_same_requests_permuted(run: Run, tmp_path: Path) -> None:
     few = "arms={skg: [], never: [policy=never, curator=none]}"
     other = skg_bench.run([*DENSE, few, "simulator.order=permuted", f"out={tmp_path / 'permuted'}"])
-    found = order_control(run, other, "skg")
-    assert [one.what for one in found] == ["utility", "hit_rate"]
-    for one in found:
-        assert one.by_order.mean == pytest.approx(one.ordered.mean - one.permuted.mean)
-        assert one.by_order.se > 0
+    controls = order_control(run, other, "skg")
+    assert [control.what for control in controls] == ["utility", "hit_rate"]
+    for control in controls:
+        assert control.by_order.mean == pytest.approx(control.ordered.mean - control.permuted.mean)
+        assert control.by_order.se > 0
     hits = {(r["user"], r["turn"]): float(not r["fallback_to_llm"]) for r in other.turns("skg").to_pylist()}
     users = sorted({u for u, _ in hits})
     each = []
     for u in users:
-        own = [hits[u, t] for t in range(sum(v == u for v, _ in hits))]
-        quarter = [t * 4 // len(own) for t in range(len(own))]
-        means = [np.mean([h for h, q in zip(own, quarter, strict=True) if q == k]) for k in (0, 3)]
+        user_hits = [hits[u, t] for t in range(sum(v == u for v, _ in hits))]
+        quarter = [t * 4 // len(user_hits) for t in range(len(user_hits))]
+        means = [np.mean([h for h, q in zip(user_hits, quarter, strict=True) if q == k]) for k in (0, 3)]
         each.append(means[1] - means[0])
-    assert found[1].permuted.mean == pytest.approx(np.mean(each))
-    for pair, said in (((other, run), "they have permuted and time"), ((run, run), "differ in nothing")):
-        with pytest.raises(UsageError, match=said):
+    assert controls[1].permuted.mean == pytest.approx(np.mean(each))
+    for pair, message in (((other, run), "they have permuted and time"), ((run, run), "differ in nothing")):
+        with pytest.raises(UsageError, match=message):
             order_control(*pair)
 
 
@@ -226,11 +227,11 @@ def test_runs_that_differ_in_more_than_the_order_are_no_order_control(run: Run) 
 
 
 def test_the_tables_of_the_experiment_are_drawn(run: Run) -> None:
-    found, books = learning_effect(run), transfer_matrix(run)
+    twins, books = learning_effect(run), transfer_matrix(run)
     assert bin_names(books.books) == ["0–19", "20–44", "45 on"]
-    assert analysis.cell(found.effect, 1, 0) == ""
-    mean, low, high = (getattr(found.effect, name)[0, 0] for name in ("mean", "low", "high"))
-    assert analysis.cell(found.effect, 0, 0) == f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
-    drawn = analysis.effect_table(found), analysis.worth_table(books), analysis.parts_table(books)
+    assert analysis.cell(twins.effect, 1, 0) == ""
+    mean, low, high = (getattr(twins.effect, name)[0, 0] for name in ("mean", "low", "high"))
+    assert analysis.cell(twins.effect, 0, 0) == f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+    drawn = analysis.effect_table(twins), analysis.worth_table(books), analysis.parts_table(books)
     assert [table.row_count for table in drawn] == [4, 3, 4]
     assert analysis.said(None) == "nobody got there"

@@ -14,18 +14,18 @@ def test_the_gain_of_correlated_arms_is_twice_one_over_one_minus_the_correlation
     rng = np.random.default_rng(0)
     for correlation in (0.0, 0.5, 0.9):
         shared, a, b = rng.normal(0, 1, (3, 200_000))
-        mixed = [correlation**0.5 * shared + (1 - correlation) ** 0.5 * own for own in (a, b)]
-        found = gain("a - b", "utility", mixed[0], mixed[1], 0.05)
-        assert found is not None
-        assert found.gain == pytest.approx(2 / (1 - correlation), rel=0.03)
-        assert found.correlation == pytest.approx(correlation, abs=0.01)
+        mixed = [correlation**0.5 * shared + (1 - correlation) ** 0.5 * noise for noise in (a, b)]
+        result = gain("a - b", "utility", mixed[0], mixed[1], 0.05)
+        assert result is not None
+        assert result.gain == pytest.approx(2 / (1 - correlation), rel=0.03)
+        assert result.correlation == pytest.approx(correlation, abs=0.01)
 
 
 def test_users_without_a_value_are_left_out_and_equal_users_prove_nothing() -> None:
     a, b = np.array([0.1, 0.2, np.nan, 0.4]), np.array([0.1, np.nan, 0.3, 0.2])
-    found = gain("a - b", "utility", a, b, 0.1)
-    assert found is not None
-    assert found.paired == gain("", "", a[[0, 3]], b[[0, 3]], 0.1).paired  # type: ignore[union-attr]
+    result = gain("a - b", "utility", a, b, 0.1)
+    assert result is not None
+    assert result.paired == gain("", "", a[[0, 3]], b[[0, 3]], 0.1).paired  # type: ignore[union-attr]
     assert gain("a - b", "utility", a, a, 0.1) is None
     assert gain("a - b", "utility", a[:1], b[:1], 0.1) is None
 
@@ -33,12 +33,12 @@ def test_users_without_a_value_are_left_out_and_equal_users_prove_nothing() -> N
 def test_every_contrast_of_a_run_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arms = {**ARMS, **{arm: World(hit=0.3 + 0.1 * at) for at, arm in enumerate(_missing())}}
     run = make_run(tmp_path / "run", users=30, weeks=4, arms=arms)
-    found = gains(run)
-    assert {one.contrast for one in found} == {f"{arm} - {reference}" for arm, reference in CONTRASTS}
+    results = gains(run)
+    assert {result.contrast for result in results} == {f"{arm} - {reference}" for arm, reference in CONTRASTS}
     code = main(str(run.path))
     out = capsys.readouterr().out
-    assert code == int(medians(found)["utility"] < MARK)
-    worst = min((one for one in found if one.metric == "utility"), key=lambda one: one.gain)
+    assert code == int(medians(results)["utility"] < MARK)
+    worst = min((result for result in results if result.metric == "utility"), key=lambda result: result.gain)
     assert f"worst {worst.gain:.1f} ({worst.contrast})" in out
 
 

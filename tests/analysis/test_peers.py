@@ -74,17 +74,17 @@ def test_the_mark_is_ten_times_as_fast_as_each_peer(theirs: float, verdict: str)
 def test_semantic_router_lists_the_skills_of_the_five_nearest_examples_by_its_own_score() -> None:
     pytest.importorskip("semantic_router", reason="run `make peers`")
     for seed in range(4):
-        vectors, asked, books = world(seed)
-        nearest = SemanticRouter(vectors, 5, "max").route(asked, books)
-        best = max_dots(asked, books) / 4000.0**2
-        for row in range(len(asked.text)):
+        vectors, query, books = world(seed)
+        nearest = SemanticRouter(vectors, 5, "max").route(query, books)
+        best = max_dots(query, books) / 4000.0**2
+        for row in range(len(query.text)):
             n = int(books.n_examples[row])
             skill, example = books.example_skill[row, :n], books.example[row, :n]
-            there = books.active[row, skill]
-            pairs = dict.fromkeys(zip(skill[there].tolist(), example[there].tolist(), strict=True))
-            message = vectors[asked.text[row]]
-            of = [(float(vectors[e] @ message), s) for s, e in pairs]
-            expected = {s for dot, s in sorted(of)[-5:] if dot > 0}
+            mask = books.active[row, skill]
+            pairs = dict.fromkeys(zip(skill[mask].tolist(), example[mask].tolist(), strict=True))
+            message = vectors[query.text[row]]
+            dots = [(float(vectors[e] @ message), s) for s, e in pairs]
+            expected = {s for dot, s in sorted(dots)[-5:] if dot > 0}
             listed = [int(s) for s in nearest.skill[row] if s >= 0]
             assert set(listed) == expected
             assert (np.diff(nearest.similarity[row, : len(listed)]) <= 0).all()
@@ -93,11 +93,11 @@ def test_semantic_router_lists_the_skills_of_the_five_nearest_examples_by_its_ow
 
 def test_semantic_routers_answer_does_not_depend_on_who_else_is_asked() -> None:
     pytest.importorskip("semantic_router", reason="run `make peers`")
-    vectors, asked, books = world(9)
-    together = SemanticRouter(vectors, 5, "mean").route(asked, books)
-    for row in range(len(asked.text)):
+    vectors, query, books = world(9)
+    together = SemanticRouter(vectors, 5, "mean").route(query, books)
+    for row in range(len(query.text)):
         own = samples.one(books, row)
-        asked_alone = samples.asked_with(samples.some_queries(asked, [row]), own)
+        asked_alone = samples.asked_with(samples.some_queries(query, [row]), own)
         alone = SemanticRouter(vectors, 5, "mean").route(asked_alone, own)
         assert np.array_equal(alone.skill[0], together.skill[row])
         assert np.array_equal(alone.similarity[0], together.similarity[row])
@@ -106,20 +106,20 @@ def test_semantic_routers_answer_does_not_depend_on_who_else_is_asked() -> None:
 @pytest.mark.filterwarnings("ignore:.*declarative_base:DeprecationWarning")  # theirs
 def test_gptcache_answers_from_the_nearest_example_if_its_cosine_is_at_least_three_fifths(tmp_path: Path) -> None:
     pytest.importorskip("gptcache", reason="run `make peers`")
-    vectors, asked, books = world(3, examples=8)
+    vectors, query, books = world(3, examples=8)
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    found = GPTCache(unit, tmp_path / "stores", 5).route(asked, books)
+    shortlist = GPTCache(unit, tmp_path / "stores", 5).route(query, books)
     hits = 0
-    for row in range(len(asked.text)):
+    for row in range(len(query.text)):
         n = int(books.n_examples[row])
-        cosine = unit[books.example[row, :n]] @ unit[asked.text[row]]
+        cosine = unit[books.example[row, :n]] @ unit[query.text[row]]
         at = int(cosine.argmax()) if n else 0
         if n and cosine[at] >= 0.6:
             hits += 1
-            assert found.skill[row].tolist() == [int(books.example_skill[row, at]), -1, -1, -1, -1]
+            assert shortlist.skill[row].tolist() == [int(books.example_skill[row, at]), -1, -1, -1, -1]
         else:
-            assert (found.skill[row] == -1).all()
-    assert 0 < hits < len(asked.text)
+            assert (shortlist.skill[row] == -1).all()
+    assert 0 < hits < len(query.text)
     cache = gptcache(Encoder(unit), tmp_path / "one")
     cache.import_data(["0", "1"], ["7", "8"])
     skill, score = cached(cache, 1)

@@ -19,12 +19,12 @@ def test_a_frozen_arm_belongs_to_the_arm_that_is_the_same_but_for_the_freezing(t
     run = make_run(
         tmp_path / "run", users=2, weeks=1, arms={**ARMS, "band": World(), "frozen_9": World(learns_until=9)}
     )
-    found = roles(run)
-    assert found.frozen == {"frozen": ("skg", 30), "frozen_9": ("skg", 9)}
-    assert (found.reference, found.never, found.learner) == ("never", "never", "skg")
-    assert found.since("skg") == [0, 9, 30]
-    assert found.since("frozen") == [0, 30]
-    assert found.since("never") == [0]
+    run_roles = roles(run)
+    assert run_roles.frozen == {"frozen": ("skg", 30), "frozen_9": ("skg", 9)}
+    assert (run_roles.reference, run_roles.never, run_roles.learner) == ("never", "never", "skg")
+    assert run_roles.since("skg") == [0, 9, 30]
+    assert run_roles.since("frozen") == [0, 30]
+    assert run_roles.since("never") == [0]
 
 
 def test_a_frozen_arm_that_differs_in_more_than_the_freezing_has_no_twin(tmp_path: Path) -> None:

@@ -39,38 +39,38 @@ def scored(seed: int, n: int = 300, levels: int = 40, out: float = 0.3) -> Score
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds)
 def test_figures_are_those_of_scikit_learn(seed: int) -> None:
-    one = scored(seed)
-    threshold = float(np.median(one.score))
-    acc_in, acc_all, recall, precision, f1, auroc = figures(one, threshold)[0] / 100
-    out, left = one.out, one.score < threshold
+    sample = scored(seed)
+    threshold = float(np.median(sample.score))
+    acc_in, acc_all, recall, precision, f1, auroc = figures(sample, threshold)[0] / 100
+    out, left = sample.out, sample.score < threshold
     assert recall == pytest.approx(recall_score(out, left))
     assert precision == pytest.approx(precision_score(out, left, zero_division=np.nan), nan_ok=True)
     assert f1 == pytest.approx(f1_score(out, left))
-    assert auroc == pytest.approx(roc_auc_score(out, -one.score))
-    answered = np.where(left, -1, one.skill)
-    assert acc_all == pytest.approx((answered == one.truth).mean())
-    assert acc_in == pytest.approx((answered == one.truth)[~out].mean())
+    assert auroc == pytest.approx(roc_auc_score(out, -sample.score))
+    answered = np.where(left, -1, sample.skill)
+    assert acc_all == pytest.approx((answered == sample.truth).mean())
+    assert acc_in == pytest.approx((answered == sample.truth)[~out].mean())
 
 
 @settings(deadline=None, max_examples=25)
 @given(seed=seeds, share=st.floats(0.01, 0.99))
 def test_no_other_threshold_is_more_accurate_at_the_stated_share(seed: int, share: float) -> None:
-    one = scored(seed)
-    out = one.out
+    sample = scored(seed)
+    out = sample.out
 
     def accuracy(threshold: float) -> float:
-        left = one.score < threshold
-        return (1 - share) * float((one.right & ~left)[~out].mean()) + share * float(left[out].mean())
+        left = sample.score < threshold
+        return (1 - share) * float((sample.right & ~left)[~out].mean()) + share * float(left[out].mean())
 
-    found = best_threshold(one, share)
-    every = [-np.inf, np.inf, *np.unique(one.score)]
-    assert accuracy(found) == pytest.approx(max(map(accuracy, every)), abs=1e-9)
+    best = best_threshold(sample, share)
+    every = [-np.inf, np.inf, *np.unique(sample.score)]
+    assert accuracy(best) == pytest.approx(max(map(accuracy, every)), abs=1e-9)
 
 
 def test_a_larger_share_of_out_of_scope_messages_asks_for_a_higher_threshold() -> None:
-    found = [best_threshold(scored(0, 3000), share) for share in (0.01, 0.1, 0.3, 0.6, 0.95)]
-    assert found == sorted(found)
-    assert found[0] < found[-1]
+    thresholds = [best_threshold(scored(0, 3000), share) for share in (0.01, 0.1, 0.3, 0.6, 0.95)]
+    assert thresholds == sorted(thresholds)
+    assert thresholds[0] < thresholds[-1]
 
 
 def test_thresholds_of_3100_messages_from_one_score_matrix_take_less_than_a_second() -> None:
@@ -78,9 +78,9 @@ def test_thresholds_of_3100_messages_from_one_score_matrix_take_less_than_a_seco
     matrix = rng.random((3100, 150))
     truth = np.where(np.arange(3100) < 100, -1, rng.integers(0, 150, 3100)).astype(np.int32)
     begun = time.perf_counter()
-    one = Scored(matrix.argmax(axis=1).astype(np.int32), matrix.max(axis=1), truth)
+    sample = Scored(matrix.argmax(axis=1).astype(np.int32), matrix.max(axis=1), truth)
     for share in (0.01, 0.05, 0.1, 0.2, 0.5):
-        best_threshold(one, share)
+        best_threshold(sample, share)
     assert time.perf_counter() - begun < 1.0
 
 
@@ -119,21 +119,21 @@ def test_intervals_hold_the_value_of_other_messages_and_repeat() -> None:
     outs, ins = np.flatnonzero(large.out), np.flatnonzero(~large.out)
     for repeat in range(40):
         rows = np.concatenate([rng.choice(outs, 90), rng.choice(ins, 210)])
-        one = Scored(large.skill[rows], large.score[rows], large.truth[rows])
-        drawn = bootstrap([(one, threshold)], seed=repeat, resamples=300)[0]
+        sample = Scored(large.skill[rows], large.score[rows], large.truth[rows])
+        drawn = bootstrap([(sample, threshold)], seed=repeat, resamples=300)[0]
         limits = np.array([interval(drawn[:, i]) for i in range(6)])
         held += (limits[:, 0] <= population) & (population <= limits[:, 1])
     assert (held[[0, 1, 2, 4, 5]] >= 33).all()  # of 40; 33 has a probability of 1 % at 95 %
-    again = bootstrap([(one, threshold)], seed=39, resamples=300)[0]
+    again = bootstrap([(sample, threshold)], seed=39, resamples=300)[0]
     assert np.array_equal(again, drawn, equal_nan=True)
     with pytest.raises(ValueError, match="the same messages"):
-        bootstrap([(one, 1.0), (scored(3), 1.0)])
+        bootstrap([(sample, 1.0), (scored(3), 1.0)])
 
 
 # ------------------------------------------------------------------------------------------------------ recipe
 
 
-def corpus(out: tuple[int, int, int] = (30, 30, 200), skills: int = 8, said: float = 2.0) -> Corpus:
+def corpus(out: tuple[int, int, int] = (30, 30, 200), skills: int = 8, noise: float = 2.0) -> Corpus:
     """Half of a vector says which skill, of three clusters each; the other half how it is said."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(skills, 1, 32)) + rng.normal(size=(skills, 3, 32))
@@ -142,85 +142,85 @@ def corpus(out: tuple[int, int, int] = (30, 30, 200), skills: int = 8, said: flo
         skill = np.concatenate([np.repeat(np.arange(skills), each), np.full(outs, -1)]).astype(np.int32)
         meant = centres[np.maximum(skill, 0), rng.integers(0, 3, len(skill))]
         meant[skill < 0] = 1.5 * rng.normal(size=(outs, 32))
-        return Messages(quantise(np.hstack([meant, said * rng.normal(size=meant.shape)])), skill)
+        return Messages(quantise(np.hstack([meant, noise * rng.normal(size=meant.shape)])), skill)
 
     return Corpus("clusters", tuple("abcdefgh"[:skills]), split(30, out[0]), split(12, out[1]), split(60, out[2]))
 
 
 def test_where_wordings_vary_the_recipe_is_better_than_maxsim_with_the_best_threshold() -> None:
-    one = corpus()
-    entries = [*baselines(one), analysis.recipe(one)[1]]
+    sample = corpus()
+    entries = [*baselines(sample), analysis.recipe(sample)[1]]
     lines = {line.name: line for line in analysis.table(entries, 0.2)}
     assert len(lines) == 8
     ours, peer = lines[analysis.RECIPE], lines[analysis.PEER]
     for figure in (1, 5):  # accuracy, AUROC
         assert interval(ours.resampled[:, figure] - peer.resampled[:, figure])[0] > 0
-    text = analysis.markdown(one, list(lines.values()), analysis.shifted(entries, analysis.SHARES), 0.2)
+    text = analysis.markdown(sample, list(lines.values()), analysis.shifted(entries, analysis.SHARES), 0.2)
     assert text.count("\n| ") >= 8 + 7
 
 
 def test_where_they_do_not_the_recipe_is_as_good() -> None:
-    one = corpus(said=0.1)
-    lines = {line.name: line for line in analysis.table([*baselines(one), analysis.recipe(one)[1]], 0.2)}
+    sample = corpus(noise=0.1)
+    lines = {line.name: line for line in analysis.table([*baselines(sample), analysis.recipe(sample)[1]], 0.2)}
     ours, peer = lines[analysis.RECIPE], lines[analysis.PEER]
     for figure in (0, 1, 5):
         assert ours.values[figure] > peer.values[figure] - 2
 
 
 def test_nothing_of_the_test_messages_goes_into_the_recipe() -> None:
-    one = corpus()
-    model, entry = analysis.recipe(one)
-    again, less = analysis.recipe(replace(one, test=one.test.rows(np.arange(40))))
+    sample = corpus()
+    model, entry = analysis.recipe(sample)
+    again, less = analysis.recipe(replace(sample, test=sample.test.rows(np.arange(40))))
     assert again.threshold == model.threshold
     assert np.allclose(less.test.score, entry.test.score[:40], atol=1e-5)  # float32: the batch may change the last bit
 
 
 @pytest.mark.parametrize("out", [(0, 30, 200), (0, 0, 200), (30, 0, 200)])
 def test_without_out_of_scope_messages_left_out_skills_stand_in(out: tuple[int, int, int]) -> None:
-    one = corpus(out=out)
-    model = fit(one.train, one.validation)
+    sample = corpus(out=out)
+    model = fit(sample.train, sample.validation)
     assert np.isfinite(model.threshold)
-    made = figures(model.score(one.test), model.threshold)[0]
+    made = figures(model.score(sample.test), model.threshold)[0]
     assert made[5] > 80
     assert made[1] > 60
 
 
 def test_one_skill_is_told_from_what_is_out_of_scope() -> None:
-    one = corpus(skills=1)
-    model = fit(one.train, one.validation)
-    routed = model.route(one.test)
+    sample = corpus(skills=1)
+    model = fit(sample.train, sample.validation)
+    routed = model.route(sample.test)
     assert set(routed.tolist()) == {0, -1}
-    assert np.mean(routed == one.test.skill) > 0.8
+    assert np.mean(routed == sample.test.skill) > 0.8
 
 
 def test_what_cannot_be_fitted_is_said() -> None:
-    one, single = corpus(), corpus(skills=1, out=(0, 0, 9))
-    none = one.train.rows(one.train.skill < 0)
-    narrow = Messages(one.validation.vectors[:, :32], one.validation.skill)
+    sample, single = corpus(), corpus(skills=1, out=(0, 0, 9))
+    none = sample.train.rows(sample.train.skill < 0)
+    narrow = Messages(sample.validation.vectors[:, :32], sample.validation.skill)
     cases: list[tuple[Messages, Messages, str]] = [
-        (none, one.validation, "no training message has a skill"),
-        (one.train, none, "no validation message has a skill"),
-        (one.train, narrow, "64 dimensions, validation vectors 32"),
+        (none, sample.validation, "no training message has a skill"),
+        (sample.train, none, "no validation message has a skill"),
+        (sample.train, narrow, "64 dimensions, validation vectors 32"),
         (single.train, single.validation, "with one skill none can stand in"),
     ]
     for train, validation, says in cases:
         with pytest.raises(UsageError, match=says):
             fit(train, validation)
     with pytest.raises(UsageError, match="vectors of 32 dimensions, the router was fitted on 64"):
-        fit(one.train, one.validation).score(narrow)
+        fit(sample.train, sample.validation).score(narrow)
 
 
 # ----------------------------------------------------------------------------------------------------- corpora
 
 
 def clinc_file(folder: Path, **changed: Any) -> Path:
-    said = {
+    content = {
         "train": [["hello there", "greet"], ["good morning", "greet"], ["bye now", "leave"]], "oos_train": [],
         "val": [["hi", "greet"], ["see you", "leave"]], "oos_val": [["what is love", "oos"]],
         "test": [["hey", "greet"]], "oos_test": [["why", "oos"]],
     }  # fmt: skip
     file = folder / "tiny.json"
-    file.write_text(json.dumps(said | changed))
+    file.write_text(json.dumps(content | changed))
     return file
 
 
@@ -231,12 +231,12 @@ def test_a_corpus_in_clinc150s_format_is_read_with_its_cached_vectors(tmp_path: 
     texts = ["hello there", "good morning", "bye now", "hi", "see you", "what is love", "hey", "why"]
     vectors = quantise(np.random.default_rng(0).normal(size=(8, 16)))
     save(tmp_path / blake2b(file.read_bytes(), digest_size=8).hexdigest(), texts, vectors, "test")
-    one = corpora.read(file, tmp_path)
-    assert one.skills == ("greet", "leave")
-    assert one.train.skill.tolist() == [0, 0, 1]
-    assert one.validation.skill.tolist() == [0, 1, -1]
-    assert one.test.skill.tolist() == [0, -1]
-    assert np.array_equal(one.test.vectors, vectors[6:])
+    sample = corpora.read(file, tmp_path)
+    assert sample.skills == ("greet", "leave")
+    assert sample.train.skill.tolist() == [0, 0, 1]
+    assert sample.validation.skill.tolist() == [0, 1, -1]
+    assert sample.test.skill.tolist() == [0, -1]
+    assert np.array_equal(sample.test.vectors, vectors[6:])
 
 
 @pytest.mark.parametrize(
@@ -253,17 +253,17 @@ def test_another_format_is_refused(content: str, says: str, tmp_path: Path, caps
 
 
 def test_the_built_in_corpus_is_split_by_wording_with_out_of_scope_messages_in_each_part() -> None:
-    one = corpora.builtin()
-    assert len(one.skills) == 120
-    for part in (one.train, one.validation, one.test):
+    sample = corpora.builtin()
+    assert len(sample.skills) == 120
+    for part in (sample.train, sample.validation, sample.test):
         assert set(part.skill.tolist()) == set(range(-1, 120))
 
 
 @pytest.mark.req("K08")
 def test_clinc150_is_found_and_has_its_splits(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SKG_BENCH_SHARED", str(shared))
-    said = json.loads(corpora.clinc150().read_text("utf-8"))
-    assert {k: len(v) for k, v in said.items()} == {
+    content = json.loads(corpora.clinc150().read_text("utf-8"))
+    assert {k: len(v) for k, v in content.items()} == {
         "train": 15_000, "val": 3_000, "test": 4_500, "oos_train": 100, "oos_val": 100, "oos_test": 1_000,
     }  # fmt: skip
     monkeypatch.setenv("SKG_BENCH_SHARED", "/nowhere")
@@ -280,9 +280,9 @@ def test_the_suite_has_four_kinds_of_pairs_that_share_most_words_and_paraphrases
     assert (np.bincount(s.kind) >= 30).all()
     assert len(s.vectors) == 3 * len(s.kind)
 
-    def common(one: np.ndarray, other: np.ndarray) -> float:
+    def common(first: np.ndarray, other: np.ndarray) -> float:
         shares = []
-        for a, b in zip(one, other, strict=True):
+        for a, b in zip(first, other, strict=True):
             x, y = (set(s.vocabulary.term[s.vocabulary.start[t] : s.vocabulary.start[t + 1]].tolist()) for t in (a, b))
             shares.append(len(x & y) / len(x | y))
         return float(np.mean(shares))

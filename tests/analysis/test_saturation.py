@@ -17,11 +17,11 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> LoggedEvents:
 
 
 def test_verbatim_repeats_are_those_of_the_same_user(on: LoggedEvents) -> None:
-    asked = [set[int]() for _ in on.users]
+    texts = [set[int]() for _ in on.users]
     share = np.zeros(len(on.users))
     for row, text in zip(on.row, on.text, strict=True):
-        share[row] += text in asked[row]
-        asked[row].add(int(text))
+        share[row] += text in texts[row]
+        texts[row].add(int(text))
     assert saturation(replace(on, text=on.text % 40)).verbatim > saturation(on).verbatim
     assert saturation(on).verbatim == pytest.approx(float((share / np.bincount(on.row)).mean()))
 
@@ -33,10 +33,10 @@ def test_types_count_as_used_up_once_and_one_offs_by_request(on: LoggedEvents) -
     kind = on.kind[typed[0]]
     used_up[typed[on.kind[typed] == kind]] = True
     used_up[single[:2]] = True
-    found = saturation(replace(on, used_up=used_up))
+    shares = saturation(replace(on, used_up=used_up))
     types = len(np.unique(on.kind[typed]))
-    assert found.types_used_up == pytest.approx(1 / types / len(on.users))
-    assert found.one_offs_again == pytest.approx(2 / len(single) / len(on.users))
+    assert shares.types_used_up == pytest.approx(1 / types / len(on.users))
+    assert shares.one_offs_again == pytest.approx(2 / len(single) / len(on.users))
 
 
 def test_above_five_percent_claims_are_not_testable_and_the_reason_is_said(on: LoggedEvents) -> None:
@@ -46,6 +46,6 @@ def test_above_five_percent_claims_are_not_testable_and_the_reason_is_said(on: L
 
 
 def test_a_run_without_one_offs_has_no_such_share(tmp_path: Path) -> None:
-    found = saturation(events(make_run(tmp_path / "run", users=2, weeks=1, one_offs=0.0)))
-    assert np.isnan(found.one_offs_again)
-    assert found.reasons == []
+    shares = saturation(events(make_run(tmp_path / "run", users=2, weeks=1, one_offs=0.0)))
+    assert np.isnan(shares.one_offs_again)
+    assert shares.reasons == []

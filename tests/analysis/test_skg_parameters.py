@@ -20,8 +20,10 @@ from tests.report.conftest import ARMS as SYNTHETIC
 
 def found(mean: float, se: float) -> contrasts.ContrastResult:
     estimate = Estimate(mean, se, 99, se, 99, 100, 0)
-    one = contrasts.Contrast("effect", "a", "b", "K11: something")
-    return contrasts.ContrastResult(one, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive")
+    contrast = contrasts.Contrast("effect", "a", "b", "K11: something")
+    return contrasts.ContrastResult(
+        contrast, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive"
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,14 +37,14 @@ def found(mean: float, se: float) -> contrasts.ContrastResult:
     ],
 )
 def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part: str) -> None:
-    one = found(mean, se)
-    p = one.estimate.p(new=True)
-    assert judged(one, p, number=True)[0] == number
-    assert judged(one, p, number=False)[0] == part
+    finding = found(mean, se)
+    p = finding.estimate.p(new=True)
+    assert judged(finding, p, number=True)[0] == number
+    assert judged(finding, p, number=False)[0] == part
 
 
 def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(run: Run) -> None:
-    equal = {one.arm: one.figures["hit_rate"] for one in compare([run], "skg").matched}
+    equal = {match.arm: match.figures["hit_rate"] for match in compare([run], "skg").matched}
     number, part = (line.matched for line in lines(run))
     assert number == equal["threshold_70"]
     turned = equal["no_reranker"]
@@ -53,7 +55,7 @@ def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(r
 
 def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim() -> None:
     root = compose(["experiment=skg_parameters"]).root
-    named = {one[side] for one in root["contrasts"] for side in ("arm", "reference")}
+    named = {contrast[side] for contrast in root["contrasts"] for side in ("arm", "reference")}
     assert set(root["arms"]) - named == {"never"}
 
 
@@ -62,12 +64,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two contrasts of the experiment, small."""
     arms: dict[str, Any] = {"skg": [], "never": ["policy=never"], "threshold_70": ["policy.threshold=0.7"],
                             "no_reranker": ["reranker=identity"]}  # fmt: skip
-    asked = (
+    entries = (
         "{kind: effect, arm: threshold_70, reference: skg, asks: 'K11: a threshold of 0.7'},"
         "{kind: effect, arm: skg, reference: no_reranker, asks: 'K10: the reranker'}"
     )
     out = tmp_path_factory.mktemp("parameters") / "run"
-    return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{asked}]", "reference=skg", "users=8", "weeks=2",
+    return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=8", "weeks=2",
                      "simulator.rated_share=0.6", "policy.threshold=0.4", f"out={out}"])  # fmt: skip
 
 
@@ -75,9 +77,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_findings_carry_the_contrasts_own_figures(run: Run, tmp_path: Path) -> None:
     table = lines(run)
     assert [line.id for line in table] == ["K11", "K10"]
-    said = findings(run, table)
-    assert said[0].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
-    assert said[0].evidence.users == 8
+    results = findings(run, table)
+    assert results[0].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
+    assert results[0].evidence.users == 8
     assert main([str(run.path), "--write", str(tmp_path)]) == 0
     assert (tmp_path / "skg_parameters.md").read_text("utf-8").count("\n| K") == 2
     assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))) == 2

@@ -37,8 +37,8 @@ def similarity(study: made.Study) -> Similarities:
 
 def some(study: made.Study, similarity: Similarities, *numbers: int) -> pd.DataFrame:
     draws: I64 = np.array(numbers)
-    found: pd.DataFrame = made.batch(study, similarity, draws).to_pandas()
-    return found
+    table: pd.DataFrame = made.batch(study, similarity, draws).to_pandas()
+    return table
 
 
 def test_a_draw_is_the_same_bits_whichever_others_lie_beside_it(study: made.Study, similarity: Similarities) -> None:
@@ -49,28 +49,28 @@ def test_a_draw_is_the_same_bits_whichever_others_lie_beside_it(study: made.Stud
 def test_a_draw_is_an_ordinary_run_with_its_parameters(
     study: made.Study, similarity: Similarities, tmp_path: Path
 ) -> None:
-    found = some(study, similarity, DRAW).iloc[0]
-    values = {one.name: float(found[one.name]) for one in prior.parameters()}
+    row = some(study, similarity, DRAW).iloc[0]
+    values = {parameter.name: float(row[parameter.name]) for parameter in prior.parameters()}
     overrides = [f"simulator.{name}={value}" for name, value in prior.of_users(values).items()]
     overrides += [f"users={USERS * (DRAW + 1)}", f"weeks={WEEKS}", f"llm.right={values['llm_right']}"]
     run = skg_bench.run(["experiment=skg_section5", f"out={tmp_path / 'run'}", *overrides])
-    own = list(range(USERS * DRAW, USERS * (DRAW + 1)))
-    turns = run.turns("skg", users=own).to_pandas()
+    users = list(range(USERS * DRAW, USERS * (DRAW + 1)))
+    turns = run.turns("skg", users=users).to_pandas()
     hits = (~turns.fallback_to_llm).groupby(turns.user).mean()
-    assert found["turns_per_week"] == pytest.approx(len(turns) / USERS / WEEKS)
+    assert row["turns_per_week"] == pytest.approx(len(turns) / USERS / WEEKS)
     week = (turns.time - turns.time.min().normalize()).dt.days // 7
-    assert found["hits_week_1"] == pytest.approx((~turns.fallback_to_llm)[week == 0].groupby(turns.user).mean().mean())
-    assert found["hits_month_6"] == pytest.approx((~turns.fallback_to_llm)[week > 0].groupby(turns.user).mean().mean())
+    assert row["hits_week_1"] == pytest.approx((~turns.fallback_to_llm)[week == 0].groupby(turns.user).mean().mean())
+    assert row["hits_month_6"] == pytest.approx((~turns.fallback_to_llm)[week > 0].groupby(turns.user).mean().mean())
     assert hits.mean() > 0
-    assert found["right"] == pytest.approx(turns.answer_correct.groupby(turns.user).mean().mean())
+    assert row["right"] == pytest.approx(turns.answer_correct.groupby(turns.user).mean().mean())
     could = (turns.answerable > 0)[week > 0].groupby(turns.user).mean().mean()
-    assert found["could_be_hits_month_6"] == pytest.approx(could)
-    assert found["used_up"] == pytest.approx(turns.used_up.groupby(turns.user).mean().mean())
-    assert found["skills_month_6"] == pytest.approx(turns.groupby("user").book_size.last().mean())
-    updates = run.updates("skg", users=own).to_pandas()
-    assert found["added_per_week"] == pytest.approx((updates.op == "ADD").sum() / USERS / WEEKS)
-    feedback = run.feedback("skg", users=own).to_pandas()
-    assert found["ok_of_all"] == pytest.approx((feedback.rating == "ok").groupby(feedback.user).mean().mean())
+    assert row["could_be_hits_month_6"] == pytest.approx(could)
+    assert row["used_up"] == pytest.approx(turns.used_up.groupby(turns.user).mean().mean())
+    assert row["skills_month_6"] == pytest.approx(turns.groupby("user").book_size.last().mean())
+    updates = run.updates("skg", users=users).to_pandas()
+    assert row["added_per_week"] == pytest.approx((updates.op == "ADD").sum() / USERS / WEEKS)
+    feedback = run.feedback("skg", users=users).to_pandas()
+    assert row["ok_of_all"] == pytest.approx((feedback.rating == "ok").groupby(feedback.user).mean().mean())
 
 
 def test_what_was_stopped_goes_on_where_it_was_and_another_study_is_refused(
@@ -79,17 +79,17 @@ def test_what_was_stopped_goes_on_where_it_was_and_another_study_is_refused(
     monkeypatch.setattr(made, "TOGETHER", 1)
     monkeypatch.setattr(made, "write_table", lambda vectors, path: np.save(path, vectors))  # all pairs are a gigabyte
     monkeypatch.setattr(made, "open_table", lambda path: Rows(np.load(path)))
-    said: list[str] = []
-    made.simulate(study, tmp_path, 2, said.append)
+    lines: list[str] = []
+    made.simulate(study, tmp_path, 2, lines.append)
     manifest, whole = made.read(tmp_path)
     assert (manifest["users"], manifest["weeks"], whole["draw"].to_pylist()) == (USERS, WEEKS, [0, 1])
     assert not list(tmp_path.glob("*.tmp*"))
     (tmp_path / "draws-000001.parquet").unlink()
-    made.simulate(study, tmp_path, 2, said.append, backwards=True)
+    made.simulate(study, tmp_path, 2, lines.append, backwards=True)
     assert made.read(tmp_path)[1].to_pandas().equals(whole.to_pandas())
-    assert [line.split(",")[0] for line in said] == ["draws 0 to 0", "draws 1 to 1", "draws 1 to 1"]
+    assert [line.split(",")[0] for line in lines] == ["draws 0 to 0", "draws 1 to 1", "draws 1 to 1"]
     with pytest.raises(UsageError, match="holds draws of another prior"):
-        made.simulate(replace(study, manifest={"identity": "other"}), tmp_path, 2, said.append)
+        made.simulate(replace(study, manifest={"identity": "other"}), tmp_path, 2, lines.append)
     with pytest.raises(UsageError, match="holds no draws"):
         made.read(tmp_path / "nowhere")
 
@@ -100,12 +100,16 @@ def test_what_was_stopped_goes_on_where_it_was_and_another_study_is_refused(
 def test_each_parameter_is_drawn_evenly_within_its_limits_and_says_where_it_comes_from() -> None:
     n = 4_000
     values = prior.drawn(0, np.arange(n))
-    assert list(values) == [one.name for one in prior.parameters()]
-    for one in prior.parameters():
-        assert one.source.strip()
-        drawn = values[one.name]
-        assert one.low <= drawn.min() < drawn.max() <= one.high
-        middle = (one.low * one.high) ** 0.5 if one.scale == "log" else (one.low + one.high) / 2
+    assert list(values) == [parameter.name for parameter in prior.parameters()]
+    for parameter in prior.parameters():
+        assert parameter.source.strip()
+        drawn = values[parameter.name]
+        assert parameter.low <= drawn.min() < drawn.max() <= parameter.high
+        middle = (
+            (parameter.low * parameter.high) ** 0.5
+            if parameter.scale == "log"
+            else (parameter.low + parameter.high) / 2
+        )
         assert abs((drawn < middle).mean() - 0.5) < 4 * 0.5 / n**0.5
     few = prior.drawn(0, np.array([17]))
     assert all(few[name][0] == column[17] for name, column in values.items())
@@ -137,19 +141,19 @@ def test_a_verdict_is_the_share_of_draws_in_which_a_reading_holds() -> None:
         (0.01, "strained"),
     ):
         held = round(1000 * share)
-        found = mass(RISE, frame([0.3] * held + [0.1] * (1000 - held)))
-        assert (found.share, found.verdict) == (share, verdict)
-        assert found.limits[0] < share < found.limits[1]
+        result = mass(RISE, frame([0.3] * held + [0.1] * (1000 - held)))
+        assert (result.share, result.verdict) == (share, verdict)
+        assert result.limits[0] < share < result.limits[1]
     assert mass(RISE, frame([0.1] * 2_999)).verdict == "strained"  # too few to call it impossible
     assert mass(RISE, frame([0.1] * 3_000)).verdict == "impossible"
 
 
 def test_draws_whose_corpus_was_used_up_count_neither_for_nor_against_a_curve() -> None:
     draws = frame([0.3] * 40 + [0.4] * 20 + [0.1] * 40, [0.2] * 60 + [0.0] * 40)
-    found = mass(RISE, draws)
-    assert (found.held, found.surely, found.at_most) == (40, 0, 60)
-    assert found.verdict == "not testable here"
-    assert found.limits[0] == 0.0
+    result = mass(RISE, draws)
+    assert (result.held, result.surely, result.at_most) == (40, 0, 60)
+    assert result.verdict == "not testable here"
+    assert result.limits[0] == 0.0
     clear = mass(RISE, frame([0.3] * 10 + [0.1] * 90, [0.0] * 10 + [0.2] * 90))
     assert (clear.surely, clear.at_most, clear.verdict) == (10, 10, "attainable")
     ok = frame([0.1] * 100, [0.2] * 100, ok_of_hits=[0.85] * 50 + [0.5] * 50)
@@ -202,12 +206,12 @@ def test_the_analysis_writes_report_picture_and_claims(
     assert analysis.main([str(folder), "--write", str(tmp_path)]) == 0
     assert "built-in: 3 draws" in capsys.readouterr().out
     report = (tmp_path / "skg_section5.md").read_text("utf-8")
-    assert all(one.source in report for one in prior.parameters())
+    assert all(parameter.source in report for parameter in prior.parameters())
     assert (tmp_path / "skg_section5.svg").is_file()
-    told = findings(tmp_path / "claims")
-    assert set(told) == {"K01", "K23", "K24", "K25", "K32"}
-    assert [one.verdict for _, one in told["K23"]].count("contradictory") == 1
-    assert told["K24"][0][1].evidence == Evidence("python -m experiments.skg_section5.draws", "abc", 6, 5, (0,))
+    reports = findings(tmp_path / "claims")
+    assert set(reports) == {"K01", "K23", "K24", "K25", "K32"}
+    assert [finding.verdict for _, finding in reports["K23"]].count("contradictory") == 1
+    assert reports["K24"][0][1].evidence == Evidence("python -m experiments.skg_section5.draws", "abc", 6, 5, (0,))
     assert analysis.main([str(tmp_path / "nowhere")]) == 2
 
 

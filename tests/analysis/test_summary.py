@@ -47,7 +47,7 @@ def _turns(run: Run, arm: str) -> pd.DataFrame:
 @pytest.mark.req("K24", "K25")
 def test_figures_are_means_over_users_of_what_the_log_says(run: Run, figures: dict[str, Any]) -> None:
     for arm in run.arms:
-        t, found = _turns(run, arm), figures["arms"][arm]
+        t, arm_figures = _turns(run, arm), figures["arms"][arm]
         users = t.groupby("user")
         expected = {
             "hit_rate": users.hit.mean(), "correct": users.answer_correct.mean(), "utility": users.utility.mean(),
@@ -61,12 +61,12 @@ def test_figures_are_means_over_users_of_what_the_log_says(run: Run, figures: di
         }  # fmt: skip
         for name, of_user in expected.items():
             if len(of_user):
-                assert found[name]["mean"] == pytest.approx(of_user.mean(), rel=1e-8), (arm, name)
+                assert arm_figures[name]["mean"] == pytest.approx(of_user.mean(), rel=1e-8), (arm, name)
             else:
-                assert found[name]["mean"] is None
-            assert found[name]["n_users"] + found[name]["excluded"] == 16
-        assert found["hit_rate"]["n_turns"] == len(t)
-        assert found["err_per_hit"]["n_turns"] == t.hit.sum()
+                assert arm_figures[name]["mean"] is None
+            assert arm_figures[name]["n_users"] + arm_figures[name]["excluded"] == 16
+        assert arm_figures["hit_rate"]["n_turns"] == len(t)
+        assert arm_figures["err_per_hit"]["n_turns"] == t.hit.sum()
 
 
 def test_rated_ok_counts_the_ratings_that_became_known(run: Run, figures: dict[str, Any]) -> None:
@@ -78,10 +78,10 @@ def test_rated_ok_counts_the_ratings_that_became_known(run: Run, figures: dict[s
 
 
 def test_excess_errors_and_saved_cost_are_paired_with_never(run: Run, figures: dict[str, Any]) -> None:
-    own, never = _turns(run, "skg"), _turns(run, "never")
-    excess = (own.wrong.astype(float) - never.wrong.astype(float)).groupby(own.user).mean()
+    skg, never = _turns(run, "skg"), _turns(run, "never")
+    excess = (skg.wrong.astype(float) - never.wrong.astype(float)).groupby(skg.user).mean()
     assert figures["arms"]["skg"]["err_excess"]["mean"] == pytest.approx(excess.mean())
-    saved = (never.cost_usd - own.cost_usd).groupby(own.user).mean()
+    saved = (never.cost_usd - skg.cost_usd).groupby(skg.user).mean()
     assert figures["arms"]["skg"]["cost_saved_usd"]["mean"] == pytest.approx(saved.mean())
     assert figures["arms"]["never"]["err_excess"]["mean"] == 0
 
@@ -114,17 +114,17 @@ def test_differences_are_corrected_for_the_arms_of_the_table(figures: dict[str, 
 
 
 def test_what_is_below_the_minimum_detectable_effect_is_inconclusive(tmp_path: Path) -> None:
-    found = summary.write(make_run(tmp_path / "run", users=8, weeks=2))["differences"]["skg"]["correct"]
-    assert abs(found["mean"]) < found["mde_new"]
-    assert found["verdict"] == "inconclusive"
+    difference = summary.write(make_run(tmp_path / "run", users=8, weeks=2))["differences"]["skg"]["correct"]
+    assert abs(difference["mean"]) < difference["mde_new"]
+    assert difference["verdict"] == "inconclusive"
 
 
 def test_a_worse_arm_is_called_worse(tmp_path: Path) -> None:
     arms = {"skg": World(hit_right=0.3), "never": ARMS["never"]}
-    found = summary.write(make_run(tmp_path / "run", arms=arms))["differences"]["skg"]
-    assert found["utility"]["verdict"] == "worse"
-    assert found["err_per_request"]["verdict"] == "worse"
-    assert found["calls_saved"]["verdict"] == "better"
+    differences = summary.write(make_run(tmp_path / "run", arms=arms))["differences"]["skg"]
+    assert differences["utility"]["verdict"] == "worse"
+    assert differences["err_per_request"]["verdict"] == "worse"
+    assert differences["calls_saved"]["verdict"] == "better"
 
 
 def test_sensitivity_is_utility_at_other_prices_and_breaks_even_where_it_says(
@@ -170,8 +170,8 @@ def test_a_mean_of_many_digits_is_rounded_and_what_does_not_exist_is_null(figure
 
     def leaves(value: Any) -> list[Any]:
         if isinstance(value, dict):
-            return [x for of in value.values() for x in leaves(of)]
-        return [x for of in value for x in leaves(of)] if isinstance(value, list) else [value]
+            return [x for item in value.values() for x in leaves(item)]
+        return [x for item in value for x in leaves(item)] if isinstance(value, list) else [value]
 
     assert all(float(f"{x:.9g}") == x for x in leaves(figures) if isinstance(x, float))
 
@@ -232,10 +232,10 @@ def test_a_reference_that_is_no_arm_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_frozen_arm_can_be_the_reference(tmp_path: Path, figures: dict[str, Any]) -> None:
-    found = summary.write(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen"))
-    assert found["effects"]["frozen"]["metrics"] == figures["effects"]["frozen"]["metrics"]
-    assert found["arms"] == figures["arms"]
-    assert set(found["differences"]) == {"skg", "never"}
+    content = summary.write(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen"))
+    assert content["effects"]["frozen"]["metrics"] == figures["effects"]["frozen"]["metrics"]
+    assert content["arms"] == figures["arms"]
+    assert set(content["differences"]) == {"skg", "never"}
 
 
 def test_importing_the_analysis_is_cheap() -> None:

@@ -41,38 +41,38 @@ def _frame(run: Run, arm: str) -> pd.DataFrame:
 @pytest.mark.parametrize("arm", ["skg", "frozen", "never"])
 @pytest.mark.parametrize("since", [0, 30])
 def test_counts_by_week_and_by_intent_are_those_of_the_rows(run: Run, arm: str, since: int) -> None:
-    on, rows = events(run), _frame(run, arm)
-    found, rows = tallies(run, arm, on, (since,))[since], rows[rows.turn_no >= since]
-    assert set(found.by_week) == set(found.by_cell) == set(COUNTS)
-    cells = pd.MultiIndex.from_arrays([on.cells.user, on.cells.intent])
+    requests, rows = events(run), _frame(run, arm)
+    tally, rows = tallies(run, arm, requests, (since,))[since], rows[rows.turn_no >= since]
+    assert set(tally.by_week) == set(tally.by_cell) == set(COUNTS)
+    cells = pd.MultiIndex.from_arrays([requests.cells.user, requests.cells.intent])
     for name in COUNTS:
         by_week = rows.astype({name: float}).pivot_table(index="user", columns="week", values=name, aggfunc="sum")
         expected = by_week.reindex(index=range(9), columns=range(4)).fillna(0)
-        assert found.by_week[name] == pytest.approx(expected.to_numpy()), name
+        assert tally.by_week[name] == pytest.approx(expected.to_numpy()), name
         by_cell = rows.astype({name: float}).groupby(["user", "about"])[name].sum()
-        assert sorted(by_cell[by_cell != 0]) == pytest.approx(sorted(found.by_cell[name][found.by_cell[name] != 0])), (
+        assert sorted(by_cell[by_cell != 0]) == pytest.approx(sorted(tally.by_cell[name][tally.by_cell[name] != 0])), (
             name
         )
-        assert pd.Series(found.by_cell[name], cells).groupby(level=0).sum().to_numpy() == pytest.approx(
+        assert pd.Series(tally.by_cell[name], cells).groupby(level=0).sum().to_numpy() == pytest.approx(
             expected.sum(axis=1).to_numpy()
         ), name
     assert cells.is_unique
 
 
 def test_the_book_is_read_at_the_end_of_a_week_and_only_of_weeks_in_which_the_user_was_there(run: Run) -> None:
-    on, rows = events(run), _frame(run, "skg")
-    found = tallies(run, "skg", on)[0]
+    requests, rows = events(run), _frame(run, "skg")
+    tally = tallies(run, "skg", requests)[0]
     expected = rows.groupby(["user", "week"]).book.last().unstack().reindex(index=range(9), columns=range(4))
-    np.testing.assert_array_equal(found.book, expected.to_numpy(float))
-    np.testing.assert_array_equal(found.book_end, rows.groupby("user").book.last())
+    np.testing.assert_array_equal(tally.book, expected.to_numpy(float))
+    np.testing.assert_array_equal(tally.book_end, rows.groupby("user").book.last())
 
 
 def test_ratings_that_come_after_the_end_are_pending_and_count_nowhere(run: Run) -> None:
-    on = events(run)
+    requests = events(run)
     late = run.feedback("skg").to_pandas().known_at >= pd.Timestamp("2026-01-05") + pd.Timedelta(weeks=4)
-    found = tallies(run, "skg", on)[0]
-    assert found.pending == late.sum() > 0
-    assert found.by_cell["rated"].sum() == (~late).sum()
+    tally = tallies(run, "skg", requests)[0]
+    assert tally.pending == late.sum() > 0
+    assert tally.by_cell["rated"].sum() == (~late).sum()
 
 
 def test_weeks_are_calendar_weeks_from_the_first_monday() -> None:
@@ -82,14 +82,14 @@ def test_weeks_are_calendar_weeks_from_the_first_monday() -> None:
 
 
 def test_the_first_turns_of_some_users_can_be_counted_alone(run: Run) -> None:
-    on = events(run, keep=[(2, 5), (7, 11)])
-    assert on.users.tolist() == [2, 7]
-    assert np.bincount(on.row).tolist() == [5, 11]
+    requests = events(run, keep=[(2, 5), (7, 11)])
+    assert requests.users.tolist() == [2, 7]
+    assert np.bincount(requests.row).tolist() == [5, 11]
     rows = _frame(run, "skg")
     rows = rows[((rows.user == 2) & (rows.turn_no < 5)) | ((rows.user == 7) & (rows.turn_no < 11))]
-    found = tallies(run, "skg", on, keep=[(2, 5), (7, 11)])[0]
+    tally = tallies(run, "skg", requests, keep=[(2, 5), (7, 11)])[0]
     for name in COUNTS:
-        assert found.by_cell[name].sum() == pytest.approx(float(rows[name].sum())), name
+        assert tally.by_cell[name].sum() == pytest.approx(float(rows[name].sum())), name
 
 
 def test_lost_rows_and_arms_of_other_events_are_errors(tmp_path: Path) -> None:

@@ -20,24 +20,24 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Figures:
 
 def _with(figures: Figures, table: str, arm: str, **values: Any) -> list[Sentence]:
     changed = copy.deepcopy(figures)
-    of = changed[table][arm]
-    (of["metrics"] if table == "effects" else of)["utility"] |= values
+    entry = changed[table][arm]
+    (entry["metrics"] if table == "effects" else entry)["utility"] |= values
     return words(changed)
 
 
 def test_a_learning_arm_that_wins_is_said_to_win_with_its_interval(figures: Figures) -> None:
-    said = _with(figures, "differences", "skg", mean=0.0312, low_new=0.012, high_new=0.0504, verdict="better")[0]
-    assert said.tone == "good"
-    assert said.text == (
+    sentence = _with(figures, "differences", "skg", mean=0.0312, low_new=0.012, high_new=0.0504, verdict="better")[0]
+    assert sentence.tone == "good"
+    assert sentence.text == (
         "skg serves its users better than never: 0.031 more utility per request "
         "(95 % for new users and requests: +0.012 to +0.050)."
     )
 
 
 def test_a_learning_arm_that_loses_is_said_to_lose(figures: Figures) -> None:
-    said = _with(figures, "differences", "skg", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[0]
-    assert said.tone == "bad"
-    assert "skg serves its users worse than never: 0.200 less utility per request" in said.text
+    sentence = _with(figures, "differences", "skg", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[0]
+    assert sentence.tone == "bad"
+    assert "skg serves its users worse than never: 0.200 less utility per request" in sentence.text
     effect = _with(figures, "effects", "frozen", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[1]
     assert effect.tone == "bad"
     assert (
@@ -65,17 +65,17 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Figures) -> None:
     ],
 )
 def test_what_is_not_shown_stays_open_and_says_why(figures: Figures, values: Figures, why: str) -> None:
-    said = _with(figures, "differences", "skg", verdict="inconclusive", **values)[0]
-    assert said.tone == "open"
-    assert "stays open" in said.text
-    assert why in said.text
+    sentence = _with(figures, "differences", "skg", verdict="inconclusive", **values)[0]
+    assert sentence.tone == "open"
+    assert "stays open" in sentence.text
+    assert why in sentence.text
 
 
 def test_wrong_answers_are_said_per_hit_and_per_request(figures: Figures) -> None:
     text = next(s.text for s in words(figures) if s.text.startswith("skg answered"))
-    own = figures["arms"]["skg"]
+    arm_figures = figures["arms"]["skg"]
     for name in ("hit_rate", "err_per_hit", "err_per_request"):
-        assert f"{number(own[name]['mean'], 'share')} (" in text
+        assert f"{number(arm_figures[name]['mean'], 'share')} (" in text
     assert f"against {number(figures['arms']['never']['err_per_request']['mean'], 'share')} of never's" in text
 
 

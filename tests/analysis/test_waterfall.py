@@ -55,13 +55,13 @@ def test_a_users_losses_sum_to_what_the_ceiling_is_above_what_was_reached(run: R
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_each_turn_is_booked_whole_to_its_cause(run: Run, on: LoggedEvents, arm: str) -> None:
-    t, found = worth(run, arm, PRICES), losses(run, arm, on, PRICES)
+    t, booked = worth(run, arm, PRICES), losses(run, arm, on, PRICES)
     turns = t.groupby("user").size()
     for code, cause in enumerate(CAUSES):
-        own = t[t.cause == cause]
-        expected = ((1 - own.utility).groupby(own.user).sum() / turns).fillna(0).to_numpy()
-        np.testing.assert_allclose(found.by_user(on)[code], expected, rtol=0, atol=1e-12)
-        assert found.turns[code] == len(own)
+        cause_turns = t[t.cause == cause]
+        expected = ((1 - cause_turns.utility).groupby(cause_turns.user).sum() / turns).fillna(0).to_numpy()
+        np.testing.assert_allclose(booked.by_user(on)[code], expected, rtol=0, atol=1e-12)
+        assert booked.turns[code] == len(cause_turns)
 
 
 def test_the_summary_leads_from_the_ceiling_to_the_utility_of_the_arm(figures: dict[str, Any]) -> None:
@@ -79,11 +79,11 @@ def test_the_summary_leads_from_the_ceiling_to_the_utility_of_the_arm(figures: d
 def test_differences_of_bars_sum_to_the_difference_of_utility(figures: dict[str, Any]) -> None:
     assert "differences" not in figures["waterfall"]["never"]
     for arm in ARMS[:-1]:
-        found, never = figures["waterfall"][arm], figures["waterfall"]["never"]
-        for bar, difference in found["differences"].items():
-            expected = found["losses"][bar]["mean"] - never["losses"][bar]["mean"]
+        bars, never = figures["waterfall"][arm], figures["waterfall"]["never"]
+        for bar, difference in bars["differences"].items():
+            expected = bars["losses"][bar]["mean"] - never["losses"][bar]["mean"]
             assert difference["mean"] == pytest.approx(expected, abs=1e-8)
-        less = sum(found["differences"][cause]["mean"] for cause in ORDER)
+        less = sum(bars["differences"][cause]["mean"] for cause in ORDER)
         assert less == pytest.approx(-figures["differences"][arm]["utility"]["mean"], abs=1e-7)
 
 

@@ -39,8 +39,8 @@ class Mood:
             sleep(3)
             (run / "opened").touch()
 
-    def deliver(self, run: Run, told: Callable[[int, int], None]) -> str:
-        told(3, 10)
+    def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
+        progress(3, 10)
         if self.mood == "refuses":
             raise ConnectionError("nobody\nis at home")
         if self.mood == "hangs":
@@ -49,6 +49,6 @@ class Mood:
             os.kill(os.getpid(), 9)
         if self.mood == "floods":
             for n in range(3_000):  # more than a pipe holds
-                told(n, 3_000)
-        there = sorted(file.name for file in run.path.iterdir() if file.suffix in (".html", ".svg"))
-        return f"10 of 10, {run.manifest['incomplete']}, {there}"
+                progress(n, 3_000)
+        files = sorted(file.name for file in run.path.iterdir() if file.suffix in (".html", ".svg"))
+        return f"10 of 10, {run.manifest['incomplete']}, {files}"

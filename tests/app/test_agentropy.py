@@ -31,11 +31,11 @@ def written(tiny_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.req("K21")
 def test_a_converted_skillbook_is_read_back_equal_with_its_vectors(tiny_run: Run, written: Path) -> None:
     for user in range(4):
-        found = read(written / f"user-{user}", MONDAY)
-        assert found.book == book(tiny_run, "skg", user)
-        messages = [m for s in found.book.skills if s.active for m in s.examples]
+        content = read(written / f"user-{user}", MONDAY)
+        assert content.book == book(tiny_run, "skg", user)
+        messages = [m for s in content.book.skills if s.active for m in s.examples]
         assert messages
-        assert np.array_equal(np.rint(found.vectors * 4000), Precomputed(None).embed(messages))
+        assert np.array_equal(np.rint(content.vectors * 4000), Precomputed(None).embed(messages))
 
 
 def test_a_written_skillbook_is_open_to_its_owner_only(written: Path) -> None:
@@ -44,25 +44,25 @@ def test_a_written_skillbook_is_open_to_its_owner_only(written: Path) -> None:
 
 def test_examples_hold_the_answers_that_were_stored_where_these_were_right(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[0]).to_pylist()
-    found = read(written / "user-0", MONDAY)
-    said = [answer for answers in found.answers for answer in answers]
-    assert len(said) == sum(len(s.examples) for s in found.book.skills)
+    content = read(written / "user-0", MONDAY)
+    texts = [answer for answers in content.answers for answer in answers]
+    assert len(texts) == sum(len(s.examples) for s in content.book.skills)
     right = {row["message"] for row in turns if row["answer_correct"] and row["request_type"] is not None}
-    for skill, answers in zip(found.book.skills, found.answers, strict=True):
+    for skill, answers in zip(content.book.skills, content.answers, strict=True):
         for message, answer in zip(skill.examples, answers, strict=True):
             assert (answer is not None) <= (message in right)
-    assert any(answer is not None for answer in said)
+    assert any(answer is not None for answer in texts)
 
 
 @pytest.mark.req("K14", "K15")
 def test_signals_are_the_turns_of_the_log(tiny_run: Run, written: Path) -> None:
     turns = tiny_run.turns("skg", users=[1]).to_pylist()
-    found = read(written / "user-1", MONDAY).signals
-    assert [line["user_msg_id"] for line in found] == [row["user_msg_id"] for row in turns]
-    assert [datetime.fromisoformat(line["time"]) for line in found] == [row["time"] for row in turns]
+    signals = read(written / "user-1", MONDAY).signals
+    assert [line["user_msg_id"] for line in signals] == [row["user_msg_id"] for row in turns]
+    assert [datetime.fromisoformat(line["time"]) for line in signals] == [row["time"] for row in turns]
     late = {row["turn"]: row["rating"] for row in tiny_run.feedback("skg", users=[1]).to_pylist()}
-    assert [line["user_satisfaction"] for line in found] == [late.get(row["turn"]) for row in turns]
-    assert {line["user_satisfaction"] for line in found} <= {"ok", "partial", "miss", None}
+    assert [line["user_satisfaction"] for line in signals] == [late.get(row["turn"]) for row in turns]
+    assert {line["user_satisfaction"] for line in signals} <= {"ok", "partial", "miss", None}
 
 
 def test_a_written_folder_replays_as_a_history(tiny_run: Run, written: Path, tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_a_scorer_that_the_run_has_kept_is_written_beside_in_a_safe_format(tiny_
 
 
 def test_one_folder_is_one_user_and_signals_without_times_are_put_an_hour_apart(written: Path, tmp_path: Path) -> None:
-    one = recorded(written / "user-2", "agentropy")
-    assert one.record.users == 1
-    assert "time" not in one.record.assumes
+    simulator = recorded(written / "user-2", "agentropy")
+    assert simulator.record.users == 1
+    assert "time" not in simulator.record.assumes
     lines = read(written / "user-2", MONDAY).signals
     folder = tmp_path / "user-2"
     folder.mkdir()

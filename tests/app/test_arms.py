@@ -37,7 +37,7 @@ def test_values_of_the_root_count_on_both_sides_of_a_fork() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ("a: ['fork=skg']", r"arm 'a': fork=skg must read ARM@TURN, such as fork=skg@200"),
         ("a: ['fork=skg@-3']", r"arm 'a': fork=skg@-3 must read ARM@TURN"),
@@ -65,20 +65,20 @@ def test_values_of_the_root_count_on_both_sides_of_a_fork() -> None:
         ),
     ],
 )
-def test_a_fork_that_leads_nowhere_is_refused(table: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_fork_that_leads_nowhere_is_refused(table: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         arms(table)
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("fork=skg@3", r"fork='skg@3' must be null: it is arms that fork, as in '\+arms.NAME=\[fork=ARM@TURN\]'"),
         ("book=donor", r"book='donor' must be own; an arm that forks may serve another"),
     ],
 )
-def test_the_root_does_not_fork(override: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_the_root_does_not_fork(override: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         compose([override, "arms={skg: []}", "reference=skg"])
 
 

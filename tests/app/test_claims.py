@@ -38,11 +38,11 @@ def test_one_claim_is_shown_with_its_tests_and_its_source() -> None:
 
 
 def test_json_and_markdown_tell_the_same_claims_as_the_table() -> None:
-    told = json.loads(said("--format", "json"))
-    assert [row["claim"]["id"] for row in told] == list(claims())
+    entries = json.loads(said("--format", "json"))
+    assert [row["claim"]["id"] for row in entries] == list(claims())
     rows = said("--format", "markdown").splitlines()
     ids = [row.split(" | ")[0].removeprefix("| ") for row in rows[2:]]
-    assert [one for one in ids if one] == list(claims())
+    assert [claim_id for claim_id in ids if claim_id] == list(claims())
     assert {row.count(" | ") for row in rows} == {4}
 
 
@@ -59,7 +59,7 @@ def test_findings_that_claim_the_same_are_told_by_their_own_words() -> None:
         Finding("K11", "One.", "a text", "robust", words, evidence) for words in ("Lower is worse.", "So is higher.")
     ]
     other = replace(same[0], claimed="Another.")
-    line = Line(claims()["K11"], ("test_a", "test_b"), tuple(("trial", one) for one in (*same, other)))
+    line = Line(claims()["K11"], ("test_a", "test_b"), tuple(("trial", finding) for finding in (*same, other)))
     assert [row[:2] for row in cells(line)] == [("K11", "Lower is worse."), ("", "So is higher."), ("", "Another.")]
     assert {row[4] for row in cells(line)} == {"trial, 2 tests"}
 

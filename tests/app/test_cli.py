@@ -37,7 +37,7 @@ def refused(*words: str) -> str:
 
 
 def folders(parent: str) -> list[str]:
-    return sorted(str(one) for one in Path(parent).iterdir() if one.is_dir())
+    return sorted(str(path) for path in Path(parent).iterdir() if path.is_dir())
 
 
 def process(words: list[str], folder: Path) -> "subprocess.Popen[str]":

@@ -136,7 +136,7 @@ def test_arms_are_added_removed_changed_and_replaced(conf: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["seed", "users", "weeks", "cohort", "workers", "out", "reference", "utility.wrong"])
-def test_arms_share_users_and_luck(conf: Path, key: str) -> None:
+def test_arms_share_users_and_draws(conf: Path, key: str) -> None:
     assert f"all arms share {key.split('.')[0]}" in refused(f"+arms.x=['+{key}=3']")
 
 

@@ -134,7 +134,7 @@ def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--arm", "lwo"], "has no arm 'lwo'; did you mean 'low'?"),
         (["--arm", "skg"], "at no turn of the run, skg and skg do not differ in whether they are right"),
@@ -146,10 +146,10 @@ def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Pa
         (["--arm", "skg", "--user", "1", "--metric", "utility"], "user 1 has the same utility under both arms"),
     ],
 )
-def test_what_cannot_be_found_is_said(run: Run, words: list[str], said: str) -> None:
+def test_what_cannot_be_found_is_said(run: Run, words: list[str], message: str) -> None:
     code, _, error = call("counterexample", "find", str(run.path), *words)
     assert code == 2
-    assert said in " ".join(error.split())
+    assert message in " ".join(error.split())
 
 
 def test_a_run_that_this_version_does_not_give_is_said(run: Run, tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def publisher(files: dict[str, bytes]) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = files.get(self.path)
-            self.send_response(404 if found is None else 200)
+            content = files.get(self.path)
+            self.send_response(404 if content is None else 200)
             self.end_headers()
-            self.wfile.write(found or b"")
+            self.wfile.write(content or b"")
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
@@ -54,8 +54,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def known(monkeypatch: pytest.MonkeyPatch, address: str, **files: str) -> None:
-    one = Dataset("greeting", "words", "public domain", "nobody", address, "nothing", files)
-    monkeypatch.setattr(command, "datasets", lambda: {"greeting": one})
+    dataset = Dataset("greeting", "words", "public domain", "nobody", address, "nothing", files)
+    monkeypatch.setattr(command, "datasets", lambda: {"greeting": dataset})
 
 
 def test_a_dataset_is_fetched_from_its_publisher_and_listed_where_it_lies(
@@ -64,9 +64,9 @@ def test_a_dataset_is_fetched_from_its_publisher_and_listed_where_it_lies(
     with publisher({"/hello": b"hello"}) as address:
         known(monkeypatch, address, hello=HELLO)
         assert "no: data get greeting" in " ".join(call("list")[1].split())
-        code, said = call("get", "greeting")
+        code, output = call("get", "greeting")
     assert code == 0
-    assert "public domain; nobody" in said
+    assert "public domain; nobody" in output
     assert (home / "hello").read_bytes() == b"hello"
     assert "no: data get" not in call("list")[1]
 
@@ -85,9 +85,9 @@ def test_a_dataset_is_taken_from_a_copy(
 def test_one_file_of_another_checksum_and_none_is_put_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with publisher({"/hello": b"hello", "/again": b"hallo"}) as address:
         known(monkeypatch, address, hello=HELLO, again=HELLO)
-        code, said = call("get", "greeting")
+        code, output = call("get", "greeting")
     assert code == 2
-    assert "/again is not the again of greeting that is known here" in said
+    assert "/again is not the again of greeting that is known here" in output
     assert not home.exists()
 
 
@@ -96,23 +96,23 @@ def test_what_cannot_be_had_is_said_with_what_to_do(
 ) -> None:
     with publisher({}) as address:
         known(monkeypatch, address, hello=HELLO)
-        code, said = call("get", "greeting")
+        code, output = call("get", "greeting")
     assert code == 2
-    assert "cannot be fetched: Not Found; with a copy of hello: skg-bench data get greeting --from FOLDER" in said
-    code, said = call("get", "greeting")  # nobody listens there any more
+    assert "cannot be fetched: Not Found; with a copy of hello: skg-bench data get greeting --from FOLDER" in output
+    code, output = call("get", "greeting")  # nobody listens there any more
     assert code == 2
-    assert "cannot be fetched: [Errno" in said
-    code, said = call("get", "greeting", "--from", str(tmp_path))
+    assert "cannot be fetched: [Errno" in output
+    code, output = call("get", "greeting", "--from", str(tmp_path))
     assert code == 2
-    assert f"there is neither {tmp_path / 'hello'} nor {tmp_path / 'greeting' / 'hello'}" in said
-    code, said = call("get", "greting")
+    assert f"there is neither {tmp_path / 'hello'} nor {tmp_path / 'greeting' / 'hello'}" in output
+    code, output = call("get", "greting")
     assert code == 2
-    assert "there is no dataset 'greting'; did you mean 'greeting'?" in said
+    assert "there is no dataset 'greting'; did you mean 'greeting'?" in output
     assert not home.exists()
 
 
 def test_the_real_manifest_is_listed(home: Path) -> None:
-    code, said = call("list")
+    code, output = call("list")
     assert code == 0
-    assert "clinc150" in said
-    assert "CC BY 3.0" in said
+    assert "clinc150" in output
+    assert "CC BY 3.0" in output

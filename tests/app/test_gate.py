@@ -84,13 +84,13 @@ def test_with_exact_the_exit_code_tells_the_same_bits_from_others_that_pass(
 def test_no_message_that_is_printed_is_a_command_of_a_runner(
     baseline: Path, play: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "##[error]out ::add-mask::x \x1b[2J"
+    message = "##[error]out ::add-mask::x \x1b[2J"
 
     def worded(*what: Any) -> Any:
-        found = explain(*what)
-        assert found is not None
-        users = tuple(replace(u, turns=tuple(replace(t, message=said) for t in u.turns)) for u in found.users)
-        return replace(found, users=users)
+        content = explain(*what)
+        assert content is not None
+        users = tuple(replace(u, turns=tuple(replace(t, message=message) for t in u.turns)) for u in content.users)
+        return replace(content, users=users)
 
     monkeypatch.setattr(gate, "explain", worded)
     words = ("gate", "--baseline", str(baseline), str(play("policy.threshold=0.2")), "--annotations")
@@ -136,10 +136,10 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
         assert "compositions.skg.policy.threshold" in text
         assert "0.5 -> 0.2" in text or "0.5 -&gt; 0.2" in text
         assert "smallest session that shows it: " in text
-    found = cases.load(case)
-    assert 2 <= len(found.events) <= 6
-    assert cases.changes(found) == []
-    last = {role: rows[-1]["right"] for role, rows in found.expected.items()}
+    session = cases.load(case)
+    assert 2 <= len(session.events) <= 6
+    assert cases.changes(session) == []
+    last = {role: rows[-1]["right"] for role, rows in session.expected.items()}
     assert last == {"arm": False, "reference": True}
     assert out.count("::error title=") == int(str(suite.get("failures")))
 
@@ -148,7 +148,7 @@ def test_the_projects_own_panel_stops_it_too(play: Callable[..., Path]) -> None:
     """At the size at which the project gates itself, against the committed baseline."""
     outcome = gate.gate(play("profile=gate", "users=100", "weeks=26", "policy.threshold=0.2"), BASELINE)
     assert outcome.state == "fail"
-    judged = {one.metric: one for one in outcome.held[0].judged}
+    judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert judged["err_per_request"].lower > 0.1
     assert judged["hit_rate"].mean < 0
     assert outcome.flips is not None
@@ -160,7 +160,11 @@ def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -
     """The LLM is quicker: users wait less, and nothing else is otherwise."""
     outcome = skg_bench.gate(str(play("llm.latency_ms=1000")), str(baseline))
     assert outcome.held[0].changed == ("latency_ms",)
-    harm = {one.metric: (one.mean, one.state) for one in outcome.held[0].judged if one.metric != "err_per_hit"}
+    harm = {
+        judgement.metric: (judgement.mean, judgement.state)
+        for judgement in outcome.held[0].judged
+        if judgement.metric != "err_per_hit"
+    }
     assert harm["hit_rate"] == harm["err_per_request"] == (0.0, "pass")
     assert harm["utility"][0] < -0.01
     assert harm["utility"][1] == "pass"
@@ -171,15 +175,15 @@ def test_without_a_change_of_configuration_there_is_no_session_to_show(
 ) -> None:
     """As if the code had made it worse: the file says that the old configuration was that of the run."""
     run, case = play("policy.threshold=0.2"), tmp_path / "case.json"
-    found = json.loads(baseline.read_text("utf-8"))
-    found["made"]["compositions"]["skg"]["policy"]["threshold"] = 0.2
-    baseline.write_text(json.dumps(found), "utf-8")
+    content = json.loads(baseline.read_text("utf-8"))
+    content["made"]["compositions"]["skg"]["policy"]["threshold"] = 0.2
+    baseline.write_text(json.dumps(content), "utf-8")
     code, out, _ = call("gate", "--baseline", str(baseline), str(run), "--counterexample", str(case))
     assert code == 1
     assert "not written, no session shows it" in out
     assert not case.exists()
-    found["made"]["compositions"]["skg"]["policy"]["threshold"] = 0.21  # does not do what the file says was done
-    baseline.write_text(json.dumps(found), "utf-8")
+    content["made"]["compositions"]["skg"]["policy"]["threshold"] = 0.21  # does not do what the file says was done
+    baseline.write_text(json.dumps(content), "utf-8")
     assert gate.smallest(gate.gate(run, baseline)) is None
 
 
@@ -190,9 +194,9 @@ def test_a_verdict_stands_without_a_session_that_takes_a_models_own_code(
     run = shutil.copytree(play("policy.threshold=0.2"), tmp_path / "run")
     config = json.loads((run / "manifest.json").read_text("utf-8"))["config"]
     changed(run, config={**config, "embedder": embedder})
-    found = json.loads(baseline.read_text("utf-8"))
-    found["made"]["config"]["embedder"] = embedder
-    baseline.write_text(json.dumps(found), "utf-8")
+    content = json.loads(baseline.read_text("utf-8"))
+    content["made"]["config"]["embedder"] = embedder
+    baseline.write_text(json.dumps(content), "utf-8")
     code, out, _ = call("gate", "--baseline", str(baseline), str(run))
     assert code == 1
     assert f"no session was looked for: {run} sets trust_remote_code=True" in out
@@ -221,14 +225,16 @@ def test_the_release_is_held_to_cumulative_margins(
     assert "against the baseline: the same bits" in out
     outcome = gate.gate(play(), baseline, release)
     assert [held.state for held in outcome.held] == ["pass", "fail"]
-    assert {one.metric: one.margin for one in outcome.held[1].judged}["utility"] == 0.02
+    assert {judgement.metric: judgement.margin for judgement in outcome.held[1].judged}["utility"] == 0.02
 
 
 def test_an_update_keeps_the_margins_that_a_person_set_and_prints_what_changed(
     baseline: Path, play: Callable[..., Path]
 ) -> None:
-    found = json.loads(baseline.read_text("utf-8"))
-    baseline.write_text(json.dumps(found | {"margins": {"hit_rate": 0.2, "rated_ok": 0.5}, "cumulative": 1.5}), "utf-8")
+    content = json.loads(baseline.read_text("utf-8"))
+    baseline.write_text(
+        json.dumps(content | {"margins": {"hit_rate": 0.2, "rated_ok": 0.5}, "cumulative": 1.5}), "utf-8"
+    )
     code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play("policy.threshold=0.2")))
     assert code == 0
     after = json.loads(baseline.read_text("utf-8"))
@@ -262,10 +268,10 @@ def test_an_update_refuses_a_dirty_tree(
     file, run = tmp_path / "b.json", tmp_path / "run"
     shutil.copytree(play(), run)
     monkeypatch.setattr(gate, "uncommitted", lambda: [str(tmp_path / "skg_bench" / "new.py"), str(file)])
-    said = refused("gate", "--baseline", str(file), "--update", str(run))
-    assert "the tree is dirty" in said
-    assert "new.py" in said
-    assert "b.json" not in said.split(";")[0]
+    message = refused("gate", "--baseline", str(file), "--update", str(run))
+    assert "the tree is dirty" in message
+    assert "new.py" in message
+    assert "b.json" not in message.split(";")[0]
     monkeypatch.setattr(gate, "uncommitted", lambda: [str(file)])
     gate.update(run, file)  # the file itself may be uncommitted
     changed(run, code="other")

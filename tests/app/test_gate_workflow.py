@@ -18,8 +18,8 @@ PANEL, BASELINE = "experiment=gate users=40 weeks=1", "data/gate/small.json"
 
 
 def git(folder: Path, *words: str) -> None:
-    own = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", str(folder), *own, *words], check=True, capture_output=True)
+    identity = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
 
 
 def checkout(source: Path, folder: Path) -> Path:
@@ -60,8 +60,8 @@ def test_the_fixed_panel_decides_by_the_exit_code_and_not_by_what_was_said(
 
 def test_a_verdict_that_was_not_reached_is_no_error_of_its_own(tmp_path: Path) -> None:
     summary = tmp_path / "summary"
-    ended, said = step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary), OWN="false")
-    assert (ended, summary.exists()) == (0, False), said
+    ended, output = step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary), OWN="false")
+    assert (ended, summary.exists()) == (0, False), output
     (tmp_path / "fixed.md").write_text("verdict\n")
     assert step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary), OWN="false")[0] == 0
     assert summary.read_text() == "verdict\n"
@@ -84,8 +84,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_changed_is_known_from_the_fixed_panel(base: Path) -> None:
     change = checkout(base, base.parent / "same")
-    code, said = step("Fixed panel", change)
-    assert (code, (change / "output").read_text()) == (0, "same=true\n"), said
+    code, output = step("Fixed panel", change)
+    assert (code, (change / "output").read_text()) == (0, "same=true\n"), output
 
 
 def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> None:
@@ -93,13 +93,13 @@ def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> 
     policy = change / "conf" / "policy" / "threshold.yaml"
     policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.2"), "utf-8")
     git(change, "commit", "-q", "-a", "-m", "Lower the threshold")
-    code, said = step("Fixed panel", change)
-    assert code == 0, said
-    assert "exit code 1: the fresh panel decides" in said
+    code, output = step("Fixed panel", change)
+    assert code == 0, output
+    assert "exit code 1: the fresh panel decides" in output
     assert not (change / "output").exists()
-    code, said = step("Fresh panel", change)
-    assert code == 1, said
-    assert "::error title=wrong per request" in said
+    code, output = step("Fresh panel", change)
+    assert code == 1, output
+    assert "::error title=wrong per request" in output
     assert "reason: threshold" in (change / "fresh.md").read_text("utf-8")
     assert '"seed": 16702650,' in (change / "fresh-case.json").read_text("utf-8")
     assert '"seed": 16702650,' in (change / "fresh-base.json").read_text("utf-8")  # 0x0fedcba: from the commit

@@ -34,8 +34,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run, tiny: tuple[str, ...]) -> None:
-    there = {file.name for file in tiny_run.path.iterdir()}
-    assert there == {
+    names = {file.name for file in tiny_run.path.iterdir()}
+    assert names == {
         "manifest.json", "timings.json", "turns", "updates", "feedback", "summary.json", "curves.csv", "report.html",
     }  # fmt: skip
     manifest = tiny_run.manifest

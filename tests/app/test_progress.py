@@ -33,11 +33,11 @@ def test_texts_that_are_embedded_have_lines_of_their_own() -> None:
         texts(0, 40)
         texts(40, 40)
         turns(7, 7)
-    said = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert said[0] == "embedding   0%  0 of 40 texts"
-    assert said[1].startswith("embedding 100%  40 of 40 texts, ")
-    assert said[1].endswith(" texts/s, 0:00 left")
-    assert said[2] == "growth 100%  7 of 7 turns"
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[0] == "embedding   0%  0 of 40 texts"
+    assert lines[1].startswith("embedding 100%  40 of 40 texts, ")
+    assert lines[1].endswith(" texts/s, 0:00 left")
+    assert lines[2] == "growth 100%  7 of 7 turns"
 
 
 def test_a_terminal_shows_a_bar_of_texts_only_if_there_are_any() -> None:
@@ -47,6 +47,6 @@ def test_a_terminal_shows_a_bar_of_texts_only_if_there_are_any() -> None:
             if embeds:
                 texts(40, 40)
             turns(7, 7)
-        said = console.file.getvalue()  # type: ignore[attr-defined]
-        assert "growth" in said
-        assert ("embedding" in said) == embeds
+        output = console.file.getvalue()  # type: ignore[attr-defined]
+        assert "growth" in output
+        assert ("embedding" in output) == embeds

@@ -86,36 +86,40 @@ def test_answers_are_not_judged_but_for_those_given_to_another_intent(replayed: 
             assert (judged is False) == (source[user, turn_] != intent)
     for name in ("cause", "answerable"):
         assert turns[name].null_count == len(turns)
-    assert column(turns, "skill_correct").tolist() == [one if h else None for one, h in zip(right, hit, strict=True)]
+    assert column(turns, "skill_correct").tolist() == [
+        value if h else None for value, h in zip(right, hit, strict=True)
+    ]
 
 
 def test_the_log_itself_is_what_the_arm_without_a_skillbook_gives(replayed: Run) -> None:
     turns = replayed.turns("never")
     assert turns["fallback_to_llm"].to_numpy().all()
-    said = column(turns, "user_satisfaction")
+    ratings = column(turns, "user_satisfaction")
     assert len(turns) == USERS * TURNS
-    assert (said != None).sum() == replayed.feedback("never").num_rows  # noqa: E711
-    assert set(said) == {"ok", "partial", "miss", None}
+    assert (ratings != None).sum() == replayed.feedback("never").num_rows  # noqa: E711
+    assert set(ratings) == {"ok", "partial", "miss", None}
 
 
 def test_a_hit_is_rated_where_it_returns_the_answer_of_the_log(replayed: Run) -> None:
     turns, as_it_was = replayed.turns("skg"), column(replayed.turns("never"), "user_satisfaction")
-    said, hit = column(turns, "user_satisfaction"), ~turns["fallback_to_llm"].to_numpy()
+    ratings, hit = column(turns, "user_satisfaction"), ~turns["fallback_to_llm"].to_numpy()
     kinds, users = turns["request_type"].to_pylist(), turns["user"].to_pylist()
     kind_of = dict(zip(zip(users, turns["turn"].to_pylist(), strict=True), kinds, strict=True))
     sources = zip(users, turns["source_turn"].to_pylist(), strict=True)
     same = np.array([kind == kind_of.get(source) for kind, source in zip(kinds, sources, strict=True)])
     assert (hit & same).sum() > 10
     assert (hit & ~same).sum() > 0
-    assert (said[hit & same] == as_it_was[hit & same]).all()
-    assert set(said[hit & ~same]) == {None}
-    assert (said[~hit] == as_it_was[~hit]).all()
+    assert (ratings[hit & same] == as_it_was[hit & same]).all()
+    assert set(ratings[hit & ~same]) == {None}
+    assert (ratings[~hit] == as_it_was[~hit]).all()
 
 
 def test_no_arm_sees_the_intents_of_a_log(replayed: Run, tmp_path: Path) -> None:
     blind = COLUMNS.replace("intent: intent, ", "")
     path = log(tmp_path)
-    run = skg_bench.run([*(blind if one == COLUMNS else one for one in overrides(path, tmp_path / "run"))])
+    run = skg_bench.run(
+        [*(blind if override == COLUMNS else override for override in overrides(path, tmp_path / "run"))]
+    )
     for name in ("skill", "matched_skill", "skill_score", "propensity", "user_satisfaction", "book_hash"):
         assert run.turns("skg")[name].to_pylist() == replayed.turns("skg")[name].to_pylist(), name
     assert run.turns("skg")["answer_correct"].null_count == USERS * TURNS
@@ -128,15 +132,15 @@ def test_figures_that_need_truth_are_absent_and_the_rest_is_there(replayed: Run)
         assert figures["arms"][arm]["hit_rate"]["mean"] is not None
     skg = figures["arms"]["skg"]
     turns = replayed.turns("skg")
-    wrong = np.array([one is False for one in turns["answer_correct"].to_pylist()])
+    wrong = np.array([value is False for value in turns["answer_correct"].to_pylist()])
     hit, user = ~turns["fallback_to_llm"].to_numpy(), turns["user"].to_numpy()
     shares = [wrong[user == u].sum() / hit[user == u].sum() for u in range(USERS)]
     assert skg["other_intent"]["mean"] == pytest.approx(np.mean(shares))
     assert figures["ceiling"] == figures["waterfall"] == {}
     assert figures["saturation"]["testable"]
-    assert {of["utility"]["verdict"] for of in figures["differences"].values()} == {"not measured"}
+    assert {arm_figures["utility"]["verdict"] for arm_figures in figures["differences"].values()} == {"not measured"}
     for name in ("hit_rate", "calls_saved", "rated_ok"):  # no arm is better by what says nothing about its answers
-        verdicts = {of[name]["verdict"] for of in figures["differences"].values()}
+        verdicts = {arm_figures[name]["verdict"] for arm_figures in figures["differences"].values()}
         assert verdicts <= {"higher", "lower", "inconclusive"}, name
     assert figures["log"] == replayed.manifest["log"]
 
@@ -172,14 +176,14 @@ def test_a_gate_and_a_counterexample_need_truth(replayed: Run, tmp_path: Path) -
         assert done.exit_code == 2, done.output
 
 
-@pytest.mark.parametrize(("arm", "said"), [
+@pytest.mark.parametrize(("arm", "message"), [
     ("[router=oracle,curator=oracle]", "knows which answers are right"),
     ("[policy=vcache]", "compares answers of the LLM"),
     ("[scope=pool]", "learns from people beside the users"),
     ("[fork=skg@5,curator=none,book=donor]", "learns from people beside the users"),
 ])  # fmt: skip
-def test_arms_that_need_what_no_log_says_are_refused(tmp_path: Path, arm: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_arms_that_need_what_no_log_says_are_refused(tmp_path: Path, arm: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         prepare(compose(overrides(log(tmp_path), tmp_path / "run", f"+arms.other={arm}")))
 
 
@@ -191,12 +195,13 @@ def test_all_of_a_log_is_refused_where_there_is_none(tmp_path: Path) -> None:
 def test_a_replay_is_the_same_bits_in_cohorts_of_any_size(replayed: Run, tmp_path: Path) -> None:
     again = skg_bench.run([*overrides(log(tmp_path), tmp_path / "run", "cohort=1")])
     for arm in replayed.arms:
-        for one, other in (
+        for table, other in (
             (again.turns(arm), replayed.turns(arm)),
             (again.updates(arm), replayed.updates(arm)),
             (again.feedback(arm), replayed.feedback(arm)),
         ):
-            assert str(one.to_pylist()) == str(other.to_pylist())  # dictionaries may be in another order; NaN is a word
+            # dictionaries may be in another order; NaN is a word
+            assert str(table.to_pylist()) == str(other.to_pylist())
 
 
 # ------------------------------------------------------------------------------------------ clocks that are turned

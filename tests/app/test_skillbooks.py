@@ -17,9 +17,9 @@ def test_a_book_at_any_turn_is_the_book_that_the_turn_log_says(tiny_run: skg_ben
     for user in range(4):
         rows = tiny_run.turns("skg", ["book_hash", "book_version", "book_size"], [user]).to_pylist()
         for row in [*rows[::25], rows[-1]]:
-            found = skillbooks.book(tiny_run, "skg", user, row["turn"])
-            assert (found.hash, found.version) == (row["book_hash"], row["book_version"])
-            assert sum(skill.active for skill in found.skills) == row["book_size"]
+            skillbook = skillbooks.book(tiny_run, "skg", user, row["turn"])
+            assert (skillbook.hash, skillbook.version) == (row["book_hash"], row["book_version"])
+            assert sum(skill.active for skill in skillbook.skills) == row["book_size"]
 
 
 def test_show_and_replay_say_what_they_rebuilt(tiny_run: skg_bench.Run) -> None:
@@ -56,8 +56,8 @@ def test_a_book_that_was_given_is_not_shown_as_an_empty_one(tmp_path: Path) -> N
     given = "'fork=skg@9', curator=none"
     arms = f"arms={{skg: [], donor: [{given}, book=donor], later: [{given}, book=hindsight]}}"
     run = skg_bench.run([arms, "reference=skg", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
-    for arm, said in (("donor", "somebody else had under skg"), ("later", "skg had before turn 9")):
+    for arm, origin in (("donor", "somebody else had under skg"), ("later", "skg had before turn 9")):
         with pytest.raises(
-            UsageError, match=f"arm '{arm}' serves the book that {said}, and learns nothing; look at skg"
+            UsageError, match=f"arm '{arm}' serves the book that {origin}, and learns nothing; look at skg"
         ):
             skillbooks.book(run, arm, 1)

@@ -46,9 +46,9 @@ def lines(places: list[Mood], run: Run) -> tuple[list[str], float]:
         for stage in ("turns", "tables", "page"):
             deliveries.reached(stage)
         begun = monotonic()
-        said = list(deliveries.lines())
+        reports = list(deliveries.lines())
         deliveries.end()
-        return said, monotonic() - begun
+        return reports, monotonic() - begun
 
 
 def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
@@ -56,8 +56,8 @@ def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
 ) -> None:
     monkeypatch.setattr(tracking, "WAIT", 100.0)
     later = f"; the rest, once: skg-bench export mood {run.path}"
-    said, seconds = lines([Mood("well"), Mood("refuses"), Mood("dies"), Mood("floods")], run)
-    assert said == [
+    reports, seconds = lines([Mood("well"), Mood("refuses"), Mood("dies"), Mood("floods")], run)
+    assert reports == [
         "mood: 10 of 10, False, ['curves.svg', 'report.html']",
         f"mood: 3 of 10 delivered (ConnectionError: nobody is at home){later}",
         f"mood: 3 of 10 delivered (its process ended with code -9){later}",
@@ -68,8 +68,8 @@ def test_each_place_has_a_process_of_its_own_and_is_waited_for_until_it_ends(
 
 
 def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None:
-    said, seconds = lines([Mood("hangs"), Mood("hangs early")], run)
-    for line in said:
+    reports, seconds = lines([Mood("hangs"), Mood("hangs early")], run)
+    for line in reports:
         assert re.match(r"mood: (nothing|3 of 10) delivered \(the run did not wait for it any longer\)", line)
         assert line.endswith(f"; the rest, once: skg-bench export mood {run.path}")
     assert seconds < 5.0
@@ -78,11 +78,11 @@ def test_a_place_that_hangs_costs_a_run_less_than_five_seconds(run: Run) -> None
 
 def test_a_place_of_this_machine_is_not_ended_while_it_opens(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "WAIT", 2.0)
-    said, _ = lines([Mood("opens slowly", reads=("page",), place="here"), Mood("hangs early")], run)
+    reports, _ = lines([Mood("opens slowly", reads=("page",), place="here"), Mood("hangs early")], run)
     assert (run.path / "opened").is_file()
-    assert said[0] == "mood: waiting until here is open; a new database takes some seconds"
-    assert said[1].startswith("mood: 10 of 10")
-    assert "did not wait" in said[2]
+    assert reports[0] == "mood: waiting until here is open; a new database takes some seconds"
+    assert reports[1].startswith("mood: 10 of 10")
+    assert "did not wait" in reports[2]
 
 
 def test_what_reads_turns_does_not_wait_for_the_page(run: Run) -> None:
@@ -112,9 +112,9 @@ def test_a_tracker_changes_neither_a_run_nor_its_identity(
     monkeypatch.delenv("OPIK_URL_OVERRIDE", raising=False)
     with caplog.at_level(logging.WARNING, "skg_bench"):
         run = skg_bench.run([*tiny, "tracker=opik", "tracker.users=2"])
-    (said,) = [record.message for record in caplog.records if record.name == "skg_bench"]
-    assert "no server is named" in said
-    assert said.endswith(f"skg-bench export opik {run.path}")
+    (warning,) = [record.message for record in caplog.records if record.name == "skg_bench"]
+    assert "no server is named" in warning
+    assert warning.endswith(f"skg-bench export opik {run.path}")
     events = [json.loads(line)["trace"]["metadata"] for line in (run.path / "events.jsonl").read_text().splitlines()]
     assert len({event["user"] for event in events}) == 2
     assert run.manifest["identity"] == tiny_run.manifest["identity"]

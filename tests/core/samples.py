@@ -38,7 +38,7 @@ def ragged(
     n_examples = rng.integers(0, examples + 1, users).astype(np.int32)
     n_skills = np.minimum(n_examples, rng.integers(1, (skills or examples or 1) + 1, users)).astype(np.int32)
     s, e = int(n_skills.max(initial=0)) + 3, int(n_examples.max(initial=0)) + 2
-    there = np.arange(s)[None] < n_skills[:, None]
+    mask = np.arange(s)[None] < n_skills[:, None]
     example_skill = rng.integers(0, s, (users, e)).astype(np.int32)
     for u in range(users):  # each skill has an example
         more = rng.integers(0, max(n_skills[u], 1), n_examples[u] - n_skills[u])
@@ -49,35 +49,35 @@ def ragged(
     np.add.at(examples_of, (row, example_skill[row, place]), 1)
 
     def count(high: int) -> I32:
-        return np.where(there, rng.integers(0, high, there.shape), 0).astype(np.int32)
+        return np.where(mask, rng.integers(0, high, mask.shape), 0).astype(np.int32)
 
     uses = count(30)
     ok, partial = rng.binomial(uses, 0.3), rng.binomial(uses, 0.1)
-    born = np.where(there, rng.integers(0, NOW - 86_400, there.shape), 0)
-    last_used = np.where(there, rng.integers(born, NOW), 0)
+    born = np.where(mask, rng.integers(0, NOW - 86_400, mask.shape), 0)
+    last_used = np.where(mask, rng.integers(born, NOW), 0)
     moments = uses + examples_of  # uses and captures
     hours = np.zeros((users, s, 8), np.int16)
-    for row_, skill in zip(*np.nonzero(there), strict=True):
+    for row_, skill in zip(*np.nonzero(mask), strict=True):
         hours[row_, skill] = rng.multinomial(moments[row_, skill], [1 / 8] * 8)
     return Skillbooks(
         n_skills=n_skills,
         n_examples=n_examples,
-        active=there & (rng.random(there.shape) < 0.8),
-        name=np.where(there, rng.permuted(np.broadcast_to(np.arange(s), there.shape), axis=1), -1).astype(np.int32),
-        source=np.where(there, rng.integers(0, 90, there.shape), -1).astype(np.int32),
+        active=mask & (rng.random(mask.shape) < 0.8),
+        name=np.where(mask, rng.permuted(np.broadcast_to(np.arange(s), mask.shape), axis=1), -1).astype(np.int32),
+        source=np.where(mask, rng.integers(0, 90, mask.shape), -1).astype(np.int32),
         uses=uses,
         ok=ok.astype(np.int32),
         partial=np.minimum(partial, uses - ok).astype(np.int32),
         miss=np.maximum(uses - ok - partial, 0).astype(np.int32) // 2,
         born=born,
         last_used=last_used,
-        last_ok=np.where(there, rng.integers(born, NOW), 0),
+        last_ok=np.where(mask, rng.integers(born, NOW), 0),
         examples_of=examples_of,
         square=np.square(examples_of.astype(np.int64)) * 4000**2,
         hours=hours,
         weekend=rng.binomial(moments, 0.3).astype(np.int32),
-        after=np.where(there, rng.integers(-1, s, there.shape), -1).astype(np.int32),
-        lineage=np.where(there, lineage(3 * np.arange(s, dtype=np.int32), np.arange(s) % 2), -1),
+        after=np.where(mask, rng.integers(-1, s, mask.shape), -1).astype(np.int32),
+        lineage=np.where(mask, lineage(3 * np.arange(s, dtype=np.int32), np.arange(s) % 2), -1),
         example=rng.integers(0, texts, (users, e)).astype(np.int32),
         example_skill=example_skill,
         starts=None,
@@ -94,17 +94,17 @@ def lengthened(books: Skillbooks, vectors: I16) -> Skillbooks:
 
 def some(books: Skillbooks, rows: Which) -> Skillbooks:
     """The books of these users, in this order."""
-    own: dict[str, Any] = {f.name: getattr(books, f.name)[rows] for f in fields(Skillbooks) if f.name != "starts"}
-    return Skillbooks(**own, starts=None)
+    columns: dict[str, Any] = {f.name: getattr(books, f.name)[rows] for f in fields(Skillbooks) if f.name != "starts"}
+    return Skillbooks(**columns, starts=None)
 
 
 def one(books: Skillbooks, row: int) -> Skillbooks:
     """One user's book as it is served online: no padding, examples in order of their skills."""
-    own, n = some(books, [row]), int(books.n_examples[row])
-    order = np.argsort(own.example_skill[0, :n], kind="stable")
-    example, skill = own.example[:, :n][:, order], own.example_skill[:, :n][:, order]
-    starts = np.searchsorted(skill[0], np.arange(own.n_skills[0]))
-    return replace(own, example=example, example_skill=skill, starts=starts)
+    single, n = some(books, [row]), int(books.n_examples[row])
+    order = np.argsort(single.example_skill[0, :n], kind="stable")
+    example, skill = single.example[:, :n][:, order], single.example_skill[:, :n][:, order]
+    starts = np.searchsorted(skill[0], np.arange(single.n_skills[0]))
+    return replace(single, example=example, example_skill=skill, starts=starts)
 
 
 def query(text: I32, similarity: Similarity, books: Skillbooks, truth: TurnTruth | None = None) -> Query:
@@ -146,15 +146,17 @@ def some_similarity(similarity: BookSimilarity, rows: Which) -> InBook:
     return InBook(similarity.similarity, similarity.text[rows], similarity.example[rows])
 
 
-def some_queries(asked: Query, rows: Which) -> Query:
+def some_queries(queries: Query, rows: Which) -> Query:
     """The messages of these users, in this order, to their own books."""
     names = ("time", "text", "words", "gap", "last_skill")
-    kept: dict[str, Any] = {name: getattr(asked, name)[rows] for name in names}
-    truth = asked.truth and TurnTruth(asked.truth.quality[rows], asked.truth.type[rows], asked.truth.llm_right[rows])
-    said = asked.terms
+    kept: dict[str, Any] = {name: getattr(queries, name)[rows] for name in names}
+    truth = queries.truth and TurnTruth(
+        queries.truth.quality[rows], queries.truth.type[rows], queries.truth.llm_right[rows]
+    )
+    said = queries.terms
     assert isinstance(said, TermsOfBook)
     words = TermsOfBook(said.vocabulary, said.text[rows], said.example[rows])
-    return replace(asked, **kept, similarity=some_similarity(asked.similarity, rows), terms=words, truth=truth)
+    return replace(queries, **kept, similarity=some_similarity(queries.similarity, rows), terms=words, truth=truth)
 
 
 def history(

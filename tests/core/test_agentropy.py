@@ -113,7 +113,7 @@ def test_torn_vectors_and_vectors_of_other_lengths_are_refused(tmp_path: Path, r
         read(tmp_path, MONDAY)
 
 
-@pytest.mark.parametrize(("file", "change", "said"), [
+@pytest.mark.parametrize(("file", "change", "message"), [
     ("embeddings.fvecs", struct.pack("<iff", 2, 1, 2), "holds 1 vectors for 3 examples"),
     ("skills.jsonl", b'{"name": "x"}\n', r"line 1, lacks prompt, examples"),
     ("skills.jsonl", b'{"name": ', r"skills\.jsonl, line 1, is torn"),
@@ -122,10 +122,10 @@ def test_torn_vectors_and_vectors_of_other_lengths_are_refused(tmp_path: Path, r
     ("skg_bench.json", b'{"version": 4, "hash": "00", "archived": []}', "holds another skillbook"),
     ("skg_bench.json", b"{", "no whole JSON file"),
 ])  # fmt: skip
-def test_a_damaged_folder_is_refused_with_the_place(tmp_path: Path, file: str, change: bytes, said: str) -> None:
+def test_a_damaged_folder_is_refused_with_the_place(tmp_path: Path, file: str, change: bytes, message: str) -> None:
     write(tmp_path, index(), MONDAY)
     (tmp_path / file).write_bytes(change)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read(tmp_path, MONDAY)
 
 

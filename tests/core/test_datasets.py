@@ -23,19 +23,19 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
 
 
 def test_the_manifest_says_of_each_what_it_is_whose_and_where() -> None:
-    for name, one in datasets().items():
-        assert name == one.name
-        assert all((one.what, one.licence, one.source, one.loader, one.files))
-        assert one.address.startswith("https://")
-        assert one.address.endswith("/")
-        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in one.files.values())
+    for name, dataset in datasets().items():
+        assert name == dataset.name
+        assert all((dataset.what, dataset.licence, dataset.source, dataset.loader, dataset.files))
+        assert dataset.address.startswith("https://")
+        assert dataset.address.endswith("/")
+        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in dataset.files.values())
 
 
 def test_the_shared_copies_are_those_of_the_manifest(shared: Path) -> None:
-    there = [(one, file) for one in datasets().values() for file in one.files]
-    for one, file in there:
-        place = shared / "datasets" / one.name / file
-        assert one.checked(file, place.read_bytes(), place)
+    files = [(dataset, file) for dataset in datasets().values() for file in dataset.files]
+    for dataset, file in files:
+        place = shared / "datasets" / dataset.name / file
+        assert dataset.checked(file, place.read_bytes(), place)
 
 
 @pytest.mark.parametrize("which", [0, 1])

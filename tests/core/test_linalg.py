@@ -19,8 +19,8 @@ def test_elimination_solves_what_a_library_solves(seed: int) -> None:
     a = np.einsum("rnf,rng->rfg", x, x) / 4 + np.eye(40)
     b = rng.standard_normal((8, 40)) * 50
     kept = a.copy(), b.copy()
-    found, expected = solve(a, b), np.linalg.solve(a, b[:, :, None])[:, :, 0]
-    assert np.abs(found - expected).max() <= 1e-9 * max(1.0, np.abs(expected).max())
+    solution, expected = solve(a, b), np.linalg.solve(a, b[:, :, None])[:, :, 0]
+    assert np.abs(solution - expected).max() <= 1e-9 * max(1.0, np.abs(expected).max())
     assert np.array_equal(a, kept[0])
     assert np.array_equal(b, kept[1])
 

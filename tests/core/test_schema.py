@@ -24,8 +24,8 @@ PAPER = {
 def test_the_turn_log_opens_with_the_papers_signal_table() -> None:
     assert TURNS.names[: len(PAPER)] == list(PAPER)
     for name, kind in PAPER.items():
-        found = TURNS.field(name).type
-        assert (found.value_type if pa.types.is_dictionary(found) else found) == kind
+        column = TURNS.field(name).type
+        assert (column.value_type if pa.types.is_dictionary(column) else column) == kind
 
 
 @pytest.mark.req("K15")

@@ -53,12 +53,12 @@ def test_the_k_best_are_those_of_a_full_sort_with_ties_by_id(seed: int, b: int, 
     rng = np.random.default_rng(seed)
     value = rng.integers(-4, 4, (b, width)) * rng.choice([1, 2**20])
     allowed = rng.random((b, width)) < 0.7
-    found = top(value.astype(np.float32), allowed, k)
-    assert found.shape == (b, k)
-    assert found.dtype == np.int32
+    best = top(value.astype(np.float32), allowed, k)
+    assert best.shape == (b, k)
+    assert best.dtype == np.int32
     for row in range(b):
         ids = sorted(np.flatnonzero(allowed[row]), key=lambda s: (-value[row, s], s))[:k]
-        assert found[row].tolist() == ids + [-1] * (k - len(ids))
+        assert best[row].tolist() == ids + [-1] * (k - len(ids))
 
 
 def test_a_shortlist_carries_cosines_and_zeros_beyond_the_end() -> None:

@@ -13,7 +13,7 @@ def columns(n: int) -> list[np.ndarray]:
 
 def test_every_single_bit_of_a_row_changes_both_halves_of_its_hash() -> None:
     zero = row_hash(*columns(1))[0]
-    found = [zero]
+    hashes = [zero]
     for i, column in enumerate(columns(1)):
         for bit in range(1 if column.dtype == np.bool_ else 16 if column.ndim == 2 else 8 * column.itemsize):
             changed = columns(1)
@@ -21,9 +21,9 @@ def test_every_single_bit_of_a_row_changes_both_halves_of_its_hash() -> None:
             flat[-1:].view(f"u{column.itemsize}")[0] = 1 << bit
             h = row_hash(*changed)[0]
             assert (h != zero).all()
-            found.append(h)
-    assert len({tuple(h) for h in found}) == len(found)
-    flips = np.mean([bin(int(h[0]) ^ int(zero[0])).count("1") for h in found[1:]])
+            hashes.append(h)
+    assert len({tuple(h) for h in hashes}) == len(hashes)
+    flips = np.mean([bin(int(h[0]) ^ int(zero[0])).count("1") for h in hashes[1:]])
     assert 30 < flips < 34
 
 

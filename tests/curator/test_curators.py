@@ -244,16 +244,18 @@ def test_a_user_is_curated_the_same_alone_and_among_others(curator: Curator[Any]
     assert {getattr(whole, f.name).dtype for f in fields(Batch)} == {np.dtype(np.int32)}
     assert (whole.reason < max(len(curator.reasons), 1)).all()
     for u in range(0, B, 8):
-        own: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(Observation)}
-        own = {k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in own.items()}
+        parts: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(Observation)}
+        parts = {k: v[[u]] if isinstance(v, np.ndarray) else v for k, v in parts.items()}
         t, heard = seen.truth, known.rows(known.row == u)
-        own["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]])
-        own["similarity"] = samples.some_similarity(seen.similarity, [u])
+        parts["truth"] = TurnTruth(t.quality[[u]], t.type[[u]], t.llm_right[[u]])
+        parts["similarity"] = samples.some_similarity(seen.similarity, [u])
         mine = replace(heard, row=heard.row * 0)
-        one = curated(curator, Observation(**own), offer[[u]], name[[u]], mine, samples.some(books, [u]))
+        single = curated(curator, Observation(**parts), offer[[u]], name[[u]], mine, samples.some(books, [u]))
         kept = whole.row == u
-        assert columns(replace(one, row=one.row + u)) == [getattr(whole, f.name)[kept].tolist() for f in fields(Batch)]
-        assert asked(curator, Observation(**own)).item() == asks[u]
+        assert columns(replace(single, row=single.row + u)) == [
+            getattr(whole, f.name)[kept].tolist() for f in fields(Batch)
+        ]
+        assert asked(curator, Observation(**parts)).item() == asks[u]
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +306,9 @@ def test_a_wrapper_hands_on_the_memory_of_the_curator_inside(wrap: Any) -> None:
         seen, offer, name, known, books = turn(seed)
         asks.append(wrapped.offers(seen, state))
         assert np.array_equal(asks[-1], plain.offers(seen, inner))
-        one = wrapped.curate(seen, offer, name, known, books, rows(state, np.arange(B)))
+        single = wrapped.curate(seen, offer, name, known, books, rows(state, np.arange(B)))
         again = wrapped.curate(seen, offer, name, known, books, state)
-        assert columns(one[1]) == columns(again[1])
+        assert columns(single[1]) == columns(again[1])
         state, (inner, batch) = again[0], plain.curate(seen, offer, name, known, books, inner)
         assert operations(again[1], TAG) == operations(batch, TAG)
         check(state, B, wrapped)

@@ -75,13 +75,13 @@ def test_what_is_known_comes_from_an_active_skill_and_a_renewed_skill_keeps_its_
     past, source = np.maximum(seen.past, 0), books.source  # the sources of skills are turns of the LLM
     seen = replace(seen, past=past)
     real, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "known", 0)))
-    for one in operations(sham, ADD):
-        assert one["source"] in set(source[one["row"]][books.active[one["row"]]].tolist())
-    for one in operations(sham, UPDATE):
-        assert one["source"] == source[one["row"], one["skill"]]
-        assert books.active[one["row"], one["skill"]]
-    for one in operations(sham, ADD) + operations(sham, UPDATE):
-        assert one["text"] == past[one["row"], one["source"]]
+    for operation in operations(sham, ADD):
+        assert operation["source"] in set(source[operation["row"]][books.active[operation["row"]]].tolist())
+    for operation in operations(sham, UPDATE):
+        assert operation["source"] == source[operation["row"], operation["skill"]]
+        assert books.active[operation["row"], operation["skill"]]
+    for operation in operations(sham, ADD) + operations(sham, UPDATE):
+        assert operation["text"] == past[operation["row"], operation["source"]]
     for op in (TAG, REMOVE):
         assert operations(sham, op) == operations(real, op)
     has = {row for row in range(len(books.active)) if books.active[row].any()}
@@ -120,12 +120,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_sham_skill_answers_what_it_was_made_of(run: Run) -> None:
     """Type, rightness and time of the stored answer are those of the turn that it was taken from."""
-    corpus, of = load(), {(r["user"], r["turn"]): r for r in run.turns("sham").to_pylist()}
+    corpus, turn_of = load(), {(r["user"], r["turn"]): r for r in run.turns("sham").to_pylist()}
     holds = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
     outcomes = Counter[tuple[bool, bool]]()
-    for r in of.values():
+    for r in turn_of.values():
         if r["serving"] == "stored":
-            source = of[r["user"], r["source_turn"]]
+            source = turn_of[r["user"], r["source_turn"]]
             assert source["fallback_to_llm"]
             same = r["request_type"] is not None and r["request_type"] == source["request_type"]
             young = same and (r["time"] - source["time"]).total_seconds() < holds[r["request_type"]]
@@ -136,7 +136,7 @@ def test_a_sham_skill_answers_what_it_was_made_of(run: Run) -> None:
     updates = [u for u in run.updates("sham").to_pylist() if u["op"] in ("ADD", "UPDATE")]
     assert len(updates) > 100
     for u in updates:
-        source = of[u["user"], u["source_turn"]]
+        source = turn_of[u["user"], u["source_turn"]]
         assert u["source_turn"] < u["turn"]
         assert (u["message"], u["born"]) == (source["message"], source["time"])
 
@@ -163,11 +163,11 @@ def test_what_the_book_holds_already_changes_no_answer_where_similarity_decides(
     base = world.plan(USERS, ("sham",))
 
     def arm(name: str, content: Content | None) -> Arm:
-        one = base.arms[0]
+        template = base.arms[0]
         kept = replace(PAPER, harmful_misses=None, unused_days=None)
         then = None if content is None else Sham(kept, content, 0)
-        signals = replace(one.signals, preference=0.0)
-        return replace(one, name=name, curator=Until(12, kept, then), signals=signals, reranker=Identity())
+        signals = replace(template.signals, preference=0.0)
+        return replace(template, name=name, curator=Until(12, kept, then), signals=signals, reranker=Identity())
 
     arms = (arm("deaf", None), arm("skg", "known"), arm("sham", "any"))
     ran = world.carry_out(replace(base, arms=arms), tmp_path / "run", USERS, 256)

@@ -57,17 +57,17 @@ def test_without_recapture_nothing_renews_it_and_all_others_are_renewed(seed: in
 def test_with_recapture_it_is_added_anew_once_and_then_renewed_where_it_was_added(seed: int) -> None:
     seen, offer, name, known, books = turn(seed)
     curator = Without(PAPER, 0, True, None)
-    asked = (offer >= 0) & (offer != 2) & (books.n_skills > 0)
-    name = np.where(asked, books.name[:, 0], name)  # all who accept give the name of their first skill
+    mask = (offer >= 0) & (offer != 2) & (books.n_skills > 0)
+    name = np.where(mask, books.name[:, 0], name)  # all who accept give the name of their first skill
     again = curated(curator, seen, offer, name, known, books)
     assert not [o for o in operations(again, UPDATE) if o["skill"] == 0]
-    anew = {o["row"]: o for o in operations(again, ADD) if asked[o["row"]]}
-    assert set(anew) == set(np.flatnonzero(asked).tolist())
+    anew = {o["row"]: o for o in operations(again, ADD) if mask[o["row"]]}
+    assert set(anew) == set(np.flatnonzero(mask).tolist())
     assert all(o["name"] == books.name[row, 0] and o["text"] == seen.text[row] for row, o in anew.items())
 
     last = books.n_skills - 1  # in each of these books the last skill was added in its place
     names = books.name.copy()
-    rows = np.flatnonzero(asked & (last > 0))
+    rows = np.flatnonzero(mask & (last > 0))
     names[rows, last[rows]] = books.name[rows, 0]
     faded = replace(books, name=names, last_used=np.zeros_like(books.last_used))  # and would be archived as unused
     later = curated(curator, seen, offer, name, known, faded)
@@ -90,7 +90,7 @@ def test_a_lineage_stays_away_under_whatever_name(seed: int, skill: int, lineage
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ((PAPER, -1, False, None), r"curator\.skill=-1 must not be negative"),
         ((PAPER, 0, False, 1.2), r"curator\.lineage=1\.2 must lie in \[0, 1\]"),
@@ -98,8 +98,8 @@ def test_a_lineage_stays_away_under_whatever_name(seed: int, skill: int, lineage
         ((RightAnswers(), 0, False, None), "cannot wrap a curator that sees the truth"),
     ],
 )
-def test_values_without_a_meaning_are_refused_by_name(values: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_values_without_a_meaning_are_refused_by_name(values: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         Without(*values)
 
 
@@ -116,10 +116,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def by_user(run: Run, log: str, arm: str) -> dict[int, list[dict[str, Any]]]:
-    of = defaultdict(list)
+    groups = defaultdict(list)
     for row in getattr(run, log)(arm).to_pylist():
-        of[row["user"]].append(row)
-    return of
+        groups[row["user"]].append(row)
+    return groups
 
 
 @pytest.mark.parametrize("arm", ["without", "recaptured", "masked"])

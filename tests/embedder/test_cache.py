@@ -72,33 +72,33 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_what_is_asked_twice_is_embedded_once_and_comes_in_the_order_asked() -> None:
-    model, asked = Model(), np.random.default_rng(0).integers(0, 900, 2000)
-    found = cache.through("m", texts(asked), model)
-    assert found.dtype == np.int16
-    assert np.array_equal(found, meant(asked))
-    assert sorted(model.asked) == sorted(set(texts(asked)))
-    again = np.random.default_rng(1).permutation(asked)[:700]
+    model, numbers = Model(), np.random.default_rng(0).integers(0, 900, 2000)
+    vectors = cache.through("m", texts(numbers), model)
+    assert vectors.dtype == np.int16
+    assert np.array_equal(vectors, meant(numbers))
+    assert sorted(model.asked) == sorted(set(texts(numbers)))
+    again = np.random.default_rng(1).permutation(numbers)[:700]
     assert np.array_equal(cache.through("m", texts(again), model), meant(again))
-    assert len(model.asked) == len(set(asked.tolist()))
+    assert len(model.asked) == len(set(numbers.tolist()))
 
 
 def test_models_do_not_share_vectors() -> None:
-    one, other = Model(), Model()
-    for digest, model in (("one 1", one), ("one 2", other)):
+    first, other = Model(), Model()
+    for digest, model in (("one 1", first), ("one 2", other)):
         cache.through(digest, ["text 3"], model)
-    assert one.asked == other.asked == ["text 3"]
+    assert first.asked == other.asked == ["text 3"]
 
 
 def test_progress_counts_the_texts_that_were_not_there() -> None:
     filled(100)
-    told: list[tuple[int, int]] = []
-    cache.through("m", texts(range(700)), Model(), lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 600)
-    assert told[-1] == (600, 600)
-    assert sorted(told) == told
-    told.clear()
-    cache.through("m", texts(range(700)), Model(), lambda done, total: told.append((done, total)))
-    assert told == []
+    counts: list[tuple[int, int]] = []
+    cache.through("m", texts(range(700)), Model(), lambda done, total: counts.append((done, total)))
+    assert counts[0] == (0, 600)
+    assert counts[-1] == (600, 600)
+    assert sorted(counts) == counts
+    counts.clear()
+    cache.through("m", texts(range(700)), Model(), lambda done, total: counts.append((done, total)))
+    assert counts == []
 
 
 def test_vectors_that_a_model_refuses_to_give_leave_nothing_behind() -> None:
@@ -115,10 +115,10 @@ def test_two_processes_at_once_embed_each_text_once(tmp_path: Path) -> None:
     code = "assert (cache.through('m', texts, embed)[:, 0] == range(int(sys.argv[2]), int(sys.argv[3]))).all()"
     log = tmp_path / "asked"
     pair = [process(code, log, first, first + 1800) for first in (0, 200)]
-    assert [one.communicate(timeout=100)[1] for one in pair] == [b"", b""]
-    assert [one.returncode for one in pair] == [0, 0]
-    asked = log.read_text("utf-8").splitlines()
-    assert len(asked) == len(set(asked)) == 2000
+    assert [worker.communicate(timeout=100)[1] for worker in pair] == [b"", b""]
+    assert [worker.returncode for worker in pair] == [0, 0]
+    lines = log.read_text("utf-8").splitlines()
+    assert len(lines) == len(set(lines)) == 2000
     model = Model()
     assert np.array_equal(cache.through("m", texts(range(2000)), model), meant(np.arange(2000)))
     assert model.asked == []
@@ -205,9 +205,9 @@ def test_a_read_only_cache_is_read_and_the_rest_is_counted(
     model = Model()
     assert np.array_equal(cache.through("m", texts(range(350)), model), meant(np.arange(350)))
     assert sorted(model.asked) == sorted(texts(range(300, 350)))
-    (said,) = warnings(caplog)
-    assert said.startswith("50 vectors could not be kept")
-    assert "readonly" in said
+    (warning,) = warnings(caplog)
+    assert warning.startswith("50 vectors could not be kept")
+    assert "readonly" in warning
 
 
 def test_a_full_disk_costs_the_vectors_that_did_not_fit(tmp_path: Path) -> None:
@@ -217,10 +217,10 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))  # no file may gro
 assert (cache.through('m', texts, embed)[:, 0] == range(2000)).all()
 """
     full = process(code, tmp_path / "asked", 0, 2000)
-    said = full.communicate(timeout=100)[1].decode()
-    assert full.returncode == 0, said
-    assert "vectors could not be kept in" in said
-    assert len(said.splitlines()) == 1
+    errors = full.communicate(timeout=100)[1].decode()
+    assert full.returncode == 0, errors
+    assert "vectors could not be kept in" in errors
+    assert len(errors.splitlines()) == 1
     model = Model()
     assert np.array_equal(cache.through("m", texts(range(2000)), model), meant(np.arange(2000)))
     assert 0 < len(model.asked) < 2000
@@ -239,12 +239,12 @@ def test_a_process_that_hangs_with_the_cache_in_hand_is_not_waited_for_forever(
 
 
 def test_ten_thousand_vectors_are_loaded_in_50_ms() -> None:
-    asked = texts(range(10_000))
+    messages = texts(range(10_000))
     filled(10_000)
     took = []
     for _ in range(7):
         begun = process_time()
-        cache.through("m", asked, Model())
+        cache.through("m", messages, Model())
         took.append(process_time() - begun)
     assert min(took) < 0.050, took
 

@@ -29,18 +29,18 @@ def test_texts_that_share_words_are_near_and_others_are_not() -> None:
 def test_any_text_has_a_vector_of_its_own_on_the_grid(texts: list[str], key: int) -> None:
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     embedder = Hashing(128, key)
-    found = embedder.embed(texts)
-    assert found.dtype == np.int16
-    assert found.shape == (len(texts), 128)
-    assert (np.abs(np.linalg.norm(found.astype(np.float64), axis=1) - SCALE) < 1 + 0.5 * np.sqrt(128)).all()
-    for row, text in zip(found, texts, strict=True):
+    vectors = embedder.embed(texts)
+    assert vectors.dtype == np.int16
+    assert vectors.shape == (len(texts), 128)
+    assert (np.abs(np.linalg.norm(vectors.astype(np.float64), axis=1) - SCALE) < 1 + 0.5 * np.sqrt(128)).all()
+    for row, text in zip(vectors, texts, strict=True):
         assert np.array_equal(embedder.embed([text])[0], row)
 
 
 def test_another_key_gives_other_vectors_and_another_digest() -> None:
-    one, other = Hashing(384, 0), Hashing(384, 1)
-    assert one.digest != other.digest
-    dots = (one.embed(TEXTS).astype(np.float64) * other.embed(TEXTS)).sum(axis=1) / SCALE**2
+    first, other = Hashing(384, 0), Hashing(384, 1)
+    assert first.digest != other.digest
+    dots = (first.embed(TEXTS).astype(np.float64) * other.embed(TEXTS)).sum(axis=1) / SCALE**2
     assert np.abs(dots).max() < 0.3
 
 

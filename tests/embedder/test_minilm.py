@@ -41,7 +41,7 @@ def mixed() -> list[str]:
 @pytest.mark.usefixtures("runtime", "offline")
 def test_the_vectors_are_those_committed() -> None:
     texts = sample(200)
-    now, then = (one.embed(texts).astype(np.float64) for one in (MiniLM(), Precomputed(None)))
+    now, then = (model.embed(texts).astype(np.float64) for model in (MiniLM(), Precomputed(None)))
     cosine = (now * then).sum(1) / np.linalg.norm(now, axis=1) / np.linalg.norm(then, axis=1)
     assert now.shape == (200, 384)
     assert cosine.min() >= 0.9999

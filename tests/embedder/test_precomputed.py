@@ -35,10 +35,10 @@ def describe(stem: Path, **changes: object) -> None:
 @pytest.mark.req("K05")
 def test_a_text_gets_its_own_vector_of_1024_dimensions_in_any_order(stem: Path) -> None:
     embedder = Precomputed(str(stem))
-    asked = [TEXTS[2], TEXTS[0], TEXTS[0]]
-    found = embedder.embed(asked)
-    assert found.dtype == np.int16
-    assert np.array_equal(found, vectors()[[2, 0, 0]])
+    messages = [TEXTS[2], TEXTS[0], TEXTS[0]]
+    rows = embedder.embed(messages)
+    assert rows.dtype == np.int16
+    assert np.array_equal(rows, vectors()[[2, 0, 0]])
     assert embedder.embed([]).shape == (0, 1024)
 
 
@@ -110,9 +110,9 @@ def test_the_digest_is_that_of_the_vectors(stem: Path) -> None:
 def test_the_built_in_vectors_are_small_on_the_grid_and_those_of_every_message() -> None:
     assert (DATA / "corpus" / "minilm.npy").stat().st_size <= 12_000_000
     messages = corpora.load().messages
-    found = Precomputed(None).embed(messages)
-    assert found.shape == (len(messages), 384)
-    norm = np.sqrt((found.astype(np.float64) ** 2).sum(1))
+    rows = Precomputed(None).embed(messages)
+    assert rows.shape == (len(messages), 384)
+    norm = np.sqrt((rows.astype(np.float64) ** 2).sum(1))
     assert np.abs(norm - SCALE).max() < 10
     description = json.loads((DATA / "corpus" / "minilm.json").read_text("utf-8"))
     assert description["model"] == "all-MiniLM-L6-v2"

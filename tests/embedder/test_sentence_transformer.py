@@ -79,10 +79,10 @@ def test_the_paper_s_model_is_ready_and_one_of_its_kind_gives_1024_dimensions(ma
         (kind / file).unlink()
     transformers.JinaEmbeddingsV3Model(config, add_pooling_layer=False).save_pretrained(kind)
     edit(kind / "1_Pooling" / "config.json", embedding_dimension=1024)
-    found = replace(jina, model=str(kind), task=None).embed(["hello", "good morning", "hello"])
-    assert found.shape == (3, 1024)
-    assert np.array_equal(found[0], found[2])
-    assert not np.array_equal(found[0], found[1])
+    vectors = replace(jina, model=str(kind), task=None).embed(["hello", "good morning", "hello"])
+    assert vectors.shape == (3, 1024)
+    assert np.array_equal(vectors[0], vectors[2])
+    assert not np.array_equal(vectors[0], vectors[1])
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def edit(file: Path, **changes: Any) -> None:
 def test_minilm_has_the_same_vectors_under_torch_and_onnx_runtime() -> None:
     pytest.importorskip("onnxruntime")
     texts = sample(60, seed=3)
-    torch, onnx = (one.embed(texts).astype(np.float64) for one in (OWN, MiniLM()))
+    torch, onnx = (model.embed(texts).astype(np.float64) for model in (OWN, MiniLM()))
     cosine = (torch * onnx).sum(1) / np.linalg.norm(torch, axis=1) / np.linalg.norm(onnx, axis=1)
     assert cosine.min() >= 0.9999
 
@@ -128,29 +128,29 @@ def test_a_text_has_the_same_bits_alone_among_others_and_in_any_order(made: Path
 def test_a_model_in_a_folder_is_cut_as_it_is_told_and_its_vectors_are_kept(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = replace(OWN, model=str(made))
-    whole = own.embed(["hello there", "hello there you"])
+    model = replace(OWN, model=str(made))
+    whole = model.embed(["hello there", "hello there you"])
     assert whole.shape == (2, 8)
-    assert replace(own, dimensions=4).embed(["hello there"]).shape == (1, 4)
-    cut = replace(own, max_tokens=4)
+    assert replace(model, dimensions=4).embed(["hello there"]).shape == (1, 4)
+    cut = replace(model, max_tokens=4)
     assert np.array_equal(cut.embed(["ab cd"]), cut.embed(["ab xyz q"]))
-    assert not np.array_equal(own.embed(["ab cd"]), own.embed(["ab xyz q"]))
-    assert own.embed([]).shape == (0, 8)
+    assert not np.array_equal(model.embed(["ab cd"]), model.embed(["ab xyz q"]))
+    assert model.embed([]).shape == (0, 8)
     monkeypatch.setattr(sentence_transformer, "_embed", lambda *_: pytest.fail("asked again"))
-    assert np.array_equal(own.embed(["hello there you", "hello there"]), whole[::-1])
+    assert np.array_equal(model.embed(["hello there you", "hello there"]), whole[::-1])
 
 
 @pytest.mark.usefixtures("offline")
 def test_the_digest_is_of_what_the_model_is_and_of_what_is_done_with_it(made: Path, tmp_path: Path) -> None:
-    own = replace(OWN, model=str(made))
-    digests = {own.digest, replace(own, dimensions=4).digest, replace(own, max_tokens=9).digest, OWN.digest}
+    model = replace(OWN, model=str(made))
+    digests = {model.digest, replace(model, dimensions=4).digest, replace(model, max_tokens=9).digest, OWN.digest}
     assert len(digests) == 4
     changed = copy(made, tmp_path)
-    same = replace(own, model=str(changed)).digest
-    assert same.replace(str(changed), "") == own.digest.replace(str(made), "")
+    same = replace(model, model=str(changed)).digest
+    assert same.replace(str(changed), "") == model.digest.replace(str(made), "")
     edit(changed / "config_sentence_transformers.json", prompts={"x": "y"})
     sentence_transformer._weights.cache_clear()
-    assert replace(own, model=str(changed)).digest != same
+    assert replace(model, model=str(changed)).digest != same
 
 
 @pytest.mark.usefixtures("offline")
@@ -165,16 +165,16 @@ def test_a_model_that_cannot_be_had_is_named_at_once_without_a_network(model: st
 def test_a_hub_that_does_not_answer_is_given_up_after_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     hub = pytest.importorskip("huggingface_hub")
     httpx = pytest.importorskip("httpx")
-    asked: list[float] = []
+    timeouts: list[float] = []
 
     def silent(_self: object, _model: str, *, revision: str | None, timeout: float) -> None:
-        asked.append(timeout)
+        timeouts.append(timeout)
         raise httpx.ReadTimeout("The read operation timed out")
 
     monkeypatch.setattr(hub.HfApi, "model_info", silent)
     with pytest.raises(UsageError, match=r"hub does not give it \(The read operation timed out\); .* hf download a/b"):
         _ = replace(OWN, model="a/b").digest
-    assert asked == [5.0]
+    assert timeouts == [5.0]
 
 
 def test_a_downloaded_model_is_known_by_its_commit_without_a_network(

@@ -79,21 +79,21 @@ def recomputed(run: Run, arm: str) -> list[tuple[Row, str]]:
     updates: dict[tuple[int, int], list[Row]] = {}
     for u in rows(run.updates(arm)):
         updates.setdefault((u["user"], u["turn"]), []).append(u)
-    found, book, of = [], dict[int, Entry](), dict[int, Row]()
+    results, book, turn_of = [], dict[int, Entry](), dict[int, Row]()
     for r in rows(run.turns(arm)):
         if r["turn"] == 0:
-            book, of = {}, {}
-        of[r["turn"]] = r
-        found.append((r, expected(r, book, ttl, prompted=arm == "prompted")))
+            book, turn_of = {}, {}
+        turn_of[r["turn"]] = r
+        results.append((r, expected(r, book, ttl, prompted=arm == "prompted")))
         for u in updates.get((r["user"], r["turn"]), ()):
             if u["op"] in ("ADD", "UPDATE"):
-                source = of[u["source_turn"]]
+                source = turn_of[u["source_turn"]]
                 kind, intent, right = (source[c] for c in ("request_type", "intent", "answer_correct"))
                 book[u["skill"]] = Entry(kind, intent, right, source["time"])
         for u in updates.get((r["user"], r["turn"]), ()):
             if u["op"] == "REMOVE":
                 book[u["skill"]].active = False
-    return found
+    return results
 
 
 def test_the_cause_is_what_the_logs_and_the_corpus_say(run: Run) -> None:
@@ -115,9 +115,9 @@ def test_a_turn_without_a_cause_is_a_hit_and_where_answers_are_stored_a_right_on
 
 
 def test_an_oracle_never_chooses_wrongly_nor_serves_what_does_not_hold(run: Run) -> None:
-    of = Counter(run.turns("oracle", ["cause"])["cause"].to_pylist())
-    assert set(of) == {"none", "novelty", "capture", "staleness"}
-    assert of["staleness"] + of["capture"] < 0.1 * of["novelty"]
+    counts = Counter(run.turns("oracle", ["cause"])["cause"].to_pylist())
+    assert set(counts) == {"none", "novelty", "capture", "staleness"}
+    assert counts["staleness"] + counts["capture"] < 0.1 * counts["novelty"]
     assert set(run.turns("never", ["cause"])["cause"].to_pylist()) >= {"novelty", "capture"}
 
 

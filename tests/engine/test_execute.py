@@ -71,21 +71,21 @@ def test_a_folder_that_is_made_for_a_run_is_open_to_its_owner_only(tmp_path: Pat
 
 def test_a_finished_run_is_left_alone(whole: Run, tmp_path: Path) -> None:
     before = {f: f.stat().st_mtime_ns for f in whole.path.rglob("*.parquet")}
-    said: list[tuple[int, int]] = []
-    carry_out(whole.path, 7, 2, lambda done, total: said.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    carry_out(whole.path, 7, 2, lambda done, total: reports.append((done, total)))
     assert {f: f.stat().st_mtime_ns for f in whole.path.rglob("*.parquet")} == before
-    assert said == [(said[0][1], said[0][1])]
+    assert reports == [(reports[0][1], reports[0][1])]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_counts_every_turn_of_every_arm_and_what_was_done_before(cut: Path, workers: int) -> None:
-    said: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     done_before = sum(pq.read_metadata(f).num_rows for f in (cut / "turns").iterdir())
-    run = carry_out(cut, 24, workers, lambda done, total: said.append((done, total)))
+    run = carry_out(cut, 24, workers, lambda done, total: reports.append((done, total)))
     total = sum(run.turns(arm, ["turn"]).num_rows for arm in ARMS)
-    assert said[0] == (done_before, total)
-    assert said[-1] == (total, total)
-    assert all(a[0] <= b[0] for a, b in pairwise(said))
+    assert reports[0] == (done_before, total)
+    assert reports[-1] == (total, total)
+    assert all(a[0] <= b[0] for a, b in pairwise(reports))
 
 
 @pytest.mark.parametrize("contents", [b"", b"PAR1 torn"])

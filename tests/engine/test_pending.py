@@ -43,7 +43,7 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
     waiting: list[tuple[int, int, int, int, int]] = []  # known at, user, turn, skill, rating
     fresh: dict[int, list[Learned]] = {user: [] for user in range(b)}  # known, and not yet learned from
     known: dict[int, list[Learned]] = {user: [] for user in range(b)}  # ever
-    of: dict[tuple[int, int], DecisionContext] = {}
+    shown_at: dict[tuple[int, int], DecisionContext] = {}
     now = np.zeros(b, np.int64)
 
     def learn(due: np.ndarray) -> None:
@@ -58,21 +58,21 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
         late = pending.due(now[:here], ratings)
-        found = list(zip(late.row, late.turn, late.skill, late.value, strict=True))
+        learned = list(zip(late.row, late.turn, late.skill, late.value, strict=True))
         due = sorted((u, turn, s, r) for at, u, turn, s, r in waiting if at <= now[u] and u < here)
-        assert found == due  # by user, then by the turn that was rated
+        assert learned == due  # by user, then by the turn that was rated
         for u, turn, _, r in due if width else []:
-            fresh[u].append(one(u, LABEL[r], of[u, turn]))
+            fresh[u].append(one(u, LABEL[r], shown_at[u, turn]))
             known[u].append(fresh[u][-1])
         waiting = [w for w in waiting if w[0] > now[w[1]] or w[1] >= here]
 
         context = shown_to(rng, here, width) if width else None
         skill = rng.integers(-1, 5, here).astype(np.int32)
         reaction = Reaction(rng.integers(0, 3, here).astype(np.int32), rng.integers(1, 200, here).astype(np.int64))
-        said = rng.random(here)
-        row = np.flatnonzero(said < 0.6)
+        chance = rng.random(here)
+        row = np.flatnonzero(chance < 0.6)
         pending.add(row, t, now[:here], reaction, skill, context)
-        at_once = np.flatnonzero(said > 0.8)
+        at_once = np.flatnonzero(chance > 0.8)
         ratings.add(at_once, reaction.rating[at_once], None if context is None else context.rows(at_once))
         for u in at_once.tolist() if context else []:
             fresh[u].append(one(u, LABEL[reaction.rating[u]], context))  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
             if skill[u] >= 0:  # ratings of the LLM's answers teach a skillbook nothing
                 waiting.append((int(now[u] + reaction.delay[u]), u, t, int(skill[u]), int(reaction.rating[u])))
                 if context is not None:
-                    of[u, t] = context
+                    shown_at[u, t] = context
         if rng.random() < 0.3:
             learn(np.flatnonzero(rng.random(b) < 0.5))
     learn(np.arange(b))

@@ -67,7 +67,7 @@ def everyones_scores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.req("K31")
 def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
-    asked: list[int] = []
+    people: list[int] = []
     made = plan()
 
     class Noting:
@@ -75,12 +75,12 @@ def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
             return getattr(made.simulator, name)
 
         def population(self, seed: int, users: Any, weeks: int) -> Any:
-            asked.extend(users.tolist())
+            people.extend(users.tolist())
             return made.simulator.population(seed, users, weeks)
 
     noted = replace(made, simulator=Noting())
     run(noted, tmp_path / "few")
-    assert sorted(asked) == [*range(USERS), *range(2**29, 2**29 + 6)]
+    assert sorted(people) == [*range(USERS), *range(2**29, 2**29 + 6)]
     run(replace(plan(), users=USERS + 30), tmp_path / "many", cohort=7)
     files = [(tmp_path / name / "pool" / "always.json").read_bytes() for name in ("few", "many")]
     assert files[0] == files[1]
@@ -102,12 +102,12 @@ def test_the_shared_scorer_is_the_recipes_own_on_all_of_their_ratings(tmp_path: 
     fitted(made, tmp_path, made.embedder.embed(made.simulator.messages))
     arm = made.arms[0]
     names = arm.signals.names
-    found = load(tmp_path / "pool" / "always.json", arm.reranker, names)
+    scorer = load(tmp_path / "pool" / "always.json", arm.reranker, names)
     training = ratings(setting_of(made), arm, 6)
     served = training.features[np.arange(len(training.place)), training.place]
-    assert isinstance(found, LinearScorer)
-    assert np.array_equal(found.gram[0], served.T @ served)
-    assert np.array_equal(found.moment[0], served.T @ (training.label - 0.5))
+    assert isinstance(scorer, LinearScorer)
+    assert np.array_equal(scorer.gram[0], served.T @ served)
+    assert np.array_equal(scorer.moment[0], served.T @ (training.label - 0.5))
     assert json.loads((tmp_path / "pool" / "always.json").read_text("utf-8"))["rated_turns"] == len(training.label)
 
 
@@ -141,18 +141,18 @@ def test_a_cold_start_begins_with_the_pools_scorer_and_goes_on_to_the_users_own(
 ) -> None:
     seen = everyones_scores(monkeypatch)
     run(plan("pool+user"), tmp_path)
-    own = [scorer for scorer in seen if isinstance(scorer, PretrainedScorer)]
-    assert not own[0].own.weights.any()  # type: ignore[attr-defined]
-    assert (own[-1].own.weights != 0).any(axis=1).mean() > 0.8  # type: ignore[attr-defined]
-    assert all(scorer.shared is own[0].shared for scorer in own)
-    x = snap(np.random.default_rng(0).random((USERS, 5, own[0].shared.weights.shape[1])))  # type: ignore[attr-defined]
-    assert np.array_equal(own[-1].score(x), own[-1].shared.score(x) + own[-1].own.score(x))
+    scorers = [scorer for scorer in seen if isinstance(scorer, PretrainedScorer)]
+    assert not scorers[0].own.weights.any()  # type: ignore[attr-defined]
+    assert (scorers[-1].own.weights != 0).any(axis=1).mean() > 0.8  # type: ignore[attr-defined]
+    assert all(scorer.shared is scorers[0].shared for scorer in scorers)
+    x = snap(np.random.default_rng(0).random((USERS, 5, scorers[0].shared.weights.shape[1])))  # type: ignore[attr-defined]
+    assert np.array_equal(scorers[-1].score(x), scorers[-1].shared.score(x) + scorers[-1].own.score(x))
 
 
 def test_a_model_of_another_run_serves_as_the_pool_of_this_one(tmp_path: Path) -> None:
     here = run(plan(), tmp_path / "here")
-    there = run(plan(people=str(tmp_path / "here" / "pool" / "always.json")), tmp_path / "there")
-    assert world.differences(here, there, range(USERS)) == []
+    copy = run(plan(people=str(tmp_path / "here" / "pool" / "always.json")), tmp_path / "there")
+    assert world.differences(here, copy, range(USERS)) == []
     assert not (tmp_path / "there" / "pool").exists()
     alone = run(plan("user"), tmp_path / "alone")
     assert world.differences(here, alone, range(USERS)) != []
@@ -261,7 +261,7 @@ def test_a_file_is_part_of_what_a_run_is(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"arm 'skg': pool=.*model\.json is no file"):
         prepare(compose(overrides))
     file.write_text("1", "utf-8")
-    one = prepare(compose(overrides)).identity
-    assert prepare(compose(overrides)).identity == one
+    identity = prepare(compose(overrides)).identity
+    assert prepare(compose(overrides)).identity == identity
     file.write_text("2", "utf-8")
-    assert prepare(compose(overrides)).identity != one
+    assert prepare(compose(overrides)).identity != identity

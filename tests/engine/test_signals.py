@@ -35,10 +35,10 @@ def shown(seed: int, b: int = 40) -> tuple[dict[str, np.ndarray], Any, Skillbook
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, b, 60, skills=12)
     at, shortlist = places(rng, books)
-    asked = samples.query(rng.integers(0, 100, b).astype(np.int32), samples.table(rng, 100, 8), books)
-    preference = SKG.prefer(books, at, asked.time)
-    made = SKG.describe(asked, books, at, shortlist.similarity, preference)
-    return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True)), asked, books, at, shortlist
+    query = samples.query(rng.integers(0, 100, b).astype(np.int32), samples.table(rng, 100, 8), books)
+    preference = SKG.prefer(books, at, query.time)
+    made = SKG.describe(query, books, at, shortlist.similarity, preference)
+    return dict(zip(SKG.names, np.moveaxis(made, 2, 0), strict=True)), query, books, at, shortlist
 
 
 @settings(deadline=None)
@@ -48,9 +48,9 @@ def test_the_combined_score_is_the_weighted_mean_of_the_signals_that_are_there(
     s: float, p: float, r: float, w: tuple[float, float, float]
 ) -> None:
     signals = replace(SKG, similarity=w[0], preference=w[1], score=w[2])
-    one = [snap(np.array([[x]])) for x in (s, p, r)]
-    with_all = signals.combine(*one)[0, 0]
-    without = signals.combine(one[0], one[1], None)[0, 0]
+    scores = [snap(np.array([[x]])) for x in (s, p, r)]
+    with_all = signals.combine(*scores)[0, 0]
+    without = signals.combine(scores[0], scores[1], None)[0, 0]
     assert with_all == pytest.approx(np.average([s, p, r], weights=w), abs=2 * UNIT)
     assert without == pytest.approx(np.average([s, p], weights=w[:2]), abs=2 * UNIT)
     for x in (with_all, without):
@@ -77,16 +77,16 @@ def test_the_preference_is_the_mean_of_a_beta_posterior_of_rated_uses(seed: int,
     books = samples.ragged(rng, 30, 60)
     at, shortlist = places(rng, books)
     signals = replace(SKG, prior_ok=prior[0], prior_miss=prior[1], half_life_days=None)
-    found = signals.prefer(books, at, np.full(30, samples.NOW))
+    preference = signals.prefer(books, at, np.full(30, samples.NOW))
     for u, k in zip(*np.nonzero(shortlist.skill >= 0), strict=True):
         s = shortlist.skill[u, k]
         a = prior[0] + books.ok[u, s] + books.partial[u, s] / 2
         b = prior[1] + books.miss[u, s] + books.partial[u, s] / 2
-        assert found[u, k] == pytest.approx(a / (a + b), abs=UNIT)
-    assert ((found >= 0) & (found <= 1)).all()
+        assert preference[u, k] == pytest.approx(a / (a + b), abs=UNIT)
+    assert ((preference >= 0) & (preference <= 1)).all()
     unused = replace(books, ok=books.ok * 0, partial=books.partial * 0, miss=books.miss * 0)
-    found = signals.prefer(unused, Positions(shortlist, unused), np.full(30, samples.NOW))
-    assert found[0, 0] == pytest.approx(prior[0] / sum(prior), abs=UNIT)
+    preference = signals.prefer(unused, Positions(shortlist, unused), np.full(30, samples.NOW))
+    assert preference[0, 0] == pytest.approx(prior[0] / sum(prior), abs=UNIT)
 
 
 @pytest.mark.req("K29")
@@ -140,27 +140,29 @@ def test_features_stay_in_the_unit_interval_for_a_skill_that_is_captured_again_a
     books = replace(books, hours=hours, **filled)
     at, shortlist = places(rng, books)
     for day in (0, 3):
-        asked = replace(
+        query = replace(
             samples.query(np.zeros(1, np.int32), samples.table(rng, 3, 8), books),
             time=np.array([samples.NOW + day * DAY]),
         )
-        made = SKG.describe(asked, books, at, shortlist.similarity, SKG.prefer(books, at, asked.time))
-        found = dict(zip(SKG.names, made[0, 0], strict=True))
-        assert all(0 <= x <= 1 for x in found.values()), found
-        assert found["hour_fit"] > 0.7
-        assert (found["weekday_fit"] > 0.9) == (samples.NOW // DAY % 7 + day >= 5 and samples.NOW // DAY % 7 + day < 7)
+        made = SKG.describe(query, books, at, shortlist.similarity, SKG.prefer(books, at, query.time))
+        features = dict(zip(SKG.names, made[0, 0], strict=True))
+        assert all(0 <= x <= 1 for x in features.values()), features
+        assert features["hour_fit"] > 0.7
+        assert (features["weekday_fit"] > 0.9) == (
+            samples.NOW // DAY % 7 + day >= 5 and samples.NOW // DAY % 7 + day < 7
+        )
 
 
 @pytest.mark.req("K10")
 def test_each_feature_means_what_its_name_says() -> None:
-    f, asked, books, at, shortlist = shown(5)
+    f, query, books, at, shortlist = shown(5)
     checked = 0
     for u, k in zip(*np.nonzero(at.skill >= 0), strict=True):
         s = at.skill[u, k]
         row = {name: float(x[u, k]) for name, x in f.items()}
         moments = int(books.uses[u, s] + books.examples_of[u, s])
-        weekend = asked.time[u] // DAY % 7 >= 5
-        here = int(books.hours[u, s, asked.time[u] % DAY // 10_800])
+        weekend = query.time[u] // DAY % 7 >= 5
+        here = int(books.hours[u, s, query.time[u] % DAY // 10_800])
         alike = int(books.weekend[u, s]) if weekend else moments - int(books.weekend[u, s])
         similarity = shortlist.similarity[u]
         rival = max([x for j, x in enumerate(similarity) if j != k], default=0.0)
@@ -171,12 +173,12 @@ def test_each_feature_means_what_its_name_says() -> None:
             "lead": similarity[k] == similarity[0],
             "hour_fit": (here + 1) / (moments + 8),
             "weekday_fit": (alike + 1) / (moments + 2),
-            "freshness": 1 / (1 + (asked.time[u] - books.last_used[u, s]) / DAY),
-            "answer_age": 1 / (1 + (asked.time[u] - books.born[u, s]) / DAY),
-            "in_conversation": asked.gap[u] < 1800,
-            "same_as_last": s == asked.last_skill[u],
-            "length": asked.words[u] / (asked.words[u] + 8),
-            "follows_last": books.after[u, s] == asked.last_skill[u] >= 0,
+            "freshness": 1 / (1 + (query.time[u] - books.last_used[u, s]) / DAY),
+            "answer_age": 1 / (1 + (query.time[u] - books.born[u, s]) / DAY),
+            "in_conversation": query.gap[u] < 1800,
+            "same_as_last": s == query.last_skill[u],
+            "length": query.words[u] / (query.words[u] + 8),
+            "follows_last": books.after[u, s] == query.last_skill[u] >= 0,
             "uses": (books.uses[u, s] + 1) / (books.uses[u, s] + 5),
             "ratings": 1 - 2 / (2 + rated),
             "examples": 1 - 1 / books.examples_of[u, s],

@@ -82,17 +82,17 @@ class Twins(RuleBasedStateMachine):
             u = data.draw(st.integers(0, USERS - 1))
             have = len(self.books[u].skills)
             op = data.draw(st.sampled_from([ADD, UPDATE, TAG, TAG, TAG, REMOVE] if have else [ADD]))
-            one = {"row": u, "op": op}
+            operation = {"row": u, "op": op}
             if op != ADD:
-                one["skill"] = data.draw(st.integers(0, have - 1))
+                operation["skill"] = data.draw(st.integers(0, have - 1))
             if op == ADD:
-                one["name"] = data.draw(st.integers(0, len(NAMES) - 1))
+                operation["name"] = data.draw(st.integers(0, len(NAMES) - 1))
             if op in (ADD, UPDATE):
-                one["text"] = data.draw(st.integers(0 if op == ADD else -1, len(TEXTS) - 1))
-                one["source"] = data.draw(st.integers(self.turn // 2, self.turn))
+                operation["text"] = data.draw(st.integers(0 if op == ADD else -1, len(TEXTS) - 1))
+                operation["source"] = data.draw(st.integers(self.turn // 2, self.turn))
             if op == TAG:
-                one |= {"rating": data.draw(st.integers(-1, 2)), "uses": data.draw(st.integers(0, 1))}
-            rows.append(one)
+                operation |= {"rating": data.draw(st.integers(-1, 2)), "uses": data.draw(st.integers(0, 1))}
+            rows.append(operation)
         return rows
 
     @rule(data=st.data(), n=st.integers(0, 12), last=st.lists(st.integers(-1, 3), min_size=USERS, max_size=USERS))
@@ -218,9 +218,9 @@ def a_book(skills: int, at: int) -> SkillbookTable:
     return table
 
 
-@pytest.mark.parametrize(("own", "given"), [(2, 40), (40, 2), (7, 7), (5, 0)])
-def test_a_donors_book_takes_the_place_of_the_users_own(own: int, given: int) -> None:
-    table, other = a_book(own, 10), a_book(given, 99)
+@pytest.mark.parametrize(("size", "given"), [(2, 40), (40, 2), (7, 7), (5, 0)])
+def test_a_donors_book_takes_the_place_of_the_users_own(size: int, given: int) -> None:
+    table, other = a_book(size, 10), a_book(given, 99)
     table.adopt(np.array([1]), other, np.array([1]))
     assert skills_of(table.view(2), 1) == skills_of(other.view(2), 1)
     assert len(skills_of(table.view(2), 1)) == given
@@ -229,9 +229,9 @@ def test_a_donors_book_takes_the_place_of_the_users_own(own: int, given: int) ->
     assert table.source_type[1, :given].tolist() == list(range(given))
     assert not table.active[1, given:].any()
     assert skills_of(table.view(2), 0) == ()
-    one = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])
+    batch = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])
     if given:  # the books are two: what is learned in one is not in the other
-        table.apply(one, stamp(np.full(2, 100)), unknown(1))
+        table.apply(batch, stamp(np.full(2, 100)), unknown(1))
         assert (table.n_skills[1], other.n_skills[1]) == (given + 1, given)
 
 

@@ -210,8 +210,8 @@ def test_a_stacked_run_is_to_the_bit_that_of_each_arm_alone(plan: Plan) -> None:
         assert stacked_log.arm == alone.arm == arm.name
         for name, column in alone.columns.items():
             assert stacked_log.columns[name].tobytes() == column.tobytes(), (arm.name, name)
-        for one, other in zip(logs(stacked_log), logs(alone), strict=True):
-            assert repr(one) == repr(other)  # NaN is itself
+        for entry, other in zip(logs(stacked_log), logs(alone), strict=True):
+            assert repr(entry) == repr(other)  # NaN is itself
         sizes[arm.name] = int(alone.columns["book_size"].max()), int((alone.columns["skill"] >= 0).sum())
     assert sizes["band"] == sizes["deaf"] == (0, 0)  # neither can start from nothing
     assert sizes["skg"][0] > sizes["frozen"][0] > 0

@@ -33,9 +33,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def rows(run: Run, arm: str) -> dict[tuple[int, int], Row]:
     """Turns by user and turn; times in seconds."""
     table = run.turns(arm)
-    found = table.drop_columns(["time"]).to_pylist()
+    columns = table.drop_columns(["time"]).to_pylist()
     time = table["time"].to_numpy().astype("datetime64[s]").astype(np.int64) - EPOCH
-    return {(r["user"], r["turn"]): r | {"time": int(t)} for r, t in zip(found, time, strict=True)}
+    return {(r["user"], r["turn"]): r | {"time": int(t)} for r, t in zip(columns, time, strict=True)}
 
 
 def uniform_of(row: Row, purpose: Purpose) -> float:
@@ -46,13 +46,13 @@ def uniform_of(row: Row, purpose: Purpose) -> float:
 @pytest.mark.parametrize("arm", ["skg", "answer", "always", "oracle", "identity"])
 @pytest.mark.req("K20")
 def test_a_stored_answer_is_right_if_it_was_and_still_holds_for_this_request(run: Run, arm: str) -> None:
-    corpus, of = load(), rows(run, arm)
+    corpus, turn_of = load(), rows(run, arm)
     ttl = {name: int(corpus.ttl[corpus.intent[i]]) for i, name in enumerate(corpus.types)}
     outcomes = []
-    for r in of.values():
+    for r in turn_of.values():
         if r["serving"] != "stored":
             continue
-        source = of[r["user"], r["source_turn"]]
+        source = turn_of[r["user"], r["source_turn"]]
         assert source["fallback_to_llm"]
         assert source["skill_learned"]
         assert r["turn"] > source["turn"]
@@ -67,7 +67,7 @@ def test_a_stored_answer_is_right_if_it_was_and_still_holds_for_this_request(run
 
 
 @pytest.mark.parametrize("arm", ["skg", "prompted", "never", "oracle"])
-def test_the_llm_is_right_by_the_luck_of_the_event_alone(run: Run, arm: str) -> None:
+def test_the_llm_is_right_by_the_draws_of_the_event_alone(run: Run, arm: str) -> None:
     fallbacks = [r for r in rows(run, arm).values() if r["fallback_to_llm"]]
     for r in fallbacks[::7]:
         assert r["answer_correct"] == (uniform_of(r, Purpose.LLM_RIGHT) < 0.9)
@@ -77,12 +77,12 @@ def test_the_llm_is_right_by_the_luck_of_the_event_alone(run: Run, arm: str) -> 
 
 @pytest.mark.req("K12", "K20")
 def test_a_prompted_skill_is_right_if_it_is_about_the_intent_and_the_llm_succeeds(run: Run) -> None:
-    of, about = rows(run, "prompted"), dict[tuple[int, int], list[tuple[int, str | None]]]()
+    turn_of, about = rows(run, "prompted"), dict[tuple[int, int], list[tuple[int, str | None]]]()
     for u in run.updates("prompted").to_pylist():
         if u["op"] in ("ADD", "UPDATE"):
-            about.setdefault((u["user"], u["skill"]), []).append((u["turn"], of[u["user"], u["turn"]]["intent"]))
+            about.setdefault((u["user"], u["skill"]), []).append((u["turn"], turn_of[u["user"], u["turn"]]["intent"]))
     outcomes = set()
-    for r in (r for r in of.values() if not r["fallback_to_llm"]):
+    for r in (r for r in turn_of.values() if not r["fallback_to_llm"]):
         intent = [i for turn, i in about[r["user"], r["skill"]] if turn < r["turn"]][-1]
         succeeds = uniform_of(r, Purpose.SKILL_RIGHT) < 0.93
         same = intent is not None and intent == r["intent"]
@@ -125,9 +125,9 @@ def test_offers_follow_an_ok_and_what_is_accepted_is_learned(run: Run) -> None:
         seen = set()
         for at, r in rows(run, arm).items():
             declined_as_miss = arm == "answer" and r["offer"] == "declined"
-            said = r["user_satisfaction"]
-            asked = r["offer"] is not None
-            assert (said == "miss") if declined_as_miss else asked == (r["fallback_to_llm"] and said in after)
+            rating = r["user_satisfaction"]
+            offered = r["offer"] is not None
+            assert (rating == "miss") if declined_as_miss else offered == (r["fallback_to_llm"] and rating in after)
             accepted = r["offer"] in ("accepted", "badly_named")
             assert r["skill_learned"] == accepted == (at in added)
             if r["offer"] == "accepted" and r["request_type"] is not None and added[at]["op"] == "ADD":

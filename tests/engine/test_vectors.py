@@ -29,16 +29,16 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
             example = rng.permutation(example)
         query, shown = rng.integers(0, 90, here).astype(np.int32), example[:here, :known]
         exact = np.einsum("bd,bed->be", whole[query], whole[shown])
-        for found in (table.dots(query, shown), kept.dots(query, shown)):
-            assert found.dtype == np.float32
-            assert np.array_equal(found, exact)
+        for dots in (table.dots(query, shown), kept.dots(query, shown)):
+            assert dots.dtype == np.float32
+            assert np.array_equal(dots, exact)
         for u in (0, here - 1):
-            found = Pinned(vectors, shown[u]).dots(query[u : u + 1], shown[u : u + 1])
-            assert found.dtype == np.float32
-            assert np.array_equal(found, exact[u : u + 1])
+            dots = Pinned(vectors, shown[u]).dots(query[u : u + 1], shown[u : u + 1])
+            assert dots.dtype == np.float32
+            assert np.array_equal(dots, exact[u : u + 1])
         among = np.einsum("bed,bfd->bef", whole[shown[:9, :20]], whole[shown[:9, :20]])
-        for one in (table, kept, Pinned(vectors, shown[0])):
-            assert np.array_equal(one.gram(shown[:9, :20]), among)
+        for similarity in (table, kept, Pinned(vectors, shown[0])):
+            assert np.array_equal(similarity.gram(shown[:9, :20]), among)
 
 
 def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:

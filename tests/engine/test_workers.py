@@ -28,8 +28,8 @@ LARGE = bytes(1 << 20)  # 16 times what a pipe holds
 class OwnError(Exception):
     """Cannot be unpickled."""
 
-    def __init__(self, one: str, other: str) -> None:
-        super().__init__(one + other)
+    def __init__(self, record: str, other: str) -> None:
+        super().__init__(record + other)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
 @pytest.mark.parametrize("arm", world.BLIND)
 def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: str) -> None:
     plan = world.plan(USERS, (arm,))
-    said = Remembering(plan.simulator)
-    first = world.carry_out(replace(plan, simulator=said), tmp_path / "first", USERS, 256)
+    memory = Remembering(plan.simulator)
+    first = world.carry_out(replace(plan, simulator=memory), tmp_path / "first", USERS, 256)
     contrary = replace(plan.arms[0], llm=Contrary(plan.arms[0].llm))
-    lies = replace(plan, simulator=Lying(plan.simulator, said, 1), arms=(contrary,))
+    lies = replace(plan, simulator=Lying(plan.simulator, memory, 1), arms=(contrary,))
     second = world.carry_out(lies, tmp_path / "second", USERS, 256)
 
-    differ = {found.split()[-1] for found in world.differences(first, second, range(USERS))}
+    differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS))}
     assert differ <= TRUTH
     assert {"intent", "request_type", "answer_correct"} <= differ  # it was another truth
     if arm not in ("never", "band", "deaf", "exact"):
@@ -34,9 +34,9 @@ def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: 
 def test_an_oracle_is_recognised_by_the_same_test(tmp_path: Path) -> None:
     """Else the test above could not fail."""
     plan = world.plan(USERS, ("oracle",))
-    said = Remembering(plan.simulator)
-    first = world.carry_out(replace(plan, simulator=said), tmp_path / "first", USERS, 256)
-    lies = replace(plan, simulator=Lying(plan.simulator, said, 1))
+    memory = Remembering(plan.simulator)
+    first = world.carry_out(replace(plan, simulator=memory), tmp_path / "first", USERS, 256)
+    lies = replace(plan, simulator=Lying(plan.simulator, memory, 1))
     second = world.carry_out(lies, tmp_path / "second", USERS, 256)
     assert "oracle turns skill" in world.differences(first, second, range(USERS))
 

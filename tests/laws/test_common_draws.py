@@ -38,17 +38,17 @@ def test_events_are_the_same_under_every_arm(base: Run) -> None:
         assert [c for c in EVENT if world.bits(first[c]) != world.bits(other[c])] == []
 
 
-def test_where_two_arms_do_the_same_they_have_the_same_luck(base: Run) -> None:
-    found = {
+def test_where_two_arms_do_the_same_they_have_the_same_draws(base: Run) -> None:
+    by_arm = {
         arm: columns(base, arm, ["serving", "user_satisfaction", *DRAWN]) for arm in world.BLIND if arm != "answer"
     }
-    for a, b in combinations(found, 2):
-        fell_back = (found[a]["serving"] == "llm") & (found[b]["serving"] == "llm")
+    for a, b in combinations(by_arm, 2):
+        fell_back = (by_arm[a]["serving"] == "llm") & (by_arm[b]["serving"] == "llm")
         assert fell_back.sum() > 500
         for column in [*DRAWN, "user_satisfaction"]:
-            assert (found[a][column][fell_back] == found[b][column][fell_back]).all(), (a, b, column)
-    stored = (found["skg"]["serving"] == "stored") & (found["identity"]["serving"] == "stored")
-    alike = stored & (found["skg"]["answer_correct"] == found["identity"]["answer_correct"])
+            assert (by_arm[a][column][fell_back] == by_arm[b][column][fell_back]).all(), (a, b, column)
+    stored = (by_arm["skg"]["serving"] == "stored") & (by_arm["identity"]["serving"] == "stored")
+    alike = stored & (by_arm["skg"]["answer_correct"] == by_arm["identity"]["answer_correct"])
     assert alike.sum() > 500
 
 
@@ -66,7 +66,7 @@ def test_ratings_follow_the_answer_and_not_the_arm(base: Run) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 64, 1000])
-def test_the_luck_of_a_turn_is_that_of_its_key(first: int) -> None:
+def test_the_draws_of_a_turn_are_those_of_its_key(first: int) -> None:
     keys = key(3, np.arange(50))
     turns = draws_by_turn(keys, np.tile(np.arange(first, first + 5, dtype=np.int32), (50, 1)))
     for t, draws in enumerate(turns, first):

@@ -68,15 +68,15 @@ def test_a_fork_that_learns_nothing_is_frozen(run: Run) -> None:
 
 
 def test_the_components_of_a_fork_are_in_force_from_its_turn_on(run: Run) -> None:
-    def of(arm: str, column: str) -> np.ndarray:
+    def values(arm: str, column: str) -> np.ndarray:
         return np.array(rows(run, "turns", arm, first=TURN[arm])[column].to_pylist())
 
-    empty = np.array(of("daring", "shortlist").tolist())[:, 0] < 0
-    assert np.array_equal(of("daring", "fallback_to_llm"), empty)
-    assert set(of("asking", "serving")) == {"llm", "prompted"}
-    assert set(np.rint(of("matched", "max_sim") * 1000)) <= {0, 1000}
+    empty = np.array(values("daring", "shortlist").tolist())[:, 0] < 0
+    assert np.array_equal(values("daring", "fallback_to_llm"), empty)
+    assert set(values("asking", "serving")) == {"llm", "prompted"}
+    assert set(np.rint(values("matched", "max_sim") * 1000)) <= {0, 1000}
     assert np.isnan(np.array(rows(run, "turns", "scored", last=FORK)["score"].to_pylist())[:, :5]).all()
-    assert (np.array(of("scored", "shortlist").tolist())[:, 5:] >= 0).any()  # a longer shortlist
+    assert (np.array(values("scored", "shortlist").tolist())[:, 5:] >= 0).any()  # a longer shortlist
     twice = rows(run, "updates", "twice")["turn"].to_numpy()
     assert twice.max() < TURN["twice"]
     assert (twice >= FORK).any()
@@ -127,10 +127,10 @@ def test_another_recipe_is_fitted_at_the_fork_on_all_ratings_known_until_then(tm
 def test_hindsight_serves_all_turns_with_the_book_of_the_fork(run: Run) -> None:
     for arm in ("hindsight", "hindsight_later"):
         assert rows(run, "updates", arm).num_rows == 0
-        own, live = rows(run, "turns", arm).to_pylist(), rows(run, "turns", TRUNK[arm]).to_pylist()
+        served, live = rows(run, "turns", arm).to_pylist(), rows(run, "turns", TRUNK[arm]).to_pylist()
         at_fork = {row["user"]: row["book_hash"] for row in live if row["turn"] < TURN[arm]}
-        assert all(row["book_hash"] == at_fork[row["user"]] for row in own)
-        early = [row for row in own if row["turn"] < FORK and not row["fallback_to_llm"]]
+        assert all(row["book_hash"] == at_fork[row["user"]] for row in served)
+        early = [row for row in served if row["turn"] < FORK and not row["fallback_to_llm"]]
         assert [row["source_turn"] for row in early if row["source_turn"] >= row["turn"]]  # answers from the future
         assert {row["answer_correct"] for row in early} == {True, False}
 
@@ -152,16 +152,16 @@ def test_no_age_is_below_zero_in_hindsight(run: Run) -> None:
 
 def sizes(run: Run, arm: str, turn: int) -> dict[int, tuple[int, bytes]]:
     """Size and hash of the books after a turn, by user."""
-    found = rows(run, "turns", arm, first=turn, last=turn + 1).to_pylist()
-    return {row["user"]: (row["book_size"], row["book_hash"]) for row in found}
+    table = rows(run, "turns", arm, first=turn, last=turn + 1).to_pylist()
+    return {row["user"]: (row["book_size"], row["book_hash"]) for row in table}
 
 
 def test_a_donors_book_is_another_one_of_about_the_size_of_the_users_own(run: Run) -> None:
-    own, given = sizes(run, "stopped", FORK), sizes(run, "donor", FORK)
-    assert own.keys() == given.keys()
-    pairs = [(own[u][0], given[u][0]) for u in own]
+    stopped, given = sizes(run, "stopped", FORK), sizes(run, "donor", FORK)
+    assert stopped.keys() == given.keys()
+    pairs = [(stopped[u][0], given[u][0]) for u in stopped]
     assert len({hash_ for _, hash_ in given.values()} - {bytes(16)}) > 0.9 * sum(n > 0 for _, n in pairs)
-    assert not {h for _, h in own.values()} & {h for _, h in given.values()} - {bytes(16)}
+    assert not {h for _, h in stopped.values()} & {h for _, h in given.values()} - {bytes(16)}
     others = np.abs(np.subtract.outer([a for a, _ in pairs], [b for _, b in pairs])).mean()
     assert np.mean([abs(a - b) for a, b in pairs]) < 0.75 * others  # of donors dealt out anyhow
     last = {row["user"]: row["book_hash"] for row in rows(run, "turns", "donor").to_pylist()}

@@ -65,8 +65,8 @@ def compare(base: Run, out: Path, tmp_path: Path, users: int) -> None:
     left = [f.name for f in out.rglob("*") if f.is_file() and f.suffix != ".parquet" and f.name != "manifest.json"]
     assert left == []
     undisturbed = world.run(tmp_path / "undisturbed", users, 256, 1, ARMS)
-    for one in (run, undisturbed):
-        summary.write(one)
+    for finished in (run, undisturbed):
+        summary.write(finished)
     assert (run.path / "summary.json").read_bytes() == (undisturbed.path / "summary.json").read_bytes()
 
 

@@ -53,17 +53,27 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64) -> Choice:
         choice = many(stack, query, books, memory, event)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
-            own, asked, own_memory = samples.one(books, row), samples.some_queries(query, [row]), alone(memory, row)
-            used = np.concatenate([asked.text, own.example[0]])
+            single_book, single_query, own_memory = (
+                samples.one(books, row),
+                samples.some_queries(query, [row]),
+                alone(memory, row),
+            )
+            used = np.concatenate([single_query.text, single_book.example[0]])
             few = vectors[used].astype(np.float32)
             table = np.zeros((len(vectors), 1), np.float32)  # only what this message needs of the table
             table[used, 0] = few @ few[0]
             for similarity in (
-                Pinned(vectors, own.example[0]),
+                Pinned(vectors, single_book.example[0]),
                 Rows(vectors),
-                _Column(vectors, table, int(asked.text[0])),
+                _Column(vectors, table, int(single_query.text[0])),
             ):
-                single = many(stack, samples.asked_with(asked, own, similarity), own, own_memory, event[[row]])
+                single = many(
+                    stack,
+                    samples.asked_with(single_query, single_book, similarity),
+                    single_book,
+                    own_memory,
+                    event[[row]],
+                )
                 assert same(single, alone(choice, row))
             checked.append(int(books.n_skills[row]))
         return choice
@@ -89,8 +99,8 @@ class _Column:
     def gram(self, text: I32) -> np.ndarray:
         return Rows(self.vectors).gram(text)
 
-    def pairs(self, one: I32, other: I32) -> np.ndarray:
-        return Rows(self.vectors).pairs(one, other)
+    def pairs(self, text: I32, other: I32) -> np.ndarray:
+        return Rows(self.vectors).pairs(text, other)
 
 
 # ------------------------------------------------------------------------------------------------ frozen values
@@ -128,16 +138,16 @@ class Sealed:
         self._component, self._calls = component, calls
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._component, name)
-        if not callable(found):
-            return found
+        member = getattr(self._component, name)
+        if not callable(member):
+            return member
 
         def call(*values: Any) -> Any:
             states = {"learn": 1, "curate": 6}.get(name, 0)  # a state belongs to the component
             given = [v if i + 1 == states else sealed(v) for i, v in enumerate(values)]
             kept = [v for i, v in enumerate(given) if i + 1 != states]
             before = [a.tobytes() for v in kept for a in arrays(v) if a.size < 10_000]
-            made = found(*given)
+            made = member(*given)
             assert before == [a.tobytes() for v in kept for a in arrays(v) if a.size < 10_000]
             key = f"{type(self._component).__name__}.{name}"
             self._calls[key] = self._calls.get(key, 0) + 1
@@ -152,10 +162,12 @@ class Sealed:
 @pytest.mark.parametrize("arm", world.ALL)
 def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None:
     plan, calls = world.plan(12, (arm,)), dict[str, int]()
-    (one,) = plan.arms
+    (template,) = plan.arms
     seams = ("router", "reranker", "policy", "curator", "llm", "signals")
-    careful: dict[str, Any] = {seam: Sealed(getattr(one, seam), calls) for seam in seams}
-    guarded = replace(plan, simulator=cast(Simulator, Sealed(plan.simulator, calls)), arms=(replace(one, **careful),))
+    careful: dict[str, Any] = {seam: Sealed(getattr(template, seam), calls) for seam in seams}
+    guarded = replace(
+        plan, simulator=cast(Simulator, Sealed(plan.simulator, calls)), arms=(replace(template, **careful),)
+    )
     first, second = world.carry_out(plan, tmp_path / "a", 12, 256), world.carry_out(guarded, tmp_path / "b", 12, 256)
     assert world.differences(first, second, range(12)) == []
     kinds = {name.split(".")[1] for name in calls}

@@ -24,10 +24,10 @@ def logged(run: Run, arm: str) -> dict[int, list[dict[str, Any]]]:
     seconds = [
         [None if at is None else at // 1000 - EPOCH for at in table[c].cast(pa.int64()).to_pylist()] for c in TIMES
     ]
-    of: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    by_user: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for row, *times in zip(table.drop_columns(TIMES).to_pylist(), *seconds, strict=True):
-        of[row["user"]].append(row | dict(zip(TIMES, times, strict=True)))
-    return of
+        by_user[row["user"]].append(row | dict(zip(TIMES, times, strict=True)))
+    return by_user
 
 
 @pytest.mark.parametrize("arm", world.ALL)
@@ -74,9 +74,9 @@ def test_every_event_is_a_turn_under_every_arm(base: Run) -> None:
         assert np.array_equal(np.bincount(user), events.n)
         assert np.array_equal(turn, np.concatenate([np.arange(n) for n in events.n]))
         assert turns["user_msg_id"].to_pylist() == [f"u{u}-t{t}" for u, t in zip(user, turn, strict=True)]
-    said = np.array(world.plan(USERS).simulator.messages, dtype=object)
+    messages = np.array(world.plan(USERS).simulator.messages, dtype=object)
     texts = np.concatenate([events.text[u, :n] for u, n in enumerate(events.n)])
-    assert base.turns("skg", ["message"])["message"].to_pylist() == said[texts].tolist()
+    assert base.turns("skg", ["message"])["message"].to_pylist() == messages[texts].tolist()
 
 
 @pytest.mark.req("K14", "K12")

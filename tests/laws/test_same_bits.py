@@ -49,8 +49,8 @@ def test_cohorts_and_workers_change_no_bit_of_rows_or_summary(
 ) -> None:
     other = world.run(tmp_path / "other", USERS, cohort, workers)
     assert world.differences(base, other, EVERYONE) == []
-    for one in (base, other):
-        summary.write(one)
+    for finished in (base, other):
+        summary.write(finished)
     for file in ("summary.json", "curves.csv"):
         assert (base.path / file).read_bytes() == (other.path / file).read_bytes()
 

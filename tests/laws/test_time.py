@@ -46,7 +46,11 @@ def test_a_rating_changes_nothing_before_it_is_known(tmp_path: Path, cut: int) -
             assert a.num_rows > 0 or log == "updates"
             for column in a.column_names:
                 assert world.bits(a[column]) == world.bits(b[column]), (arm, log, column)
-        later |= {found for found in world.differences(first, second, range(USERS), [arm]) if " turns " in found}
+        later |= {
+            difference
+            for difference in world.differences(first, second, range(USERS), [arm])
+            if " turns " in difference
+        }
     for arm in ("skg", "frozen_book", "prompted", "epsilon", "identity", "random", "always"):
         assert f"{arm} turns preference" in later  # and afterwards it does change something
     for arm in ("skg", "frozen_book"):
@@ -67,10 +71,10 @@ def test_every_rating_comes_with_the_turn_or_later_and_none_is_lost(base: Run) -
         assert np.array_equal(turns["skill"].to_numpy()[at], feedback["skill"].to_numpy())
         now = pc.equal(feedback["known_at"], feedback["time"]).to_numpy()
         rating = np.array(feedback["rating"].cast("string").to_pylist())
-        said = np.array(turns["user_satisfaction"].cast("string").to_pylist(), dtype=object)
-        expected = np.full(len(said), None, dtype=object)
+        ratings = np.array(turns["user_satisfaction"].cast("string").to_pylist(), dtype=object)
+        expected = np.full(len(ratings), None, dtype=object)
         expected[at[now]] = rating[now]
-        assert (said == expected).all()
+        assert (ratings == expected).all()
         assert (seconds(feedback["known_at"])[~now] > seconds(feedback["time"])[~now]).all()
 
         # ratings of uses: known with the turn or by the user's last turn they are in the updates, else pending

@@ -122,24 +122,24 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
     (out / "manifest.json").write_text(json.dumps(known))
 
 
-def rows(one: Run, log: LogName, arm: str, users: Sequence[int]) -> pa.Table:
+def rows(source: Run, log: LogName, arm: str, users: Sequence[int]) -> pa.Table:
     """All rows of these users, with words in place of dictionary codes."""
-    table = getattr(one, log)(arm, users=users)
+    table = getattr(source, log)(arm, users=users)
     plain = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
     return table.cast(pa.schema(plain)).combine_chunks()
 
 
-def differences(one: Run, other: Run, users: Sequence[int], arms: Sequence[str] | None = None) -> list[str]:
+def differences(base: Run, other: Run, users: Sequence[int], arms: Sequence[str] | None = None) -> list[str]:
     """Where the rows of these users differ, column by column; bits count, so NaN equals NaN, and 0 is not -0."""
-    found = []
-    for arm in one.arms if arms is None else arms:
+    lines = []
+    for arm in base.arms if arms is None else arms:
         for log in LOGS:
-            a, b = rows(one, log, arm, users), rows(other, log, arm, users)
+            a, b = rows(base, log, arm, users), rows(other, log, arm, users)
             if a.num_rows != b.num_rows:
-                found.append(f"{arm} {log}: {a.num_rows} rows and {b.num_rows}")
+                lines.append(f"{arm} {log}: {a.num_rows} rows and {b.num_rows}")
             else:
-                found += [f"{arm} {log} {c}" for c in a.column_names if bits(a[c]) != bits(b[c])]
-    return found
+                lines += [f"{arm} {log} {c}" for c in a.column_names if bits(a[c]) != bits(b[c])]
+    return lines
 
 
 def shards(one: Run) -> dict[str, str]:

@@ -30,9 +30,9 @@ def test_it_is_right_as_often_as_declared(llm: Simulated) -> None:
 
 
 @settings(deadline=None, max_examples=30)
-@given(one=st.floats(0, 1), other=st.floats(0, 1))
-def test_a_better_llm_is_right_wherever_a_worse_one_is(one: float, other: float) -> None:
-    low, high = sorted((one, other))
+@given(first=st.floats(0, 1), other=st.floats(0, 1))
+def test_a_better_llm_is_right_wherever_a_worse_one_is(first: float, other: float) -> None:
+    low, high = sorted((first, other))
     for key, with_skill in (("right", NO), ("right_with_skill", YES)):
         changes: list[dict[str, Any]] = [{key: low}, {key: high}]
         worse, better = (replace(LLM, **change).answer(WORDS, with_skill, DRAWS).right for change in changes)

@@ -20,13 +20,13 @@ def candidates(seed: int, b: int = 40, k: int = 5, skills: int = 50) -> Candidat
     rng = np.random.default_rng(seed)
     n = rng.integers(0, k + 1, b)
     skill = np.stack([np.where(np.arange(k) < m, rng.permutation(skills)[:k], -1) for m in n]).astype(np.int32)
-    there = skill >= 0
-    combined = np.where(there, rng.integers(0, 9, (b, k)) / 8, -1.0)
-    uses = np.where(there, rng.integers(0, 9, (b, k)), 0).astype(np.int32)
+    mask = skill >= 0
+    combined = np.where(mask, rng.integers(0, 9, (b, k)) / 8, -1.0)
+    uses = np.where(mask, rng.integers(0, 9, (b, k)), 0).astype(np.int32)
     llm_turns = rng.integers(0, 9, b).astype(np.int32)
     rated = np.minimum(uses, rng.integers(0, 9, (b, k))).astype(np.int32)
     ok = rng.integers(0, 2 * rated + 1) / 2
-    similarity, preference, score = (np.where(there, rng.integers(0, 9, (b, k)) / 8, 0.0) for _ in range(3))
+    similarity, preference, score = (np.where(mask, rng.integers(0, 9, (b, k)) / 8, 0.0) for _ in range(3))
     return Candidates(skill, similarity, preference, score, combined, uses, ok, rated, llm_turns)
 
 

@@ -201,8 +201,8 @@ def test_a_threshold_of_zero_still_needs_a_skill() -> None:
 def test_always_takes_the_best_skill_and_never_takes_none(seed: int) -> None:
     c = candidates(seed)
     for u, place in enumerate(places(Always(), c)):
-        there = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(K) if c.skill[u, i] >= 0]
-        assert place == (min(there)[2] if there else -1)
+        options = [(-c.combined[u, i], int(c.skill[u, i]), i) for i in range(K) if c.skill[u, i] >= 0]
+        assert place == (min(options)[2] if options else -1)
     assert (places(Never(), c) == -1).all()
 
 

@@ -18,12 +18,12 @@ RATE = (np.arange(LEVELS) + 0.5) / LEVELS
 
 def posteriors(policy: Thompson, c: Candidates, u: int) -> dict[int, tuple[float, float]]:
     """Of the LLM (-1) and the places that reach the threshold."""
-    found = {-1: (policy.llm_ok, policy.llm_miss)}
+    parameters = {-1: (policy.llm_ok, policy.llm_miss)}
     for k in range(c.skill.shape[1]):
         if c.skill[u, k] >= 0 and c.combined[u, k] >= policy.threshold:
             ok, rated = c.ok[u, k], c.rated[u, k]
-            found[k] = (policy.prior_ok + ok, policy.prior_miss + rated - ok)
-    return found
+            parameters[k] = (policy.prior_ok + ok, policy.prior_miss + rated - ok)
+    return parameters
 
 
 def levels(ok: float, miss: float) -> F64:
@@ -34,11 +34,11 @@ def levels(ok: float, miss: float) -> F64:
     return weight
 
 
-def integral(of: dict[int, tuple[float, float]], action: int) -> float:
+def integral(parameters: dict[int, tuple[float, float]], action: int) -> float:
     """That the rate of `action` is the largest, by quadrature."""
-    others = [stats.beta(*ab) for a, ab in of.items() if a != action]
-    own = stats.beta(*of[action])
-    return float(integrate.quad(lambda x: own.pdf(x) * np.prod([o.cdf(x) for o in others]), 0, 1, limit=200)[0])
+    others = [stats.beta(*ab) for a, ab in parameters.items() if a != action]
+    winner = stats.beta(*parameters[action])
+    return float(integrate.quad(lambda x: winner.pdf(x) * np.prod([o.cdf(x) for o in others]), 0, 1, limit=200)[0])
 
 
 def counted(of: dict[int, tuple[float, float]], skill: dict[int, int]) -> dict[int, float]:

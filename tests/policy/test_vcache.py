@@ -60,8 +60,8 @@ def test_errors_per_request_stay_below_delta_at_every_stage_where_the_assumption
     for t in range(turns):
         decision = decided(policy, candidates(similarity[:, t], 0), state, t, keys(t, users))
         hit = decision.place == 0
-        asked = np.flatnonzero(~hit)
-        state = policy.learn(state, decision, agreement(asked, t, right[asked, t]), NOTHING)
+        offered = np.flatnonzero(~hit)
+        state = policy.learn(state, decision, agreement(offered, t, right[offered, t]), NOTHING)
         hits[:, t], wrong[:, t] = hit, hit & ~right[:, t]
     for stage in np.split(wrong, 3, axis=1):
         rate = stage.mean()
@@ -78,7 +78,7 @@ def test_the_bound_is_below_the_chance_that_the_posterior_gives(seed: int) -> No
     """Against a posterior in floating point, cell by cell."""
     similarity, seen = labels(seed, 12)
     compared = seen.skill == NEAREST
-    found = lower_bound(similarity, seen.similarity, seen.same, compared)
+    bound = lower_bound(similarity, seen.similarity, seen.same, compared)
     t, g = np.meshgrid(np.arange(129) / 128, [4, 8, 16, 32, 64, 128, 256], indexing="ij")
     for u in range(12):
         made = compared[u]
@@ -89,9 +89,9 @@ def test_the_bound_is_below_the_chance_that_the_posterior_gives(seed: int) -> No
         weight /= weight.sum()
         now = 1 / (1 + np.exp(-g * (np.rint(similarity[u] * 128) / 128 - t)))
         best = max(x * weight[now >= x].sum() for x in np.unique(now))
-        assert found[u] == pytest.approx(best, abs=2e-3)
-        assert found[u] <= (weight * now).sum() + 2e-3
-        assert found[u] * 65536 == round(found[u] * 65536)
+        assert bound[u] == pytest.approx(best, abs=2e-3)
+        assert bound[u] <= (weight * now).sum() + 2e-3
+        assert bound[u] * 65536 == round(bound[u] * 65536)
 
 
 @settings(deadline=None, max_examples=15)
@@ -114,8 +114,8 @@ def test_before_enough_comparisons_of_the_nearest_skill_the_llm_answers_with_cer
         more = np.where(np.arange(30) < made + 1, skill, -1).astype(np.int32)
         less = np.where(np.arange(30) < made, skill, -1).astype(np.int32)
         agreed = np.ones((40, 30), np.bool_)
-        for own, enough in ((less, False), (more, some)):
-            known = replace(seen, skill=np.tile(own, (40, 1)), same=agreed)
+        for single, enough in ((less, False), (more, some)):
+            known = replace(seen, skill=np.tile(single, (40, 1)), same=agreed)
             share = VCache(0.3, least).propensities(candidates(similarity), known)
             assert ((share[:, 0] == 1) != enough).all()
             assert (share[:, 1] > 0).all() == enough

@@ -58,14 +58,14 @@ def page_path(run: Run) -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium of the system. Absent: the test is skipped, and in CI it fails."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if binary is None:
         missing = "no chromium on PATH; install it: apt-get install chromium"
         if os.environ.get("CI") == "true":
             pytest.fail(missing)
         pytest.skip(missing)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        started = playwright.chromium.launch(executable_path=binary, args=FLAGS)
         yield started
         started.close()
 
@@ -87,16 +87,16 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
         visited = Visit(browser.new_context(**{"viewport": {"width": 1366, "height": 768}, **context}).new_page())
         visits.append(visited)
 
-        def said(message: ConsoleMessage) -> None:
+        def log_console(message: ConsoleMessage) -> None:
             visited.complaints.append(f"console: {message.text}")
 
-        def asked(request: Request) -> None:
+        def log_request(request: Request) -> None:
             if not request.url.startswith((path.as_uri(), "data:")):
                 visited.complaints.append(f"request: {request.url}")
 
-        visited.page.on("console", said)
+        visited.page.on("console", log_console)
         visited.page.on("pageerror", lambda error: visited.complaints.append(f"error: {error}"))
-        visited.page.on("request", asked)
+        visited.page.on("request", log_request)
         visited.page.goto(path.as_uri() + fragment)
         return visited.page
 

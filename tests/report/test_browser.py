@@ -19,11 +19,11 @@ DRAWN = """() => [...document.querySelectorAll('.chart')].flatMap(svg => [
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-def same_drawing(one: list[str], other: list[str]) -> bool:
+def same_drawing(first: list[str], other: list[str]) -> bool:
     """Whether paths and labels agree to a tenth of a pixel, which is what the page rounds to."""
-    shapes = [[NUMBER.sub("#", text) for text in drawing] for drawing in (one, other)]
-    here, there = ([float(n) for text in drawing for n in NUMBER.findall(text)] for drawing in (one, other))
-    return shapes[0] == shapes[1] and bool(np.allclose(here, there, rtol=0, atol=0.11))
+    shapes = [[NUMBER.sub("#", text) for text in drawing] for drawing in (first, other)]
+    left, right = ([float(n) for text in drawing for n in NUMBER.findall(text)] for drawing in (first, other))
+    return shapes[0] == shapes[1] and bool(np.allclose(left, right, rtol=0, atol=0.11))
 
 
 def open_user(page: Page) -> int:

@@ -145,11 +145,11 @@ def test_arms_look_like_what_they_are_and_no_two_look_alike() -> None:
         "unlearned": composed(curator="none.NoLearning"),
         "oracle": composed(router="oracle.RightSkill"),
     }
-    found = looks(list(arms), "never", arms, {})
-    assert [look.kind for look in found] == ["learning", "learning", "frozen", "frozen", *["control"] * 5]
-    assert len({(look.light, look.dash) for look in found}) == len(found)
-    assert {look.arm for look in found if look.shown} == {"skg", "band", "frozen_1", "frozen_2", "never", "exact"}
-    assert all(re.fullmatch(r"arm-\d+", look.css) for look in found)
+    arm_looks = looks(list(arms), "never", arms, {})
+    assert [look.kind for look in arm_looks] == ["learning", "learning", "frozen", "frozen", *["control"] * 5]
+    assert len({(look.light, look.dash) for look in arm_looks}) == len(arm_looks)
+    assert {look.arm for look in arm_looks if look.shown} == {"skg", "band", "frozen_1", "frozen_2", "never", "exact"}
+    assert all(re.fullmatch(r"arm-\d+", look.css) for look in arm_looks)
 
 
 def test_numbers_are_set_with_real_minus_signs_and_thin_spaces() -> None:

@@ -23,21 +23,21 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 def panels(text: str) -> dict[str, tuple[float, list[ET.Element]]]:
     """Title of each panel -> its edge, and its marks."""
-    found: dict[str, tuple[float, list[ET.Element]]] = {}
+    by_title: dict[str, tuple[float, list[ET.Element]]] = {}
     title = ""
     for element in ET.fromstring(text):  # noqa: S314  our own
         if element.tag == f"{SVG}text" and element.get("class") == "title" and not (element.text or "").startswith("D"):
             title = element.text or ""
-            found[title] = float(element.get("x", "0")), []
+            by_title[title] = float(element.get("x", "0")), []
         elif element.tag == f"{SVG}g" and element.find(f"{SVG}circle") is not None:
-            found[title][1].append(element)
-    return found
+            by_title[title][1].append(element)
+    return by_title
 
 
 def test_every_arm_with_a_figure_has_a_mark_in_every_panel(compared: Comparison) -> None:
-    found = panels(forest.svg(compared))
-    assert list(found) == ["utility", "hit rate", "right answers", "wrong per hit"]
-    assert {title: len(marks) for title, (_, marks) in found.items()} == {
+    by_title = panels(forest.svg(compared))
+    assert list(by_title) == ["utility", "hit rate", "right answers", "wrong per hit"]
+    assert {title: len(marks) for title, (_, marks) in by_title.items()} == {
         "utility": 4, "hit rate": 4, "right answers": 4, "wrong per hit": 3,  # `never` has no hits
     }  # fmt: skip
 

@@ -33,10 +33,10 @@ def test_the_drawn_users_depend_on_the_seed_and_not_on_how_well_they_did() -> No
     def drawn(seed: int, utility: np.ndarray) -> set[int]:
         return {p.user for p in pick(users, utility, seed) if p.why == "drawn"}
 
-    one = drawn(3, np.cos(users * 7.0))
+    sample = drawn(3, np.cos(users * 7.0))
     extremes = {p.user for p in pick(users, np.sin(users * 1.0), 3) if p.why != "drawn"}
-    assert one - extremes <= drawn(3, np.sin(users * 1.0))
-    assert one != drawn(4, np.cos(users * 7.0))
+    assert sample - extremes <= drawn(3, np.sin(users * 1.0))
+    assert sample != drawn(4, np.cos(users * 7.0))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 11])
@@ -108,7 +108,7 @@ def test_a_cut_timeline_still_counts_all_turns_and_drops_what_belongs_to_those_l
     packed = timelines(run, "skg", [4], 20)[4]
     assert len(packed["turn"]) == 20 < packed["n"]
     assert {u[0] for u in packed["updates"]} <= set(packed["turn"])
-    assert all(len(of) == 20 for of in packed["others"].values())
+    assert all(len(outcomes) == 20 for outcomes in packed["others"].values())
 
 
 def test_pages_of_users_lie_beside_the_report_and_leave_it_alone(run: Run, page_path: Path) -> None:

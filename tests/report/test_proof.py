@@ -59,13 +59,13 @@ def permuted(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.req("P31")
 def test_evidence_is_what_each_run_says_by_itself(plain: Run, over: Run, asking: Run, permuted: Run) -> None:
-    found = companion_runs(plain, [over, asking, permuted])
-    assert found.learning_effect is not None
-    assert found.transfer_matrix is not None
-    assert found.learning_effect[1].effect.mean.tobytes() == learning_effect(over).effect.mean.tobytes()
-    assert found.transfer_matrix[1].worth.mean.tobytes() == transfer_matrix(over).worth.mean.tobytes()
-    assert found.findings == tuple(findings(asking))
-    assert found.order_control == tuple(order_control(plain, permuted))
+    whole = companion_runs(plain, [over, asking, permuted])
+    assert whole.learning_effect is not None
+    assert whole.transfer_matrix is not None
+    assert whole.learning_effect[1].effect.mean.tobytes() == learning_effect(over).effect.mean.tobytes()
+    assert whole.transfer_matrix[1].worth.mean.tobytes() == transfer_matrix(over).worth.mean.tobytes()
+    assert whole.findings == tuple(findings(asking))
+    assert whole.order_control == tuple(order_control(plain, permuted))
     alone = companion_runs(plain)
     assert (alone.learning_effect, alone.transfer_matrix, alone.findings, alone.order_control) == (None, None, (), ())
 
@@ -103,14 +103,14 @@ def test_runs_beside_add_their_parts_and_the_metric_is_picked(
     assert len(outline.ids) == len(set(outline.ids))
     page = visit(path)
     assert page.locator("#f-over-turns .arm").count() == 1
-    hits = [one for one in findings(asking) if one.metric.name == "hit_rate"]
+    hits = [finding for finding in findings(asking) if finding.metric.name == "hit_rate"]
     table = page.locator("[data-table=asked-hit_rate]")
     assert not table.is_visible()
     page.locator("select[data-tables=asked]").select_option("hit_rate")
-    for one in hits:
-        row = table.locator("tr", has_text=one.contrast.asks)
-        assert row.locator(".tag").inner_text() == one.verdict
-        assert shown(one.estimate.mean, "share", signed=True) in row.inner_text()
+    for finding in hits:
+        row = table.locator("tr", has_text=finding.contrast.asks)
+        assert row.locator(".tag").inner_text() == finding.verdict
+        assert shown(finding.estimate.mean, "share", signed=True) in row.inner_text()
     assert "How much of the rise is order" in page.locator("#proof").inner_text()
 
 

@@ -62,19 +62,19 @@ def test_a_bars_width_is_its_loss(drawn: list[ArmLosses], figures: dict[str, Any
 
 def test_the_table_says_the_same_in_numbers(drawn: list[ArmLosses], figures: dict[str, Any]) -> None:
     for panel in drawn:
-        found = figures["waterfall"][panel.look.arm]
+        bars = figures["waterfall"][panel.look.arm]
         assert panel.reached == shown(figures["arms"][panel.look.arm]["utility"]["mean"], "utility")
         for cause, row in zip(ORDER, panel.rows, strict=True):
-            loss, against = found["losses"][cause], found.get("differences", {}).get(cause, {})
+            loss, against = bars["losses"][cause], bars.get("differences", {}).get(cause, {})
             assert row.loss == shown(loss["mean"], "utility")
             assert row.turns == shown(loss["n_turns"] / figures["turns"], "share")
             assert row.difference == shown(against.get("mean"), "utility", signed=True)
 
 
 def test_the_drawing_is_said_for_those_who_do_not_see_it(drawn: list[ArmLosses]) -> None:
-    said = parsed(drawn[0]).attrib["aria-label"]
-    assert said.startswith("skg: from 1.000 to ")
-    assert all(label in said for label, _ in WORDS.values())
+    description = parsed(drawn[0]).attrib["aria-label"]
+    assert description.startswith("skg: from 1.000 to ")
+    assert all(label in description for label, _ in WORDS.values())
 
 
 def test_the_learner_is_shown_first_and_any_arm_can_be_chosen(visit: Callable[..., Page], page_path: Path) -> None:

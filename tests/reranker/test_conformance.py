@@ -40,9 +40,9 @@ def started(made: Reranker, users: int = B) -> Scorer:
 
 def some_turns(seed: int, users: int = B, n: int = 40 * B) -> TrainingRows:
     """Rated turns, each user's in order."""
-    told = turns(np.random.default_rng(seed), users, n, F, K)
-    told.features[:, :, -1] = np.arange(K) < told.candidates[:, None]
-    return told.rows(np.argsort(told.row, kind="stable"))
+    ratings = turns(np.random.default_rng(seed), users, n, F, K)
+    ratings.features[:, :, -1] = np.arange(K) < ratings.candidates[:, None]
+    return ratings.rows(np.argsort(ratings.row, kind="stable"))
 
 
 def shortlists(seed: int, users: int = B) -> F64:
@@ -55,14 +55,14 @@ def arrays(scorer: Scorer) -> list[Any]:
     return [getattr(scorer, f.name) for f in fields(scorer)]  # type: ignore[arg-type]
 
 
-def same(one: Scorer, other: Scorer) -> bool:
-    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(arrays(one), arrays(other), strict=True))
+def same(first: Scorer, other: Scorer) -> bool:
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(arrays(first), arrays(other), strict=True))
 
 
 def part(scorer: Scorer, rows: Any) -> Scorer:
     """The scorer of these users."""
-    own = {f.name: getattr(scorer, f.name)[rows] for f in fields(scorer)}  # type: ignore[arg-type]
-    return replace(scorer, **own)  # type: ignore[type-var]
+    columns = {f.name: getattr(scorer, f.name)[rows] for f in fields(scorer)}  # type: ignore[arg-type]
+    return replace(scorer, **columns)  # type: ignore[type-var]
 
 
 def test_those_that_learn_are_found() -> None:
@@ -107,16 +107,16 @@ def test_a_refit_concerns_those_who_are_refitted_and_returns_new_values(name: st
 def test_a_users_scores_are_the_same_bits_among_any_others(name: str) -> None:
     """Together, one by one, in another order, and with those gone who have no more turns."""
     made = reranker(name)
-    told, x = some_turns(0), shortlists(1)
-    many = made.fit(started(made), EVERYONE, told)
+    ratings, x = some_turns(0), shortlists(1)
+    many = made.fit(started(made), EVERYONE, ratings)
     logits = many.score(x)
     for user in (0, 3, B - 1):
-        own = told.rows(told.row == user)
-        one = made.fit(started(made, 1), np.arange(1), replace(own, row=np.zeros_like(own.row)))
-        assert same(one, part(many, slice(user, user + 1)))
-        assert np.array_equal(one.score(x[[user]]), logits[[user]])
+        user_ratings = ratings.rows(ratings.row == user)
+        single = made.fit(started(made, 1), np.arange(1), replace(user_ratings, row=np.zeros_like(user_ratings.row)))
+        assert same(single, part(many, slice(user, user + 1)))
+        assert np.array_equal(single.score(x[[user]]), logits[[user]])
     order = np.random.default_rng(0).permutation(B)
-    mixed = made.fit(started(made), order, replace(told, row=np.argsort(order)[told.row].astype(np.int32)))
+    mixed = made.fit(started(made), order, replace(ratings, row=np.argsort(order)[ratings.row].astype(np.int32)))
     assert same(mixed, many)
     assert np.array_equal(many.score(x[:5]), logits[:5])
 
@@ -140,11 +140,11 @@ def test_a_candidates_score_depends_on_it_alone(name: str) -> None:
 @each
 def test_empty_places_of_a_shortlist_teach_nothing(name: str) -> None:
     made = reranker(name)
-    told = some_turns(0)
-    assert (told.candidates < K).any()
-    wide = np.concatenate([told.features, np.zeros((len(told.row), 3, F))], axis=1)
+    ratings = some_turns(0)
+    assert (ratings.candidates < K).any()
+    wide = np.concatenate([ratings.features, np.zeros((len(ratings.row), 3, F))], axis=1)
     assert same(
-        made.fit(started(made), EVERYONE, told), made.fit(started(made), EVERYONE, replace(told, features=wide))
+        made.fit(started(made), EVERYONE, ratings), made.fit(started(made), EVERYONE, replace(ratings, features=wide))
     )
 
 
@@ -163,9 +163,9 @@ def test_ratings_of_one_kind_move_scores_their_way_and_no_further_than_to_a_numb
     made: Any = reranker(name)
     if name == "linucb":  # its guess; the width falls with every rating
         made = replace(made, alpha=0.0)
-    told = some_turns(0)
-    told = replace(told, label=np.full_like(told.label, label))
-    logits = made.fit(started(made), EVERYONE, told).score(shortlists(1))
+    ratings = some_turns(0)
+    ratings = replace(ratings, label=np.full_like(ratings.label, label))
+    logits = made.fit(started(made), EVERYONE, ratings).score(shortlists(1))
     assert np.isfinite(logits).all()
     assert label == 0.5 or (logits.mean() > 0) == (label == 1.0)
 
@@ -180,12 +180,12 @@ def test_a_single_rated_turn_is_enough_to_be_fitted(name: str) -> None:
 @each
 def test_constant_features_and_candidates_that_are_all_alike_are_no_trouble(name: str) -> None:
     made = reranker(name)
-    told = some_turns(0)
-    told.features[:, :, 3] = 0.25 * (np.arange(K) < told.candidates[:, None])
+    ratings = some_turns(0)
+    ratings.features[:, :, 3] = 0.25 * (np.arange(K) < ratings.candidates[:, None])
     x = shortlists(1)
     x[:, :, 3] = 0.25
-    assert np.isfinite(made.fit(started(made), EVERYONE, told).score(x)).all()
-    alike = replace(told, features=np.where(told.features > 0, 0.5, 0.0))
+    assert np.isfinite(made.fit(started(made), EVERYONE, ratings).score(x)).all()
+    alike = replace(ratings, features=np.where(ratings.features > 0, 0.5, 0.0))
     logits = made.fit(started(made), EVERYONE, alike).score(np.full_like(x, 0.5))
     assert np.isfinite(logits).all()
     assert (logits == logits[:, :1]).all()
@@ -195,10 +195,10 @@ def test_constant_features_and_candidates_that_are_all_alike_are_no_trouble(name
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_feature_that_is_no_number_is_refused(name: str, bad: float) -> None:
     made = reranker(name)
-    told = some_turns(0)
-    told.features[5, 0, 3] = bad
+    ratings = some_turns(0)
+    ratings.features[5, 0, 3] = bad
     with pytest.raises(UsageError, match="feature number 3 is NaN or infinite for 1 of"):
-        made.fit(started(made), EVERYONE, told)
+        made.fit(started(made), EVERYONE, ratings)
 
 
 @each
@@ -229,17 +229,19 @@ def test_it_beats_chance_where_users_like_different_things(name: str) -> None:
     rng = np.random.default_rng(5)
     taste = np.zeros((8, F))
     taste[:, :3] = rng.choice([-9.0, 9.0], (8, 3))
-    told, _ = easy_world(0, taste, 300)
+    ratings, _ = easy_world(0, taste, 300)
     made = reranker(name)
-    scorer = made.fit(started(made, 8), np.arange(8), told)
-    asked, label = easy_world(1, taste, 400)
-    own = asked.features.reshape(8, 400, K, F)
-    logits = scorer.score(own.reshape(8, 400 * K, F)).reshape(8 * 400, K)[np.arange(3200), asked.place]
-    right = [order(logits[asked.row == u], label[asked.row == u]) for u in range(8)]
+    scorer = made.fit(started(made, 8), np.arange(8), ratings)
+    queries, label = easy_world(1, taste, 400)
+    features = queries.features.reshape(8, 400, K, F)
+    logits = scorer.score(features.reshape(8, 400 * K, F)).reshape(8 * 400, K)[np.arange(3200), queries.place]
+    right = [order(logits[queries.row == u], label[queries.row == u]) for u in range(8)]
     assert np.mean(right) > 0.7, right
-    others = scorer.score(own[::-1].reshape(8, 400 * K, F)).reshape(8 * 400, K)
-    asked_of = asked.place.reshape(8, 400)[::-1].reshape(-1)
-    swapped = [order(others[np.arange(3200), asked_of][asked.row == u], label[asked.row == 7 - u]) for u in range(8)]
+    others = scorer.score(features[::-1].reshape(8, 400 * K, F)).reshape(8 * 400, K)
+    asked_of = queries.place.reshape(8, 400)[::-1].reshape(-1)
+    swapped = [
+        order(others[np.arange(3200), asked_of][queries.row == u], label[queries.row == 7 - u]) for u in range(8)
+    ]
     assert np.mean(swapped) < np.mean(right) - 0.1
 
 
@@ -256,9 +258,9 @@ def test_what_an_offset_explains_is_not_learned_again(name: str) -> None:
     made = reranker(name)
     label = np.tile([1.0] * 19 + [0.0], 20)
     x = np.ones((400, F)) * 0.5
-    told = served(np.zeros(400, np.int32), x, label)
-    alone = made.fit(started(made, 1), np.arange(1), told).score(x[None, :1])
-    explained = replace(told, offset=np.full((400, 1), snap(np.log(np.full(1, 19.0)))[0]))
+    ratings = served(np.zeros(400, np.int32), x, label)
+    alone = made.fit(started(made, 1), np.arange(1), ratings).score(x[None, :1])
+    explained = replace(ratings, offset=np.full((400, 1), snap(np.log(np.full(1, 19.0)))[0]))
     rest = made.fit(started(made, 1), np.arange(1), explained).score(x[None, :1])
     assert alone[0, 0] > 0.5
     assert abs(rest[0, 0]) < alone[0, 0] / 3

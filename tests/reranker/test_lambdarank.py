@@ -19,19 +19,19 @@ NAMES = [f"f{i}" for i in range(F)]
 RANK = LambdaRank(trees=20, more=5, most=30, rate=0.1, min_rows=10, l2=1.0, window=300)
 
 
-def fitted(recipe: LambdaRank, told: TrainingRows, scorer: TreeScorer | None = None, users: int = 1) -> TreeScorer:
+def fitted(recipe: LambdaRank, ratings: TrainingRows, scorer: TreeScorer | None = None, users: int = 1) -> TreeScorer:
     before = scorer or recipe.start(users, NAMES)
     assert before is not None
-    made = recipe.fit(before, np.arange(users), told)
+    made = recipe.fit(before, np.arange(users), ratings)
     assert isinstance(made, TreeScorer)
     return made
 
 
 def liked(rng: np.random.Generator, n: int) -> TrainingRows:
     """Served skills are ok where feature 3 is high."""
-    told = turns(rng, 1, n, F)
-    x = told.features[np.arange(n), told.place, 3]
-    return replace(told, label=(x > 0.5).astype(np.float64))
+    ratings = turns(rng, 1, n, F)
+    x = ratings.features[np.arange(n), ratings.place, 3]
+    return replace(ratings, label=(x > 0.5).astype(np.float64))
 
 
 def test_scores_are_lightgbms_own_less_that_of_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,19 +66,19 @@ def test_a_group_is_a_turn_with_its_fallback_and_only_the_served_skill_is_rated(
             given.append((x, label, more["group"], more["init_score"]))
 
     monkeypatch.setattr(lightgbm, "Dataset", Kept)
-    told = turns(np.random.default_rng(0), 1, 50, F)
+    ratings = turns(np.random.default_rng(0), 1, 50, F)
     offset = snap(np.random.default_rng(1).random((50, 5)))
-    told = replace(told, offset=offset)
-    fitted(RANK, told)
+    ratings = replace(ratings, offset=offset)
+    fitted(RANK, ratings)
     ((x, label, group, score),) = given
-    assert group.tolist() == (told.candidates + 1).tolist()
+    assert group.tolist() == (ratings.candidates + 1).tolist()
     ends = np.cumsum(group).tolist()
     for turn, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        n, place = told.candidates[turn], told.place[turn]
-        assert np.array_equal(x[first : end - 1], told.features[turn, :n])
+        n, place = ratings.candidates[turn], ratings.place[turn]
+        assert np.array_equal(x[first : end - 1], ratings.features[turn, :n])
         assert not x[end - 1].any()
         expected = np.ones(n + 1)
-        expected[place] = {1.0: 2, 0.5: 1, 0.0: 0}[told.label[turn]]
+        expected[place] = {1.0: 2, 0.5: 1, 0.0: 0}[ratings.label[turn]]
         assert label[first:end].tolist() == expected.tolist()
         assert score[first:end].tolist() == [*offset[turn, :n], 0.0]
 
@@ -109,8 +109,8 @@ def test_what_users_like_is_ranked_above_and_below_the_fallback() -> None:
 
 
 def test_trees_that_find_nothing_to_split_add_nothing() -> None:
-    told = turns(np.random.default_rng(0), 1, 3, F)
-    assert not fitted(RANK, told).score(told.features[None, 0]).any()
+    ratings = turns(np.random.default_rng(0), 1, 3, F)
+    assert not fitted(RANK, ratings).score(ratings.features[None, 0]).any()
 
 
 @pytest.mark.parametrize(

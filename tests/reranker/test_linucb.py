@@ -21,29 +21,29 @@ def bound(x: F64, known: F64, label: F64, alpha: float, l2: float) -> F64:
     """u(x) `[n]` by numpy's own solver."""
     a = l2 * np.eye(x.shape[1]) + known.T @ known
     guess = x @ np.linalg.solve(a, known.T @ (label - 0.5))
-    found: F64 = guess + alpha * np.sqrt(np.einsum("nf,nf->n", x, np.linalg.solve(a, x.T).T))
-    return found
+    value: F64 = guess + alpha * np.sqrt(np.einsum("nf,nf->n", x, np.linalg.solve(a, x.T).T))
+    return value
 
 
 @settings(deadline=None, max_examples=10)
 @given(seed=st.integers(0, 2**32), alpha=st.sampled_from([0.0, 0.5, 3.0]), l2=st.sampled_from([0.1, 1.0, 10.0]))
 def test_it_is_the_bound_of_the_textbook_in_whatever_parts_ratings_come(seed: int, alpha: float, l2: float) -> None:
     rng = np.random.default_rng(seed)
-    made, told = LinUCB(alpha, l2), turns(rng, B, 40 * B, F)
+    made, ratings = LinUCB(alpha, l2), turns(rng, B, 40 * B, F)
     scorer = made.start(B, NAMES)
     assert scorer is not None
-    whole = made.fit(scorer, np.arange(B), told)
-    for part in np.array_split(np.arange(len(told.row)), 5):
-        users, row = np.unique(told.row[part], return_inverse=True)
-        few = told.rows(part)
+    whole = made.fit(scorer, np.arange(B), ratings)
+    for part in np.array_split(np.arange(len(ratings.row)), 5):
+        users, row = np.unique(ratings.row[part], return_inverse=True)
+        few = ratings.rows(part)
         scorer = made.fit(scorer, users.astype(np.int64), type(few)(row.astype(np.int32), *(
             getattr(few, name) for name in ("features", "candidates", "place", "label", "event")
         )))  # fmt: skip
     x = snap(rng.random((B, 5, F)))
     assert np.array_equal(scorer.score(x), whole.score(x))
     for u in range(B):
-        own = told.row == u
-        expected = bound(x[u], chosen(told)[own], told.label[own], alpha, l2)
+        mask = ratings.row == u
+        expected = bound(x[u], chosen(ratings)[mask], ratings.label[mask], alpha, l2)
         assert whole.score(x)[u] / STEEPNESS == pytest.approx(expected, abs=2e-4 * (1 + alpha) / l2)
 
 
@@ -71,9 +71,9 @@ def test_what_was_tried_less_often_is_taken_until_it_is_known() -> None:
 
 def test_without_width_and_with_one_it_differs_by_the_width() -> None:
     rng = np.random.default_rng(0)
-    told, x = turns(rng, B, 200, F), snap(rng.random((B, 5, F)))
+    ratings, x = turns(rng, B, 200, F), snap(rng.random((B, 5, F)))
     low, high = (
-        made.fit(made.start(B, NAMES), np.arange(B), told).score(x)  # type: ignore[arg-type]
+        made.fit(made.start(B, NAMES), np.arange(B), ratings).score(x)  # type: ignore[arg-type]
         for made in (LinUCB(0.0, 1.0), LinUCB(1.0, 1.0))
     )
     assert (high > low).all()

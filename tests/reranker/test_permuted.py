@@ -62,12 +62,12 @@ def test_each_turn_gets_a_rating_that_the_same_user_gave_before_it(seed: int, dr
         rows = rows[::-1]
         place = np.searchsorted(-rows, -piece.row).astype(np.int32)
         scorer = made.fit(scorer, rows.astype(np.int64), replace(piece, row=place))
-    label = np.concatenate([one.label for one in inside.heard])
+    label = np.concatenate([batch.label for batch in inside.heard])
     for user in range(B):
-        own = np.flatnonzero(training.row == user)
-        for nth, i in enumerate(own):
-            assert label[i] in (training.label[own[:nth]] if nth else training.label[own[:1]])
-    assert np.array_equal(np.concatenate([one.features for one in inside.heard]), training.features)
+        user_rows = np.flatnonzero(training.row == user)
+        for nth, i in enumerate(user_rows):
+            assert label[i] in (training.label[user_rows[:nth]] if nth else training.label[user_rows[:1]])
+    assert np.array_equal(np.concatenate([batch.features for batch in inside.heard]), training.features)
 
 
 @settings(deadline=None, max_examples=10)
@@ -78,9 +78,9 @@ def test_fitting_in_pieces_is_fitting_at_once_and_a_user_alone_hears_the_same(se
     once = made.fit(started(made), EVERYONE, training)
     scorer: Scorer = started(made)
     for user in np.random.default_rng(seed).permutation(B):
-        own = training.rows(training.row == user)
-        for piece in np.array_split(np.arange(len(own.row)), 3):
-            some = own.rows(piece)
+        user_ratings = training.rows(training.row == user)
+        for piece in np.array_split(np.arange(len(user_ratings.row)), 3):
+            some = user_ratings.rows(piece)
             if len(piece):
                 scorer = made.fit(scorer, np.array([user]), replace(some, row=np.zeros_like(some.row)))
     x = shortlists(1)
@@ -134,13 +134,15 @@ def test_nothing_is_learned_of_what_pleases_but_how_satisfied_the_user_is() -> N
     taste = np.zeros((users, F))
     taste[:, :3] = rng.choice([-9.0, 9.0], (users, 3))
     training, _ = easy_world(0, taste, 150)
-    asked, label = easy_world(1, taste, 100)
+    queries, label = easy_world(1, taste, 100)
 
     def right(recipe: Any) -> tuple[float, F64]:
         scorer = recipe.fit(recipe.start(users, NAMES), np.arange(users), training)
-        logits = scorer.score(asked.features.reshape(users, 100 * K, F)).reshape(-1, K)
-        own = logits[np.arange(len(asked.row)), asked.place]
-        return float(np.mean([order(own[asked.row == u], label[asked.row == u]) for u in range(users)])), own
+        logits = scorer.score(queries.features.reshape(users, 100 * K, F)).reshape(-1, K)
+        served_logits = logits[np.arange(len(queries.row)), queries.place]
+        return float(
+            np.mean([order(served_logits[queries.row == u], label[queries.row == u]) for u in range(users)])
+        ), served_logits
 
     live, placebo = right(Linear(1.0)), right(Permuted(Linear(1.0), 0))
     assert live[0] > 0.75

@@ -47,11 +47,11 @@ def test_before_anything_is_known_every_candidate_scores_the_same() -> None:
 @pytest.mark.req("K10")
 def test_weights_are_those_of_the_formula_on_their_grid(seed: int, l2: float) -> None:
     rng = np.random.default_rng(seed)
-    told = rated(rng, 4, 200)
-    made = Linear(l2).fit(started(4), np.arange(4), told)
+    ratings = rated(rng, 4, 200)
+    made = Linear(l2).fit(started(4), np.arange(4), ratings)
     assert isinstance(made, LinearScorer)
     for u in range(4):
-        x, y = chosen(told)[told.row == u], told.label[told.row == u]
+        x, y = chosen(ratings)[ratings.row == u], ratings.label[ratings.row == u]
         w = np.linalg.solve(x.T @ x / 4 + l2 * np.eye(F), x.T @ (y - 0.5))
         assert np.abs(made.weights[u] - w).max() <= WEIGHT_UNIT
     units = made.weights / WEIGHT_UNIT
@@ -63,11 +63,11 @@ def test_weights_are_those_of_the_formula_on_their_grid(seed: int, l2: float) ->
 @pytest.mark.req("K19")
 def test_fitting_in_pieces_and_in_any_order_is_fitting_at_once_to_the_bit(seed: int, cuts: list[int]) -> None:
     rng = np.random.default_rng(seed)
-    told, everyone = rated(rng, 5, 300), np.arange(5)
-    once = Linear(1.0).fit(started(5), everyone, told)
+    ratings, everyone = rated(rng, 5, 300), np.arange(5)
+    once = Linear(1.0).fit(started(5), everyone, ratings)
     scorer = started(5)
     for piece in np.split(rng.permutation(300), sorted(cuts)):
-        scorer = Linear(1.0).fit(scorer, everyone, told.rows(piece))
+        scorer = Linear(1.0).fit(scorer, everyone, ratings.rows(piece))
     assert content(scorer) == content(once)
 
 
@@ -77,15 +77,15 @@ def test_a_refit_concerns_the_users_who_are_refitted_and_leaves_the_old_scorer_a
     first = Linear(1.0).fit(started(5), np.arange(5), rated(rng, 5, 100))
     before = content(first)
     rows = np.array([3, 1])
-    told = rated(rng, 2, 60)
-    second = Linear(1.0).fit(first, rows, told)
+    ratings = rated(rng, 2, 60)
+    second = Linear(1.0).fit(first, rows, ratings)
     assert content(first) == before
     assert isinstance(first, LinearScorer)
     assert isinstance(second, LinearScorer)
     changed = (first.weights != second.weights).any(axis=1)
     assert changed.tolist() == [False, True, False, True, False]
     alone = LinearScorer(first.weights[[3]], first.gram[[3]], first.moment[[3]])
-    again = Linear(1.0).fit(alone, np.array([0]), told.rows(told.row == 0))
+    again = Linear(1.0).fit(alone, np.array([0]), ratings.rows(ratings.row == 0))
     assert isinstance(again, LinearScorer)
     assert np.array_equal(again.weights[0], second.weights[3])
 
@@ -117,8 +117,8 @@ def test_it_learns_which_of_several_skills_will_please() -> None:
 
     x, y = world(200)
     x[:, :, F - 1] = 1.0  # a constant
-    told = served(np.repeat(np.arange(20), 200), x.reshape(-1, F), y.reshape(-1))
-    scorer = Linear(1.0).fit(started(20), np.arange(20), told)
+    ratings = served(np.repeat(np.arange(20), 200), x.reshape(-1, F), y.reshape(-1))
+    scorer = Linear(1.0).fit(started(20), np.arange(20), ratings)
     x, y = world(300)
     x[:, :, F - 1] = 1.0
     logits = scorer.score(x)

@@ -29,12 +29,12 @@ def silent(rng: np.random.Generator) -> Similarity:
 def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int, k1: float, b: float) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, 12, 60, texts=N, skills=30)
-    asked = samples.query(rng.integers(0, N, 12).astype(np.int32), silent(rng), books)
-    made = BM25(40, k1, b).route(asked, books)
+    query = samples.query(rng.integers(0, N, 12).astype(np.int32), silent(rng), books)
+    made = BM25(40, k1, b).route(query, books)
     for u in range(12):
         active = [e for e in range(books.n_examples[u]) if books.active[u, books.example_skill[u, e]]]
         corpus = [MESSAGES[books.example[u, e]].split() for e in active]
-        words = MESSAGES[asked.text[u]].split()
+        words = MESSAGES[query.text[u]].split()
         if not words or not any(corpus):
             assert (made.skill[u] == -1).all()
             continue
@@ -54,8 +54,8 @@ def test_scores_are_those_of_the_library_in_units_of_a_verbatim_repeat(seed: int
             s = int(books.example_skill[u, e])
             best[s] = max(best.get(s, 0.0), min(float(score) / repeat, 1.0))
         expected = {s: x for s, x in best.items() if x > 2**-16}
-        found = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
-        assert found == pytest.approx(expected, abs=2e-4)
+        shares = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
+        assert shares == pytest.approx(expected, abs=2e-4)
 
 
 def test_a_verbatim_repeat_has_similarity_one_and_no_word_in_common_finds_nothing() -> None:
@@ -67,8 +67,8 @@ def test_a_verbatim_repeat_has_similarity_one_and_no_word_in_common_finds_nothin
                    example_skill=books.example_skill * 0)  # fmt: skip
     made = {}
     for text in range(5):
-        asked = samples.asked_with(samples.query(np.array([text], np.int32), silent(rng), books), books, words=words)
-        made[text] = BM25(1, 1.5, 0.75).route(asked, books)
+        query = samples.asked_with(samples.query(np.array([text], np.int32), silent(rng), books), books, words=words)
+        made[text] = BM25(1, 1.5, 0.75).route(query, books)
     assert [made[t].similarity.item() for t in range(5)] == [1, 1, 0, 0, 0]
     assert [made[t].skill.item() for t in range(5)] == [0, 0, -1, -1, -1]
 
@@ -81,8 +81,8 @@ def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
     books = replace(books, n_examples=np.array([2], np.int32), example=np.array([[0, 2, 0, 0]], np.int32),
                    active=np.arange(books.active.shape[1])[None] < 2,
                    example_skill=np.array([[0, 1, 0, 0]], np.int32))  # fmt: skip
-    asked = samples.asked_with(samples.query(np.array([1], np.int32), silent(rng), books), books, words=words)
-    made = BM25(2, 1.5, 0.75).route(asked, books)
+    query = samples.asked_with(samples.query(np.array([1], np.int32), silent(rng), books), books, words=words)
+    made = BM25(2, 1.5, 0.75).route(query, books)
     assert made.skill.tolist() == [[0, 1]]
     assert made.similarity[0, 0] > 4 * made.similarity[0, 1] > 0
 
@@ -92,13 +92,13 @@ def test_an_opposite_is_nearly_a_repeat_as_its_words_are_the_same() -> None:
 def test_users_do_not_know_of_one_another(seed: int, users: int) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, users, 40, texts=N, skills=20)
-    asked = samples.query(rng.integers(0, N, users).astype(np.int32), silent(rng), books)
-    whole, order = BM25(5, 1.5, 0.75).route(asked, books), rng.permutation(users)
-    mixed = BM25(5, 1.5, 0.75).route(samples.some_queries(asked, order), samples.some(books, order))
+    query = samples.query(rng.integers(0, N, users).astype(np.int32), silent(rng), books)
+    whole, order = BM25(5, 1.5, 0.75).route(query, books), rng.permutation(users)
+    mixed = BM25(5, 1.5, 0.75).route(samples.some_queries(query, order), samples.some(books, order))
     assert np.array_equal(mixed.skill, whole.skill[order])
     assert np.array_equal(mixed.similarity, whole.similarity[order])
     own = samples.one(books, 0)
-    alone = BM25(5, 1.5, 0.75).route(samples.asked_with(samples.some_queries(asked, [0]), own), own)
+    alone = BM25(5, 1.5, 0.75).route(samples.asked_with(samples.some_queries(query, [0]), own), own)
     assert np.array_equal(alone.similarity, whole.similarity[:1])
 
 

@@ -29,9 +29,9 @@ def world(seed: int, users: int, examples: int, width: int = 384) -> tuple[Query
     return samples.query(text, Rows(vectors), books), books, vectors
 
 
-def of(router: Router, asked: Query, books: Skillbooks) -> list[dict[int, float]]:
+def of(router: Router, query: Query, books: Skillbooks) -> list[dict[int, float]]:
     """Similarity by skill, for each user."""
-    made = router.route(asked, books)
+    made = router.route(query, books)
     return [
         {s: x for s, x in zip(skill, similarity, strict=True) if s >= 0}
         for skill, similarity in zip(made.skill.tolist(), made.similarity.tolist(), strict=True)
@@ -41,39 +41,39 @@ def of(router: Router, asked: Query, books: Skillbooks) -> list[dict[int, float]
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, users=st.integers(1, 40), examples=st.integers(0, 300))
 def test_similarity_is_the_cosine_to_the_mean_of_a_skills_examples(seed: int, users: int, examples: int) -> None:
-    asked, books, vectors = world(seed, users, examples)
+    query, books, vectors = world(seed, users, examples)
     real = vectors.astype(np.float64) / 4000.0
-    made = Centroid(ALL).route(asked, books)
+    made = Centroid(ALL).route(query, books)
     for u in range(users):
-        own = books.example_skill[u, : books.n_examples[u]]
-        found = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
-        assert set(found) == set(np.flatnonzero(books.active[u]).tolist())
-        for s, similarity in found.items():
-            mean = real[books.example[u, : len(own)][own == s]].mean(axis=0)
-            exact = real[asked.text[u]] @ mean / np.linalg.norm(mean)
+        skills = books.example_skill[u, : books.n_examples[u]]
+        scores = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
+        assert set(scores) == set(np.flatnonzero(books.active[u]).tolist())
+        for s, similarity in scores.items():
+            mean = real[books.example[u, : len(skills)][skills == s]].mean(axis=0)
+            exact = real[query.text[u]] @ mean / np.linalg.norm(mean)
             assert similarity == pytest.approx(np.clip(exact, 0, 1), abs=1.01 * UNIT)
-        assert list(found) == sorted(found, key=lambda s: (-found[s], s))
+        assert list(scores) == sorted(scores, key=lambda s: (-scores[s], s))
 
 
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, users=st.integers(2, 300))
 def test_a_centroid_is_the_same_bits_looked_up_computed_alone_and_in_any_company(seed: int, users: int) -> None:
-    asked, books, vectors = world(seed, users, 60)
+    query, books, vectors = world(seed, users, 60)
     wide = vectors.astype(np.float32)
     routers: list[Router] = [Centroid(5), MaxSimCentroid(5, 0.3)]
     order = np.random.default_rng(seed).permutation(users)
     for router in routers:
-        computed = router.route(asked, books)
-        looked_up = router.route(samples.asked_with(asked, books, SimilarityTable(wide @ wide.T)), books)
-        fresh = samples.asked_with(asked, books, Rows(vectors))
+        computed = router.route(query, books)
+        looked_up = router.route(samples.asked_with(query, books, SimilarityTable(wide @ wide.T)), books)
+        fresh = samples.asked_with(query, books, Rows(vectors))
         mixed = router.route(samples.some_queries(fresh, order), samples.some(books, order))
         for other, rows in ((looked_up, np.arange(users)), (mixed, order)):
             assert np.array_equal(other.skill, computed.skill[rows])
             assert np.array_equal(other.similarity, computed.similarity[rows])
         for u in (0, users - 1):
             alone = samples.one(books, u)
-            own = samples.asked_with(samples.some_queries(asked, [u]), alone, Pinned(vectors, alone.example[0]))
-            online = router.route(own, alone)
+            single = samples.asked_with(samples.some_queries(query, [u]), alone, Pinned(vectors, alone.example[0]))
+            online = router.route(single, alone)
             assert np.array_equal(online.skill, computed.skill[[u]])
             assert np.array_equal(online.similarity, computed.similarity[[u]])
 
@@ -85,9 +85,9 @@ def test_a_skill_with_one_example_has_the_similarity_that_maxsim_gives_it() -> N
     single = replace(books, example_skill=np.tile(np.arange(books.example.shape[1], dtype=np.int32), (50, 1)),
                      active=np.arange(books.example.shape[1]) < books.n_examples[:, None])  # fmt: skip
     single = samples.lengthened(single, vectors)
-    asked = samples.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors), single)
+    query = samples.query(rng.integers(0, 200, 50).astype(np.int32), Rows(vectors), single)
     for u, (centre, nearest) in enumerate(
-        zip(of(Centroid(ALL), asked, single), of(MaxSim(ALL), asked, single), strict=True)
+        zip(of(Centroid(ALL), query, single), of(MaxSim(ALL), query, single), strict=True)
     ):
         assert len(centre) == books.n_examples[u]
         # an example's length is 4000 but for rounding, so that the two may differ by that
@@ -97,28 +97,30 @@ def test_a_skill_with_one_example_has_the_similarity_that_maxsim_gives_it() -> N
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, weight=st.integers(0, 8))
 def test_half_and_half_is_the_weighted_mean_of_both(seed: int, weight: int) -> None:
-    asked, books, _ = world(seed, 20, 50, 64)
+    query, books, _ = world(seed, 20, 50, 64)
     w = weight / 8
 
-    def of(router: Centroid | MaxSim | MaxSimCentroid) -> list[dict[int, float]]:
-        made = router.route(asked, books)
+    def similarities(router: Centroid | MaxSim | MaxSimCentroid) -> list[dict[int, float]]:
+        made = router.route(query, books)
         return [
             dict(zip(s.tolist(), x.tolist(), strict=True)) for s, x in zip(made.skill, made.similarity, strict=True)
         ]
 
-    for mixed, nearest, centre in zip(of(MaxSimCentroid(ALL, w)), of(MaxSim(ALL)), of(Centroid(ALL)), strict=True):
+    for mixed, nearest, centre in zip(
+        similarities(MaxSimCentroid(ALL, w)), similarities(MaxSim(ALL)), similarities(Centroid(ALL)), strict=True
+    ):
         for s, similarity in mixed.items():
             assert similarity == pytest.approx(w * nearest[s] + (1 - w) * centre[s], abs=UNIT)
 
 
 def test_examples_that_cancel_out_have_no_direction() -> None:
-    asked, books, vectors = world(1, 20, 30)
+    query, books, vectors = world(1, 20, 30)
     books = replace(books, square=np.zeros_like(books.square))
     opposite = np.concatenate([vectors, -vectors])
-    own = np.where(np.arange(books.example.shape[1]) % 2, books.example[:, :1] + 200, books.example[:, :1])
+    examples = np.where(np.arange(books.example.shape[1]) % 2, books.example[:, :1] + 200, books.example[:, :1])
     n = np.full(20, 2, np.int32)
-    books = replace(books, example=own.astype(np.int32), example_skill=books.example_skill * 0, n_examples=n)
-    made = Centroid(5).route(samples.asked_with(asked, books, Rows(opposite)), books)
+    books = replace(books, example=examples.astype(np.int32), example_skill=books.example_skill * 0, n_examples=n)
+    made = Centroid(5).route(samples.asked_with(query, books, Rows(opposite)), books)
     assert not made.similarity.any()
     assert np.isfinite(made.similarity).all()
 

@@ -33,8 +33,8 @@ class Fixed:
 def routed(hybrid: Hybrid) -> tuple[list[int], list[float]]:
     rng = np.random.default_rng(0)
     books = replace(samples.ragged(rng, 2, 40), active=np.ones((2, 12), np.bool_))
-    asked = samples.query(np.zeros(2, np.int32), samples.table(rng, 100, 8), books)
-    made = hybrid.route(asked, books)
+    query = samples.query(np.zeros(2, np.int32), samples.table(rng, 100, 8), books)
+    made = hybrid.route(query, books)
     assert np.array_equal(made.skill[0], made.skill[1])
     return made.skill[0].tolist(), made.similarity[0].tolist()
 
@@ -69,9 +69,9 @@ def test_a_skill_that_comes_later_is_never_first_only_because_similarities_are_z
 def test_a_router_with_itself_keeps_its_order_and_its_best_similarity(seed: int) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, 40, 60, texts=100, skills=20)
-    asked = samples.query(rng.integers(0, 100, 40).astype(np.int32), samples.table(rng, 100), books)
-    alone = MaxSim(5).route(asked, books)
-    twice = Hybrid(MaxSim(5), MaxSim(5), 60, 5).route(asked, books)
+    query = samples.query(rng.integers(0, 100, 40).astype(np.int32), samples.table(rng, 100), books)
+    alone = MaxSim(5).route(query, books)
+    twice = Hybrid(MaxSim(5), MaxSim(5), 60, 5).route(query, books)
     assert np.array_equal(twice.skill, alone.skill)
     assert np.array_equal(twice.similarity[:, 0], alone.similarity[:, 0])
 

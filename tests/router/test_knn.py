@@ -23,23 +23,23 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
     rng = np.random.default_rng(seed)
     vectors = samples.vectors(rng, 200, 384)
     books = samples.ragged(rng, 30, examples, texts=200, skills=20)
-    asked = samples.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors), books)
-    made = KNN(30, neighbours).route(asked, books)
+    query = samples.query(rng.integers(0, 200, 30).astype(np.int32), Rows(vectors), books)
+    made = KNN(30, neighbours).route(query, books)
     whole = vectors.astype(np.int64)
     for u in range(30):
         near = []
         for e in range(books.n_examples[u]):
             s = int(books.example_skill[u, e])
             if books.active[u, s]:
-                near.append((-int(whole[asked.text[u]] @ whole[books.example[u, e]]), s))
+                near.append((-int(whole[query.text[u]] @ whole[books.example[u, e]]), s))
         near = sorted(near)[:neighbours]
         votes: dict[int, float] = {}
         for minus, s in near:
             votes[s] = votes.get(s, 0.0) + float(cosine(np.array([-minus], np.float64))[0])
         expected = {s: round(v / len(near) * 65536) / 65536 for s, v in votes.items()}
-        found = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
-        assert found == pytest.approx(expected, abs=2**-16)
-        assert list(found) == sorted(found, key=lambda s: (-found[s], s))
+        scores = {int(s): x for s, x in zip(made.skill[u], made.similarity[u], strict=True) if s >= 0}
+        assert scores == pytest.approx(expected, abs=2**-16)
+        assert list(scores) == sorted(scores, key=lambda s: (-scores[s], s))
 
 
 @settings(deadline=None, max_examples=15)
@@ -47,11 +47,11 @@ def test_a_skills_similarity_is_its_share_of_the_votes_each_weighing_its_cosine(
 def test_with_one_neighbour_the_skill_of_maxsim_wins_with_the_same_similarity(seed: int) -> None:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, 60, 60, texts=200, skills=20)
-    asked = samples.query(rng.integers(0, 200, 60).astype(np.int32), samples.table(rng, 200), books)
-    one, nearest = KNN(5, 1).route(asked, books), MaxSim(1).route(asked, books)
-    assert np.array_equal(one.skill[:, :1], nearest.skill)
-    assert np.array_equal(one.similarity[:, :1], nearest.similarity)
-    assert (one.skill[:, 1:] == -1).all()
+    query = samples.query(rng.integers(0, 200, 60).astype(np.int32), samples.table(rng, 200), books)
+    single, nearest = KNN(5, 1).route(query, books), MaxSim(1).route(query, books)
+    assert np.array_equal(single.skill[:, :1], nearest.skill)
+    assert np.array_equal(single.similarity[:, :1], nearest.similarity)
+    assert (single.skill[:, 1:] == -1).all()
 
 
 @pytest.mark.parametrize(("parameters", "says"), [((0, 5), "top_k=0"), ((5, 0), "neighbours=0")])

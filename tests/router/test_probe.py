@@ -34,16 +34,16 @@ def world(seed: int, users: int = 20, examples: int = 25) -> tuple[Query, Skillb
 @settings(deadline=None, max_examples=10)
 @given(seed=seeds, l2=st.floats(0.05, 5))
 def test_scores_are_those_of_a_ridge_regression_on_who_an_example_belongs_to(seed: int, l2: float) -> None:
-    asked, books, real = world(seed)
-    made = Probe(70, 25, l2).route(asked, books)
+    query, books, real = world(seed)
+    made = Probe(70, 25, l2).route(query, books)
     for u in range(20):
         known = np.flatnonzero(books.active[u, books.example_skill[u, : books.n_examples[u]]])
         skill = books.example_skill[u, known]
-        there = made.skill[u][made.skill[u] >= 0]
-        assert sorted(there.tolist()) == sorted(set(skill.tolist()))
-        for k, s in enumerate(there):
+        listed = made.skill[u][made.skill[u] >= 0]
+        assert sorted(listed.tolist()) == sorted(set(skill.tolist()))
+        for k, s in enumerate(listed):
             ridge = Ridge(alpha=l2, fit_intercept=False, tol=1e-12).fit(real[books.example[u, known]], skill == s)
-            expected = float(ridge.predict(real[asked.text[[u]]])[0])
+            expected = float(ridge.predict(real[query.text[[u]]])[0])
             assert made.similarity[u, k] == pytest.approx(min(max(expected, 0.0), 1.0), abs=2 * UNIT)
 
 
@@ -51,18 +51,18 @@ def test_scores_are_those_of_a_ridge_regression_on_who_an_example_belongs_to(see
 @given(seed=seeds, neighbours=st.integers(1, 30))
 def test_the_order_in_which_a_book_stores_its_examples_changes_no_bit(seed: int, neighbours: int) -> None:
     """Though the same message may be an example of two skills, or twice of one."""
-    asked, books, _ = world(seed)
+    query, books, _ = world(seed)
     rng = np.random.default_rng(seed)
     books = replace(books, example=books.example % 6)
     order = np.argsort(np.where(np.arange(books.example.shape[1]) < books.n_examples[:, None], 0, 1) + 0.5 * rng.random(
         books.example.shape), axis=1)  # fmt: skip
     example, skill = (np.take_along_axis(a, order, axis=1) for a in (books.example, books.example_skill))
-    one, other = (
-        Probe(5, neighbours, 0.3).route(samples.asked_with(asked, b), b)
+    first, other = (
+        Probe(5, neighbours, 0.3).route(samples.asked_with(query, b), b)
         for b in (books, replace(books, example=example, example_skill=skill))
     )
-    assert np.array_equal(one.skill, other.skill)
-    assert np.array_equal(one.similarity, other.similarity)
+    assert np.array_equal(first.skill, other.skill)
+    assert np.array_equal(first.similarity, other.similarity)
 
 
 ASKED, NEAREST, LEFT, RIGHT = range(4)  # LEFT and RIGHT are equally near to ASKED, and only LEFT is near to NEAREST
@@ -103,28 +103,28 @@ def test_it_finds_the_skill_of_messages_that_maxsim_and_centroid_mistake() -> No
     rng = np.random.default_rng(0)
     skills, each, width = 6, 5, 64
     signs, loud = rng.standard_normal((skills, width)), rng.standard_normal((4, width))
-    said = np.repeat(np.arange(skills), each)
-    of = np.concatenate([said, np.tile(np.arange(skills), 50)])
+    owner = np.repeat(np.arange(skills), each)
+    truth = np.concatenate([owner, np.tile(np.arange(skills), 50)])
     raw = (
-        0.8 * signs[of]
-        + 2.5 * rng.standard_normal((len(of), 4)) @ loud / 2
-        + 0.8 * rng.standard_normal((len(of), width))
+        0.8 * signs[truth]
+        + 2.5 * rng.standard_normal((len(truth), 4)) @ loud / 2
+        + 0.8 * rng.standard_normal((len(truth), width))
     )
     vectors = quantise(raw)
     wide = vectors.astype(np.float32)
-    n, users = len(said), skills * 50
+    n, users = len(owner), skills * 50
     books = samples.ragged(rng, users, 1, texts=n, skills=1)
     known = np.ones((users, skills), np.bool_)
     books = replace(
         books, n_skills=np.full(users, skills, np.int32), n_examples=np.full(users, n, np.int32), active=known,
         example=np.tile(np.arange(n, dtype=np.int32), (users, 1)),
-        example_skill=np.tile(said.astype(np.int32), (users, 1)),
+        example_skill=np.tile(owner.astype(np.int32), (users, 1)),
     )  # fmt: skip
-    square = np.stack([(vectors[:n][said == s].astype(np.int64).sum(axis=0) ** 2).sum() for s in range(skills)])
+    square = np.stack([(vectors[:n][owner == s].astype(np.int64).sum(axis=0) ** 2).sum() for s in range(skills)])
     books = replace(books, square=np.tile(square, (users, 1)))
-    asked = samples.query(np.arange(n, n + users, dtype=np.int32), SimilarityTable(wide @ wide.T), books)
+    query = samples.query(np.arange(n, n + users, dtype=np.int32), SimilarityTable(wide @ wide.T), books)
     right = {
-        type(router).__name__: float((router.route(asked, books).skill[:, 0] == of[n:]).mean())
+        type(router).__name__: float((router.route(query, books).skill[:, 0] == truth[n:]).mean())
         for router in (Probe(5, 32, 0.3), MaxSim(5), Centroid(5))
     }
     assert right["Probe"] > 0.8

@@ -16,18 +16,18 @@ from tests.router.test_routers import world
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_it_finds_the_active_skill_that_was_used_last_with_the_similarity_that_it_has(seed: int) -> None:
-    asked, books, _ = world(seed)
+    query, books, _ = world(seed)
     books = replace(books, last_used=books.last_used // 86_400 * 86_400)  # many at the same time
-    found, nearest = RepeatLast().route(asked, books), MaxSim(70).route(asked, books)
+    shortlist, nearest = RepeatLast().route(query, books), MaxSim(70).route(query, books)
     for u in range(len(books.n_skills)):
-        there = [(-books.last_used[u, s], s) for s in np.flatnonzero(books.active[u])]
-        assert found.skill[u].tolist() == ([min(there)[1]] if there else [-1])
-        if there:
-            assert found.similarity[u, 0] == nearest.similarity[u, nearest.skill[u] == found.skill[u, 0]][0]
+        candidates = [(-books.last_used[u, s], s) for s in np.flatnonzero(books.active[u])]
+        assert shortlist.skill[u].tolist() == ([min(candidates)[1]] if candidates else [-1])
+        if candidates:
+            assert shortlist.similarity[u, 0] == nearest.similarity[u, nearest.skill[u] == shortlist.skill[u, 0]][0]
 
 
 def test_what_the_message_says_changes_nothing() -> None:
-    asked, books, _ = world(1)
-    other = samples.asked_with(replace(asked, text=(asked.text + 1) % 40), books)
-    assert np.array_equal(RepeatLast().route(asked, books).skill, RepeatLast().route(other, books).skill)
-    assert RepeatLast().route(asked, books).similarity != pytest.approx(RepeatLast().route(other, books).similarity)
+    query, books, _ = world(1)
+    other = samples.asked_with(replace(query, text=(query.text + 1) % 40), books)
+    assert np.array_equal(RepeatLast().route(query, books).skill, RepeatLast().route(other, books).skill)
+    assert RepeatLast().route(query, books).similarity != pytest.approx(RepeatLast().route(other, books).similarity)

@@ -51,8 +51,8 @@ def world(seed: int, users: int = 30, examples: int = 40) -> tuple[Query, Skillb
     return samples.query(text, SimilarityTable(wide @ wide.T), books, truth), books, vectors
 
 
-def same(one: Shortlist, other: Shortlist) -> bool:
-    return np.array_equal(one.skill, other.skill) and np.array_equal(one.similarity, other.similarity)
+def same(first: Shortlist, other: Shortlist) -> bool:
+    return np.array_equal(first.skill, other.skill) and np.array_equal(first.similarity, other.similarity)
 
 
 @pytest.mark.parametrize("router", ROUTERS, ids=repr)
@@ -60,16 +60,16 @@ def same(one: Shortlist, other: Shortlist) -> bool:
 @given(seed=seeds)
 @pytest.mark.req("K08")
 def test_a_shortlist_holds_distinct_active_skills_first_and_then_nothing(router: Router, seed: int) -> None:
-    asked, books, _ = world(seed)
-    made = router.route(asked, books)
+    query, books, _ = world(seed)
+    made = router.route(query, books)
     assert made.skill.dtype == np.int32
     assert made.similarity.dtype == np.float64
     assert made.skill.shape == made.similarity.shape == (30, getattr(router, "top_k", 1))
     for u, row in enumerate(made.skill):
-        there = row[row >= 0]
-        assert (row[len(there) :] == -1).all()
-        assert len(set(there.tolist())) == len(there)
-        assert books.active[u, there].all()
+        listed = row[row >= 0]
+        assert (row[len(listed) :] == -1).all()
+        assert len(set(listed.tolist())) == len(listed)
+        assert books.active[u, listed].all()
     assert (made.similarity[made.skill < 0] == 0).all()
     assert ((made.similarity >= 0) & (made.similarity <= 1)).all()
 
@@ -78,16 +78,16 @@ def test_a_shortlist_holds_distinct_active_skills_first_and_then_nothing(router:
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_a_user_is_routed_the_same_alone_and_among_others_in_any_order(router: Router, seed: int) -> None:
-    asked, books, vectors = world(seed)
-    whole = router.route(asked, books)
+    query, books, vectors = world(seed)
+    whole = router.route(query, books)
     order = np.random.default_rng(seed).permutation(30)
-    mixed = router.route(samples.some_queries(asked, order), samples.some(books, order))
+    mixed = router.route(samples.some_queries(query, order), samples.some(books, order))
     assert same(mixed, Shortlist(whole.skill[order], whole.similarity[order]))
     for u in range(4):  # alone, unpadded and grouped, as served online
         alone = samples.one(books, u)
-        asked_alone = samples.asked_with(samples.some_queries(asked, [u]), alone, Pinned(vectors, alone.example[0]))
-        found = router.route(asked_alone, alone)
-        assert same(found, Shortlist(whole.skill[[u]], whole.similarity[[u]]))
+        asked_alone = samples.asked_with(samples.some_queries(query, [u]), alone, Pinned(vectors, alone.example[0]))
+        online = router.route(asked_alone, alone)
+        assert same(online, Shortlist(whole.skill[[u]], whole.similarity[[u]]))
 
 
 @pytest.mark.parametrize("router", ROUTERS, ids=repr)
@@ -95,32 +95,32 @@ def test_a_user_is_routed_the_same_alone_and_among_others_in_any_order(router: R
 @given(seed=seeds)
 def test_text_ids_may_be_permuted_and_no_route_changes(router: Router, seed: int) -> None:
     """Messages, examples, vectors and words under other ids; different texts with equal vectors make many ties."""
-    asked, books, vectors = world(seed)
+    query, books, vectors = world(seed)
     rng = np.random.default_rng(seed)
     old = rng.permutation(TEXTS)  # new id -> old id
     new = np.argsort(old).astype(np.int32)  # old id -> new id
     vectors = vectors[rng.integers(0, 8, TEXTS)]
     wide, said = vectors.astype(np.float32), samples.MESSAGES[:TEXTS]
     books = samples.lengthened(books, vectors)
-    asked = samples.asked_with(asked, books, SimilarityTable(wide @ wide.T), vocabulary_of(said))
+    query = samples.asked_with(query, books, SimilarityTable(wide @ wide.T), vocabulary_of(said))
     renamed = replace(books, example=new[books.example])
     again = samples.asked_with(
-        replace(asked, text=new[asked.text]),
+        replace(query, text=new[query.text]),
         renamed,
         SimilarityTable(wide[old] @ wide[old].T),
         vocabulary_of([said[t] for t in old]),
     )
-    assert same(router.route(again, renamed), router.route(asked, books))
+    assert same(router.route(again, renamed), router.route(query, books))
 
 
 @pytest.mark.parametrize("router", ROUTERS, ids=repr)
 def test_an_empty_book_gives_an_empty_shortlist(router: Router) -> None:
-    asked, books, vectors = world(1, users=3, examples=0)
-    made = router.route(asked, books)
+    query, books, vectors = world(1, users=3, examples=0)
+    made = router.route(query, books)
     assert (made.skill == -1).all()
     assert not made.similarity.any()
     alone = samples.one(books, 0)
-    asked_alone = samples.asked_with(samples.some_queries(asked, [0]), alone, Pinned(vectors, alone.example[0]))
+    asked_alone = samples.asked_with(samples.some_queries(query, [0]), alone, Pinned(vectors, alone.example[0]))
     made = router.route(asked_alone, alone)
     assert (made.skill == -1).all()
 
@@ -129,33 +129,33 @@ def test_an_empty_book_gives_an_empty_shortlist(router: Router) -> None:
 @given(seed=seeds)
 @pytest.mark.req("K08")
 def test_maxsim_gives_the_largest_cosine_to_any_example_and_the_nearest_skills(seed: int) -> None:
-    asked, books, vectors = world(seed)
+    query, books, vectors = world(seed)
     real = vectors.astype(np.float64) / 4000.0
-    made = MaxSim(5).route(asked, books)
+    made = MaxSim(5).route(query, books)
     for u in range(30):
         best = dict[int, float]()
         for e in range(books.n_examples[u]):
             s = int(books.example_skill[u, e])
             if books.active[u, s]:
-                best[s] = max(best.get(s, -1.0), float(real[asked.text[u]] @ real[books.example[u, e]]))
-        there = made.skill[u][made.skill[u] >= 0].tolist()
-        assert there == sorted(best, key=lambda s: (-round(best[s] * 4000**2), s))[:5]
-        for k, s in enumerate(there):
+                best[s] = max(best.get(s, -1.0), float(real[query.text[u]] @ real[books.example[u, e]]))
+        listed = made.skill[u][made.skill[u] >= 0].tolist()
+        assert listed == sorted(best, key=lambda s: (-round(best[s] * 4000**2), s))[:5]
+        for k, s in enumerate(listed):
             assert made.similarity[u, k] == pytest.approx(max(min(best[s], 1.0), 0.0), abs=UNIT)
 
 
 def test_equal_similarities_are_ordered_by_skill_id() -> None:
-    asked, books, _ = world(2)
+    query, books, _ = world(2)
     books = replace(books, example=books.example * 0)  # every example says the same
-    made = MaxSim(5).route(samples.asked_with(asked, books), books)
+    made = MaxSim(5).route(samples.asked_with(query, books), books)
     for u in range(30):
         assert made.skill[u][made.skill[u] >= 0].tolist() == np.flatnonzero(books.active[u])[:5].tolist()
 
 
 @pytest.mark.req("K08")
 def test_one_skill_is_found_whatever_the_message_says() -> None:
-    asked, books, _ = world(3, users=40, examples=1)
-    made = MaxSim(5).route(asked, books)
+    query, books, _ = world(3, users=40, examples=1)
+    made = MaxSim(5).route(query, books)
     assert ((made.skill[:, 0] == 0) == books.active[:, 0]).all()
     assert books.active[:, 0].any()
     assert (made.skill[:, 1:] == -1).all()
@@ -164,12 +164,12 @@ def test_one_skill_is_found_whatever_the_message_says() -> None:
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_the_exact_router_finds_verbatim_messages_and_nothing_else(seed: int) -> None:
-    asked, books, _ = world(seed)
-    made = Exact(70).route(asked, books)
+    query, books, _ = world(seed)
+    made = Exact(70).route(query, books)
     for u in range(30):
         n = books.n_examples[u]
-        said = {int(books.example_skill[u, e]) for e in range(n) if books.example[u, e] == asked.text[u]}
-        expected = sorted(s for s in said if books.active[u, s])
+        skills = {int(books.example_skill[u, e]) for e in range(n) if books.example[u, e] == query.text[u]}
+        expected = sorted(s for s in skills if books.active[u, s])
         assert made.skill[u][made.skill[u] >= 0].tolist() == expected
     assert np.array_equal(made.similarity, made.skill >= 0)
 
@@ -177,16 +177,16 @@ def test_the_exact_router_finds_verbatim_messages_and_nothing_else(seed: int) ->
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_the_frequency_router_orders_by_uses_and_does_not_read_the_message(seed: int) -> None:
-    asked, books, _ = world(seed)
-    made = Frequency(5).route(asked, books)
+    query, books, _ = world(seed)
+    made = Frequency(5).route(query, books)
     for u in range(30):
         ids = sorted(np.flatnonzero(books.active[u]).tolist(), key=lambda s: (-books.uses[u, s], s))
         assert made.skill[u][made.skill[u] >= 0].tolist() == ids[:5]
-    said = samples.asked_with(replace(asked, text=(asked.text + 1) % TEXTS), books)
+    said = samples.asked_with(replace(query, text=(query.text + 1) % TEXTS), books)
     other = Frequency(5).route(said, books)
     assert np.array_equal(other.skill, made.skill)
     assert not np.array_equal(other.similarity, made.similarity)
-    near = MaxSim(70).route(asked, books)
+    near = MaxSim(70).route(query, books)
     for u, k in zip(*np.nonzero(made.skill >= 0), strict=True):
         assert made.similarity[u, k] == near.similarity[u][near.skill[u] == made.skill[u, k]].item()
 
@@ -194,10 +194,10 @@ def test_the_frequency_router_orders_by_uses_and_does_not_read_the_message(seed:
 @settings(deadline=None, max_examples=12)
 @given(seed=seeds)
 def test_the_oracle_finds_a_right_answer_exactly_if_there_is_one(seed: int) -> None:
-    asked, books, _ = world(seed)
-    assert asked.truth is not None
-    right = (asked.truth.quality == RIGHT) & books.active
-    made = RightSkill().route(asked, books)
+    query, books, _ = world(seed)
+    assert query.truth is not None
+    right = (query.truth.quality == RIGHT) & books.active
+    made = RightSkill().route(query, books)
     assert np.array_equal(made.skill[:, 0] >= 0, right.any(axis=1))
     for u in np.flatnonzero(made.skill[:, 0] >= 0):
         assert made.skill[u, 0] == np.flatnonzero(right[u])[0]
@@ -206,9 +206,9 @@ def test_the_oracle_finds_a_right_answer_exactly_if_there_is_one(seed: int) -> N
 
 def test_only_the_oracle_is_given_the_truth_and_it_cannot_do_without() -> None:
     assert [r.sees_truth for r in ROUTERS] == ["RightSkill" in repr(r) for r in ROUTERS]
-    asked, books, _ = world(4)
+    query, books, _ = world(4)
     with pytest.raises(ValueError, match="needs the truth"):
-        RightSkill().route(replace(asked, truth=None), books)
+        RightSkill().route(replace(query, truth=None), books)
 
 
 @pytest.mark.parametrize("router", [MaxSim, Frequency, Exact])

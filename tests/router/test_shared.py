@@ -45,22 +45,22 @@ def exact(vectors: I16, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_dot_products_are_exact_and_in_order_whatever_the_index(index: Index, vectors: I16) -> None:
     _, dots = exact(vectors, 1)
-    example, found = index.search(vectors[E:], 10)
+    example, products = index.search(vectors[E:], 10)
     assert example.dtype == np.int32
-    assert found.dtype == np.float32
+    assert products.dtype == np.float32
     assert (example >= 0).all()
-    assert np.array_equal(found, np.take_along_axis(dots, example, axis=1))
-    assert (np.diff(found, axis=1) <= 0).all()
+    assert np.array_equal(products, np.take_along_axis(dots, example, axis=1))
+    assert (np.diff(products, axis=1) <= 0).all()
     again = index.search(vectors[E:], 10)
     assert np.array_equal(again[0], example)
     one_by_one = [index.search(vectors[E + i : E + i + 1], 10)[1][0] for i in range(20)]
-    assert np.array_equal(np.stack(one_by_one), found[:20])
+    assert np.array_equal(np.stack(one_by_one), products[:20])
 
 
 def test_a_flat_index_finds_all_of_the_nearest_and_the_others_most(index: Index, vectors: I16) -> None:
     nearest, _ = exact(vectors, 10)
-    found = index.search(vectors[E:], 10)[1]
-    recall = np.mean([np.isin(f, n).mean() for f, n in zip(found, nearest, strict=True)])
+    examples = index.search(vectors[E:], 10)[1]
+    recall = np.mean([np.isin(f, n).mean() for f, n in zip(examples, nearest, strict=True)])
     assert recall == 1 if index.kind == "flat" else recall > 0.9
 
 
@@ -69,8 +69,8 @@ def test_a_saved_index_comes_back_and_finds_the_same(index: Index, vectors: I16,
     index.save(tmp_path / "book")
     again = load(tmp_path / "book")
     assert (again.kind, again.dimensions) == (index.kind, D)
-    for one, other in zip(index.search(vectors[E:], 5), again.search(vectors[E:], 5), strict=True):
-        assert np.array_equal(one, other)
+    for array, other in zip(index.search(vectors[E:], 5), again.search(vectors[E:], 5), strict=True):
+        assert np.array_equal(array, other)
 
 
 @pytest.mark.parametrize("file", ["index.faiss", "skill.npy", "index.json"])
@@ -87,8 +87,8 @@ def test_files_that_changed_are_refused(file: str, vectors: I16, skill: I32, tmp
 
 def test_a_description_of_another_index_is_refused(vectors: I16, skill: I32, tmp_path: Path) -> None:
     build(vectors[:100], skill[:100], "flat").save(tmp_path)
-    said = json.loads((tmp_path / "index.json").read_text())
-    (tmp_path / "index.json").write_text(json.dumps(said | {"dimensions": 128}))
+    description = json.loads((tmp_path / "index.json").read_text())
+    (tmp_path / "index.json").write_text(json.dumps(description | {"dimensions": 128}))
     with pytest.raises(UsageError, match="says 100 examples of 128 dimensions, the files hold 100 of 384"):
         load(tmp_path)
 
@@ -96,12 +96,12 @@ def test_a_description_of_another_index_is_refused(vectors: I16, skill: I32, tmp
 def test_an_index_holds_no_pickle(vectors: I16, skill: I32, tmp_path: Path) -> None:
     np.save(tmp_path / "evil.npy", np.array([print], dtype=object), allow_pickle=True)
     build(vectors[:100], skill[:100], "flat").save(tmp_path)
-    said = json.loads((tmp_path / "index.json").read_text())
+    description = json.loads((tmp_path / "index.json").read_text())
     (tmp_path / "evil.npy").rename(tmp_path / "skill.npy")
     from skg_bench.router.shared.index import _digest
 
-    said["blake2b"]["skill.npy"] = _digest(tmp_path / "skill.npy")
-    (tmp_path / "index.json").write_text(json.dumps(said))
+    description["blake2b"]["skill.npy"] = _digest(tmp_path / "skill.npy")
+    (tmp_path / "index.json").write_text(json.dumps(description))
     with pytest.raises(UsageError, match="allow_pickle=False"):
         load(tmp_path)
 
@@ -154,12 +154,12 @@ def test_with_a_flat_index_and_all_neighbours_it_is_maxsim_to_the_bit(vectors: I
     dense = np.unique(skill, return_inverse=True)[1].astype(np.int32)
     text = np.arange(E, E + 40, dtype=np.int32)
     books = shared_book(vectors, example, dense, 40)
-    asked = samples.query(text, Pinned(vectors, example), books)
-    expected = MaxSim(5).route(asked, books)
-    made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(asked, books)
+    query = samples.query(text, Pinned(vectors, example), books)
+    expected = MaxSim(5).route(query, books)
+    made = SharedMaxSim(build(vectors[:E], dense, "flat"), vectors, 5, E).route(query, books)
     assert np.array_equal(made.skill, expected.skill)
     assert np.array_equal(made.similarity, expected.similarity)
-    near = SharedMaxSim(build(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(asked, books)
+    near = SharedMaxSim(build(vectors[:E], dense, "hnsw"), vectors, 5, 50).route(query, books)
     assert np.mean(near.skill[:, 0] == expected.skill[:, 0]) > 0.9
 
 
@@ -168,12 +168,12 @@ def test_archived_skills_are_not_found_and_another_book_is_refused(vectors: I16,
 
     example = np.arange(E, dtype=np.int32)
     books = shared_book(vectors, example, skill, 8)
-    asked = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example), books)
+    query = samples.query(np.arange(E, E + 8, dtype=np.int32), Pinned(vectors, example), books)
     router = SharedMaxSim(build(vectors[:E], skill, "flat"), vectors, 3, 500)
-    first = router.route(asked, books).skill[:, 0]
-    without = router.route(asked, replace(books, active=np.arange(SKILLS) != first[:, None]))
+    first = router.route(query, books).skill[:, 0]
+    without = router.route(query, replace(books, active=np.arange(SKILLS) != first[:, None]))
     assert not (without.skill == first[:, None]).any()
     with pytest.raises(UsageError, match="an index of 6000 examples of 60 skills over a book with 100 of"):
-        router.route(asked, shared_book(vectors, example[:100], skill[:100], 8))
+        router.route(query, shared_book(vectors, example[:100], skill[:100], 8))
     with pytest.raises(UsageError, match=r"router\.neighbours=0 must be at least 1"):
         SharedMaxSim(router.index, vectors, 3, 0)

@@ -17,19 +17,19 @@ Rows = Sequence[Mapping[str, Any]]
 def defaults(option: str = "recorded") -> dict[str, Any]:
     """What a yaml of the simulator says, with what it builds upon."""
     node: dict[str, Any] = yaml.safe_load((CONF / "simulator" / f"{option}.yaml").read_text("utf-8"))
-    above = [defaults(one) for one in node.pop("defaults", [])]
-    found = above[0] if above else {}
-    columns = {**found.get("columns", {}), **node.get("columns", {})}
+    above = [defaults(parent) for parent in node.pop("defaults", [])]
+    inherited = above[0] if above else {}
+    columns = {**inherited.get("columns", {}), **node.get("columns", {})}
     for key in ("_target_", "_with_"):
         node.pop(key, None)
-    return {**found, **node, "columns": columns}
+    return {**inherited, **node, "columns": columns}
 
 
 def recorded(path: Path, option: str = "recorded", **changes: Any) -> Recorded:
     """The simulator with some parameters changed; `columns` are added to those of the yaml."""
-    own = defaults(option)
-    columns = {**own["columns"], **changes.pop("columns", {})}
-    return Recorded(**{**own, "path": str(path), "columns": columns, **changes})
+    parameters = defaults(option)
+    columns = {**parameters["columns"], **changes.pop("columns", {})}
+    return Recorded(**{**parameters, "path": str(path), "columns": columns, **changes})
 
 
 def write_csv(path: Path, rows: Rows) -> Path:

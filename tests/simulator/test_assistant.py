@@ -118,17 +118,17 @@ def test_a_user_of_more_messages_a_day_than_keys_can_tell_apart_is_refused() -> 
     {"answers_stale_hours": 1e-9}, {"answers_stale_hours": 1e300},
 ], ids=str)  # fmt: skip
 def test_extreme_parameters_still_make_whole_streams(change: dict[str, Any]) -> None:
-    one = Assistant(**DEFAULTS | change)
-    made = one.population(3, np.arange(8, dtype=np.int32), 2)
-    there = np.arange(made.time.shape[1]) < made.n[:, None]
+    simulator = Assistant(**DEFAULTS | change)
+    made = simulator.population(3, np.arange(8, dtype=np.int32), 2)
+    mask = np.arange(made.time.shape[1]) < made.n[:, None]
     assert (made.n >= 1).all()
-    assert made.n.max() <= 14 * 4 * max(1.0, one.max_per_day)
+    assert made.n.max() <= 14 * 4 * max(1.0, simulator.max_per_day)
     assert (np.diff(made.time, axis=1) >= 0).all()
-    assert ((made.time >= 0) & (made.time < 14 * 86_400))[there].all()
-    corpus, type_ = one._corpus, made.truth.type
-    typed = there & (type_ >= 0)
+    assert ((made.time >= 0) & (made.time < 14 * 86_400))[mask].all()
+    corpus, type_ = simulator._corpus, made.truth.type
+    typed = mask & (type_ >= 0)
     assert (corpus.wordings[type_[typed]] == made.text[typed][:, None]).any(1).all()
-    assert np.isin(made.text[there & ~typed], corpus.one_offs).all()
+    assert np.isin(made.text[mask & ~typed], corpus.one_offs).all()
     assert ((made.truth.answerable >= 0) & (made.truth.answerable < made.n[:, None])).all()
 
 

@@ -31,10 +31,15 @@ TABLE: dict[str, Any] = {"stable": ["joke"], "slot": ["translate"], "stale": {"r
 
 
 def corpus(
-    folder: Path, said: Any = SAID, table: Any = TABLE, split: Split = "train", values: int = 2, text: str | None = None
+    folder: Path,
+    content: Any = SAID,
+    table: Any = TABLE,
+    split: Split = "train",
+    values: int = 2,
+    text: str | None = None,
 ) -> Clinc150:
     """These messages and labels, as files."""
-    (folder / "said.json").write_text(text if text is not None else json.dumps(said), "utf-8")
+    (folder / "said.json").write_text(text if text is not None else json.dumps(content), "utf-8")
     (folder / "table.yaml").write_text(yaml.safe_dump(table), "utf-8")
     return Clinc150(str(folder / "said.json"), str(folder / "table.yaml"), split, values)
 
@@ -47,17 +52,17 @@ def published(shared: Path, split: Split = "test", values: int = 4) -> Clinc150:
 
 
 def test_messages_of_a_slot_intent_are_dealt_to_values_and_those_of_others_are_one_request(tmp_path: Path) -> None:
-    one = corpus(tmp_path).load()
-    assert one.intents == ("joke", "rain", "translate")
-    assert one.types == ("joke", "rain|1", "rain|2", "translate|1", "translate|2")
-    assert one.n_wordings.tolist() == [2, 1, 1, 2, 1]
-    assert one.kind.tolist() == [STABLE, STALE, SLOT]
-    assert one.ttl.tolist() == [np.iinfo(np.int64).max, 3 * 3600, np.iinfo(np.int64).max]
-    for type_, row in enumerate(one.wordings):
-        said = {one.messages[i] for i in row[row >= 0]}
-        assert said <= {text for text, name in SAID["train"] if name == one.intents[one.intent[type_]]}
-    assert [one.messages[i] for i in one.one_offs] == ["who invented the zip", "why are penguins black"]
-    assert sorted(one.messages) == sorted(text for name in ("train", "oos_train") for text, _ in SAID[name])
+    loaded = corpus(tmp_path).load()
+    assert loaded.intents == ("joke", "rain", "translate")
+    assert loaded.types == ("joke", "rain|1", "rain|2", "translate|1", "translate|2")
+    assert loaded.n_wordings.tolist() == [2, 1, 1, 2, 1]
+    assert loaded.kind.tolist() == [STABLE, STALE, SLOT]
+    assert loaded.ttl.tolist() == [np.iinfo(np.int64).max, 3 * 3600, np.iinfo(np.int64).max]
+    for type_, row in enumerate(loaded.wordings):
+        wordings = {loaded.messages[i] for i in row[row >= 0]}
+        assert wordings <= {text for text, name in SAID["train"] if name == loaded.intents[loaded.intent[type_]]}
+    assert [loaded.messages[i] for i in loaded.one_offs] == ["who invented the zip", "why are penguins black"]
+    assert sorted(loaded.messages) == sorted(text for name in ("train", "oos_train") for text, _ in SAID[name])
 
 
 def test_with_one_value_all_messages_of_an_intent_ask_for_the_same(tmp_path: Path) -> None:
@@ -67,9 +72,9 @@ def test_with_one_value_all_messages_of_an_intent_ask_for_the_same(tmp_path: Pat
 def test_what_a_message_is_dealt_to_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
     mixed = SAID | {"train": SAID["train"][::-1]}
     (tmp_path / "mixed").mkdir()
-    one, other = corpus(tmp_path).load(), corpus(tmp_path / "mixed", mixed).load()
-    for t in (t for t, name in enumerate(one.types) if "|" in name):
-        texts = [{c.messages[i] for i in c.wordings[t] if i >= 0} for c in (one, other)]
+    plain, other = corpus(tmp_path).load(), corpus(tmp_path / "mixed", mixed).load()
+    for t in (t for t, name in enumerate(plain.types) if "|" in name):
+        texts = [{c.messages[i] for i in c.wordings[t] if i >= 0} for c in (plain, other)]
         assert texts[0] == texts[1]
 
 
@@ -87,11 +92,11 @@ def test_the_hash_sees_messages_values_labels_and_hours(tmp_path: Path) -> None:
 
 
 def test_no_message_of_one_split_is_said_in_another(shared: Path) -> None:
-    said = {split: set(published(shared, split).load().messages) for split in ("train", "val", "test")}
-    sizes = {split: len(messages) for split, messages in said.items()}
+    splits = {split: set(published(shared, split).load().messages) for split in ("train", "val", "test")}
+    sizes = {split: len(messages) for split, messages in splits.items()}
     assert sizes == {"train": 15_100, "val": 3_100, "test": 5_500}
     document = json.loads((shared / "datasets" / "clinc150" / "data_full.json").read_text("utf-8"))
-    for split, messages in said.items():
+    for split, messages in splits.items():
         assert messages == {text for part in (split, f"oos_{split}") for text, _ in document[part]}
 
 
@@ -119,23 +124,23 @@ def test_a_user_says_each_wording_of_a_request_once_before_any_comes_again(share
     del node["_target_"]
     users = Assistant(**node | {"corpus": published(shared)})
     events = users.population(0, np.arange(24, dtype=np.int32), 4)
-    said, types = users._corpus, set()
+    loaded, types = users._corpus, set()
     for text, kind, used_up, n in zip(events.text, events.truth.type, events.truth.used_up, events.n, strict=True):
         for type_ in set(kind[:n].tolist()) - {-1}:
-            own = text[:n][kind[:n] == type_].tolist()
-            assert set(own) <= set(said.wordings[type_].tolist())
-            fresh = own[: said.n_wordings[type_]]
+            texts = text[:n][kind[:n] == type_].tolist()
+            assert set(texts) <= set(loaded.wordings[type_].tolist())
+            fresh = texts[: loaded.n_wordings[type_]]
             assert len(set(fresh)) == len(fresh)
-            assert used_up[:n][kind[:n] == type_].sum() == max(0, len(own) - said.n_wordings[type_])
+            assert used_up[:n][kind[:n] == type_].sum() == max(0, len(texts) - loaded.n_wordings[type_])
             types.add(type_)
     assert len(types) > 200
 
 
 def test_it_differs_from_the_assistant_in_its_corpus_and_brings_an_embedder_along() -> None:
-    own, plain = compose(["simulator=clinc150"]).root, compose([]).root
-    assert {key for key in own if own[key] != plain[key]} == {"simulator", "embedder"}
-    assert {key for key in own["simulator"] if own["simulator"][key] != plain["simulator"][key]} == {"corpus"}
-    assert own["embedder"] == compose(["embedder=minilm"]).root["embedder"]
+    root, plain = compose(["simulator=clinc150"]).root, compose([]).root
+    assert {key for key in root if root[key] != plain[key]} == {"simulator", "embedder"}
+    assert {key for key in root["simulator"] if root["simulator"][key] != plain["simulator"][key]} == {"corpus"}
+    assert root["embedder"] == compose(["embedder=minilm"]).root["embedder"]
     assert compose(["simulator=clinc150", "embedder=corpus_minilm"]).root["embedder"] == plain["embedder"]
 
 
@@ -185,10 +190,10 @@ def test_what_is_wrong_with_a_table_is_said(tmp_path: Path, table: Any, says: st
 def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"simulator\.corpus\.file=.*nowhere\.json cannot be read"):
         Clinc150(str(tmp_path / "nowhere.json"), None, "train", 1).load()
-    one = corpus(tmp_path)
+    source = corpus(tmp_path)
     (tmp_path / "table.yaml").write_text("stable: [")
     with pytest.raises(UsageError, match=r"table\.yaml: it is no table"):
-        one.load()
+        source.load()
 
 
 def test_a_torn_copy_of_the_published_file_is_refused_by_its_checksum(

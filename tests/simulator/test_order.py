@@ -76,8 +76,8 @@ def test_what_was_just_asked_says_nothing_of_what_comes_next_when_permuted(order
     """In time, the request before is of the same type more often than one at random; permuted, it is not."""
 
     def same_as_before(events: Events) -> float:
-        of = [t[:n][t[:n] >= 0] for t, n in zip(events.truth.type, events.n, strict=True)]
-        return float(np.mean([(t[1:] == t[:-1]).mean() for t in of]))
+        types = [t[:n][t[:n] >= 0] for t, n in zip(events.truth.type, events.n, strict=True)]
+        return float(np.mean([(t[1:] == t[:-1]).mean() for t in types]))
 
     counts = [np.bincount(t[:n][t[:n] >= 0]) for t, n in zip(ordered.truth.type, ordered.n, strict=True)]
     by_chance = float(np.mean([c @ (c - 1) / (c.sum() * (c.sum() - 1)) for c in counts]))

@@ -21,7 +21,7 @@ N = 200_000
 
 
 @pytest.fixture(scope="module")
-def lots() -> Draws:
+def draws() -> Draws:
     return samples.draws(np.random.default_rng(0), N)
 
 
@@ -53,8 +53,8 @@ def test_a_stored_answer_is_judged_by_intent_slots_age_and_rightness(tmp_path: P
     judge = assistant(corpus=small_corpus(tmp_path)).judge
     columns = [np.array(c) for c in zip(*TABLE, strict=True)]
     event, source, right, age, quality = columns
-    found = judge(event.astype(np.int32), source.astype(np.int32), right, age)
-    assert found.tolist() == quality.tolist()
+    qualities = judge(event.astype(np.int32), source.astype(np.int32), right, age)
+    assert qualities.tolist() == quality.tolist()
     square = judge(event.astype(np.int32)[:, None], source.astype(np.int32), right, age)
     assert square.shape == (len(TABLE), len(TABLE))
     assert square.diagonal().tolist() == quality.tolist()
@@ -75,9 +75,9 @@ def test_every_answer_can_be_made_to_expire(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("quality", "row"), [(RIGHT, "right"), (NEAR, "near"), (WRONG, "wrong")])
 def test_ratings_go_through_the_confusion_matrix(draws: Draws, quality: int, row: str) -> None:
     world = assistant(rated_share=1.0)
-    said = world.react(np.full(N, quality, np.int32), draws).rating
+    ratings = world.react(np.full(N, quality, np.int32), draws).rating
     expected = np.array(getattr(world, f"rating_if_{row}")) * N
-    assert stats.chisquare(np.bincount(said, minlength=3), expected).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(ratings, minlength=3), expected).pvalue > 1e-4
 
 
 @pytest.mark.req("K15", "K25")
@@ -86,18 +86,20 @@ def test_who_is_not_content_says_so_with_the_declared_odds(draws: Draws) -> None
     world, everyone = assistant(), assistant(rated_share=1.0)
     for quality in (WRONG, NEAR, RIGHT):
         q = np.full(N, quality, np.int32)
-        meant, said = everyone.react(q, draws).rating, world.react(q, draws).rating
-        assert ((said == -1) | (said == meant)).all()
+        meant, ratings = everyone.react(q, draws).rating, world.react(q, draws).rating
+        assert ((ratings == -1) | (ratings == meant)).all()
         for code, odds in enumerate((1.0, world.partial_odds, world.miss_odds)):
             base = world.rated_share * odds
             share, n = base / (1 - world.rated_share + base), int((meant == code).sum())
-            z = ((said[meant == code] >= 0).sum() - share * n) / np.sqrt(share * (1 - share) * n)
+            z = ((ratings[meant == code] >= 0).sum() - share * n) / np.sqrt(share * (1 - share) * n)
             assert abs(z) < 4.5, (quality, RATINGS[code])
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32), st.floats(0, 1), st.floats(0.1, 10), st.floats(0.1, 10))
-def test_a_better_answer_is_never_rated_worse_by_luck(seed: int, share: float, partial: float, miss: float) -> None:
+def test_a_better_answer_is_never_rated_worse_with_the_same_draws(
+    seed: int, share: float, partial: float, miss: float
+) -> None:
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.dirichlet([1, 1, 1], 3)[:, 2])[::-1]  # misses fall with quality, and so does miss + partial
     at_most = np.sort(rng.uniform(rows[0], 1, 3))[::-1]
@@ -229,15 +231,15 @@ def test_rows_that_react_each_in_its_own_way_do_as_users_of_that_way_alone() -> 
         assistant(rated_share=0.9, late_share=0.7, late_hours=3.0, rating_if_right=[0.6, 0.3, 0.1]),
         assistant(accept=0.1, accept_one_off=0.9, bad_name_share=0.6, fatigue=2.0, fatigue_half_life_days=0.5),
     ]
-    of = rng.integers(0, len(ways), n)
-    own = Reactions(*(np.stack([getattr(w.reactions, f.name) for w in ways])[of] for f in fields(Reactions)))
+    way_of = rng.integers(0, len(ways), n)
+    reactions = Reactions(*(np.stack([getattr(w.reactions, f.name) for w in ways])[way_of] for f in fields(Reactions)))
     quality, u = rng.integers(0, 3, n).astype(np.int32), samples.draws(rng, n)
     type_ = rng.integers(-1, 2, n).astype(np.int32)
     text = np.where(type_ < 0, ways[0]._corpus.one_offs[0], 0).astype(np.int32)
     fatigue, idle = rng.integers(0, 9, n) / 4, rng.integers(0, 10**6, n)
-    rated, offered = own.rate(quality, u), ways[0].offered(own, type_, text, fatigue, idle, u)
+    rated, offered = reactions.rate(quality, u), ways[0].offered(reactions, type_, text, fatigue, idle, u)
     for j, way in enumerate(ways):
-        alone = np.flatnonzero(of == j)
+        alone = np.flatnonzero(way_of == j)
         mine = samples.some_draws(u, alone)
         expected = way.react(quality[alone], mine)
         assert np.array_equal(rated.rating[alone], expected.rating)
@@ -245,4 +247,4 @@ def test_rows_that_react_each_in_its_own_way_do_as_users_of_that_way_alone() -> 
         wanted = way.offer(type_[alone], text[alone], fatigue[alone], idle[alone], mine)
         assert all(np.array_equal(offered[i][alone], wanted[i]) for i in range(3))
     early = np.arange(n // 3)  # users leave from the end: a later step has fewer rows
-    assert np.array_equal(own.rate(quality[early], samples.some_draws(u, early)).rating, rated.rating[early])
+    assert np.array_equal(reactions.rate(quality[early], samples.some_draws(u, early)).rating, rated.rating[early])

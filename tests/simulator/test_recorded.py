@@ -27,11 +27,11 @@ def everybody(simulator: Recorded) -> Any:
 def spoken(simulator: Recorded) -> dict[frozenset[str], list[tuple[int, str]]]:
     """(time, message) of each user's turns, by the set of their messages, as users have no names."""
     events = everybody(simulator)
-    found = {}
+    by_user = {}
     for row, n in enumerate(events.n.tolist()):
-        said = [(int(events.time[row, t]), simulator.messages[events.text[row, t]]) for t in range(n)]
-        found[frozenset(m for _, m in said)] = said
-    return found
+        turns = [(int(events.time[row, t]), simulator.messages[events.text[row, t]]) for t in range(n)]
+        by_user[frozenset(m for _, m in turns)] = turns
+    return by_user
 
 
 def parquet(path: Path) -> Path:
@@ -62,9 +62,9 @@ def test_every_kind_of_file_gives_the_same_turns_in_order_of_time(small: Path) -
     assert (simulator.record.users, simulator.record.turns, simulator.record.weeks) == (2, 4, 2)
     ann = [(86_400 + 17 * hour // 2, "tea time"), (2 * 86_400 + 9 * hour, "how long does tea steep"),
            (8 * 86_400 + 17 * hour // 2, "tea, how long")]  # fmt: skip
-    said = spoken(simulator)
-    assert said[frozenset(m for _, m in ann)] == ann
-    assert said[frozenset({"rain today?"})] == [(10 * hour, "rain today?")]
+    turns = spoken(simulator)
+    assert turns[frozenset(m for _, m in ann)] == ann
+    assert turns[frozenset({"rain today?"})] == [(10 * hour, "rain today?")]
     assert simulator.record.left_out == {}
     assert simulator.record.knows == ("intent", "answer", "satisfaction")
 
@@ -73,9 +73,9 @@ def test_fewer_weeks_and_fewer_users_are_parts_of_the_whole(tmp_path: Path) -> N
     simulator = recorded(write_csv(tmp_path / "log.csv", SMALL))
     whole = everybody(simulator)
     for user in range(2):
-        one = simulator.population(0, np.array([user], np.int32), 1)
-        assert one.n[0] == (whole.time[user, : whole.n[user]] < 7 * 86_400).sum()
-        assert (one.text[0, : one.n[0]] == whole.text[user, : one.n[0]]).all()
+        part = simulator.population(0, np.array([user], np.int32), 1)
+        assert part.n[0] == (whole.time[user, : whole.n[user]] < 7 * 86_400).sum()
+        assert (part.text[0, : part.n[0]] == whole.text[user, : part.n[0]]).all()
     with pytest.raises(UsageError, match="the log has 2 users"):
         simulator.population(0, np.array([2], np.int32), 1)
 
@@ -289,32 +289,32 @@ def test_times_of_parquet_files_keep_their_offset(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(("change", "said"), [
+@pytest.mark.parametrize(("change", "message"), [
     ({"format": "xml"}, r"simulator\.format='xml', valid are table, sgd, uss"),
     ({"columns": {"usr": "u"}}, r"simulator\.columns has unknown usr"),
     ({"accept": 1.5}, r"simulator\.accept=1\.5 must lie in \[0, 1\]"),
     ({"dialogues_per_user": 0}, "must be at least 1"),
     ({"rated_miss": ["OK"]}, "ok stands in two of"),
 ])  # fmt: skip
-def test_bad_parameters_are_refused_by_name(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_bad_parameters_are_refused_by_name(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         recorded(tmp_path / "log.csv", **change)
 
 
-@pytest.mark.parametrize(("change", "said"), [
+@pytest.mark.parametrize(("change", "message"), [
     ({"columns": {"user": "who"}}, r"columns\.user=who: .*log\.csv has no such column; it has user, time, message"),
     ({"columns": {"message": None}}, r"simulator\.columns\.message is missing"),
     ({"zone": "Mars/Base"}, r"simulator\.zone='Mars/Base'"),
     ({"columns": {"satisfaction": "answer"}}, r"satisfaction is also said as 'Four minutes\.' \(row 2\)"),
     ({"columns": {"propensity": "intent"}}, r"row 2: propensity='tea' must lie above 0"),
 ])  # fmt: skip
-def test_a_mapping_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_mapping_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = write_csv(tmp_path / "log.csv", SMALL)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         recorded(path, **change).record  # noqa: B018
 
 
-@pytest.mark.parametrize(("name", "content", "said"), [
+@pytest.mark.parametrize(("name", "content", "message"), [
     ("log.csv", "", "no such column"),
     ("log.csv", "user,time,message\n", "holds no turn"),
     ("log.csv", "user,time,message\n,,\n", "no user: 1"),
@@ -325,9 +325,9 @@ def test_a_mapping_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str
     ("log.txt", "x", r"must end in \.csv, \.tsv"),
     ("log.csv", "user,time,message\na,1970-01-01,x\na,2024-01-01,y\n", r"spans 2,819 weeks, from 1970-01-01 \(row 2\)"),
 ])  # fmt: skip
-def test_a_file_without_turns_is_refused(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_a_file_without_turns_is_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content, "utf-8")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         recorded(tmp_path / name).record  # noqa: B018
 
 
@@ -374,9 +374,9 @@ def test_a_conversation_is_a_turn_for_each_entry_of_the_user(tmp_path: Path) -> 
     rows = [{"hashed_ip": "x1", "timestamp": at, "conversation_hash": "c1", "conversation": conversation}] * 2
     simulator = recorded(write_lines(tmp_path / "chats.jsonl", rows), "wildchat", redact=False)
     events = everybody(simulator)
-    said = [simulator.messages[i] for i in events.text[0, :3]]
+    messages = [simulator.messages[i] for i in events.text[0, :3]]
     assert events.n.tolist() == [3]
-    assert said == ["hello", "and again", "hello"]
+    assert messages == ["hello", "and again", "hello"]
     assert (events.time[0, 1] - events.time[0, 0], events.time[0, 2]) == (3600, events.time[0, 1])
     assert simulator.types == ("no intent | answer 1", "no intent | answer 2")
     assert events.truth.type[0, 2] == -1  # it was not answered

@@ -20,9 +20,9 @@ def rated(simulator: Recorded) -> dict[str, int]:
     """Rating of each message's answer, messages being distinct."""
     events = population(simulator)
     row, turn = np.nonzero(np.arange(events.text.shape[1]) < events.n[:, None])
-    said = simulator.logged(row.astype(np.int32), turn.astype(np.int32))
+    ratings = simulator.logged(row.astype(np.int32), turn.astype(np.int32))
     messages = [simulator.messages[i] for i in events.text[row, turn]]
-    return dict(zip(messages, said.rating.tolist(), strict=True))
+    return dict(zip(messages, ratings.rating.tolist(), strict=True))
 
 
 def speak(speaker: str, text: str, *active: tuple[str, str]) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
 
 def test_the_published_sgd_is_read_whole(shared: Path) -> None:
     simulator = recorded(shared / "datasets" / "sgd" / "dev", "sgd")
-    said = [
+    utterances = [
         turn["utterance"]
         for file in sorted((shared / "datasets" / "sgd" / "dev").glob("dialogues_*.json"))
         for dialogue in json.loads(file.read_text("utf-8"))
@@ -124,8 +124,8 @@ def test_the_published_sgd_is_read_whole(shared: Path) -> None:
         if turn["speaker"] == "USER"
     ]
     assert simulator.record.left_out == {}
-    assert simulator.record.turns == len(said)
-    assert set(simulator.messages) == set(said)
+    assert simulator.record.turns == len(utterances)
+    assert set(simulator.messages) == set(utterances)
     assert simulator.record.knows == ("intent", "answer")
     assert "Restaurants.ReserveRestaurant" in simulator.intents
 
@@ -134,9 +134,9 @@ def test_the_published_uss_is_read_whole_with_its_ratings(shared: Path) -> None:
     path = shared / "datasets" / "uss" / "SGD.txt"
     simulator = recorded(path, "uss")
     lines = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
-    said = [line[1] for line in lines if line[0] == "USER" and line[1] != "OVERALL"]
+    utterances = [line[1] for line in lines if line[0] == "USER" and line[1] != "OVERALL"]
     assert simulator.record.left_out == {}
-    assert simulator.record.turns == len(said)
+    assert simulator.record.turns == len(utterances)
     assert simulator.record.knows == ("answer", "satisfaction")
     events = population(simulator)
     row, turn = np.nonzero(np.arange(events.text.shape[1]) < events.n[:, None])

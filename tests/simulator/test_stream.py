@@ -170,14 +170,14 @@ def test_repeats_go_to_what_was_asked_lately(long: Events) -> None:
     shuffled: list[float] = []
     for u in np.flatnonzero(long.n > 1200):
         typed, _ = seen_before(long, u)
-        for of, order in ((lately, typed), (shuffled, rng.permutation(typed))):
+        for rates, order in ((lately, typed), (shuffled, rng.permutation(typed))):
             last: dict[int, int] = {}
             lag = []
             for i, t in enumerate(order):
                 if t in last:
                     lag.append(i - last[t])
                 last[t] = i
-            of.append(float(np.mean(np.array(lag) <= 20)))
+            rates.append(float(np.mean(np.array(lag) <= 20)))
     assert len(lately) >= 20
     assert np.mean(lately) > 1.25 * np.mean(shuffled)
 
@@ -211,13 +211,13 @@ def test_the_kth_use_of_a_type_takes_the_kth_wording_of_a_keyed_permutation(long
         typed, text = long.truth.type[u, : long.n[u]], long.text[u, : long.n[u]]
         for t in np.unique(typed[typed >= 0]):
             n = int(corpus.n_wordings[t])
-            said = text[typed == t]
+            texts = text[typed == t]
             uniform = draw(key(0, np.array([u])), int(t), Purpose.WORDING, np.arange(n))
             permutation = corpus.wordings[t, np.argsort(uniform, kind="stable")]
-            assert said.tolist() == np.resize(permutation, len(said)).tolist()
-            assert len(set(said[:n])) == min(n, len(said))  # none twice before all were said
-            assert (long.truth.used_up[u, : long.n[u]][typed == t] == (np.arange(len(said)) >= n)).all()
-            checked += len(said) > n
+            assert texts.tolist() == np.resize(permutation, len(texts)).tolist()
+            assert len(set(texts[:n])) == min(n, len(texts))  # none twice before all were said
+            assert (long.truth.used_up[u, : long.n[u]][typed == t] == (np.arange(len(texts)) >= n)).all()
+            checked += len(texts) > n
     assert checked > 0
 
 
@@ -269,9 +269,9 @@ def test_answerable_counts_the_earlier_answers_that_still_hold(stale_hours: floa
 
 
 def test_names_are_given_by_type_first() -> None:
-    one = assistant()
-    assert len(one.names) > len(one.types)
-    assert len(set(one.names[: len(one.types)])) == len(one.types)
-    assert not [n for n in one.names[: len(one.types)] if n != n.lower() or " " in n or "_" in n]
-    assert one.stream == "exogenous"
-    assert one.digest == one._corpus.digest
+    simulator = assistant()
+    assert len(simulator.names) > len(simulator.types)
+    assert len(set(simulator.names[: len(simulator.types)])) == len(simulator.types)
+    assert not [n for n in simulator.names[: len(simulator.types)] if n != n.lower() or " " in n or "_" in n]
+    assert simulator.stream == "exogenous"
+    assert simulator.digest == simulator._corpus.digest

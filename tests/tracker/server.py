@@ -100,13 +100,13 @@ class Server:
         return (0 if failing == "deaf" else 204), None
 
     def _page(self, *, shy: bool) -> tuple[int, Any]:
-        asked = {name: values[0] for name, values in self._query.of.items()}
-        size, page = min(int(asked["size"]), self.most), int(asked["page"])
-        own = [one for one in self.traces.values() if one["project_name"] == asked["project_name"]]
-        if not own or shy:
+        parameters = {name: values[0] for name, values in self._query.of.items()}
+        size, page = min(int(parameters["size"]), self.most), int(parameters["page"])
+        traces = [trace for trace in self.traces.values() if trace["project_name"] == parameters["project_name"]]
+        if not traces or shy:
             return 404, {"errors": ["no such project"]}
-        content = [{"id": one["id"]} for one in own[(page - 1) * size : page * size]]
-        return 200, {"content": content, "page": page, "size": len(content), "total": len(own)}
+        content = [{"id": trace["id"]} for trace in traces[(page - 1) * size : page * size]]
+        return 200, {"content": content, "page": page, "size": len(content), "total": len(traces)}
 
     def _key(self) -> str:
         """What the last request was authorised by."""
@@ -114,8 +114,8 @@ class Server:
 
     def unknown_fields(self) -> set[str]:
         """Fields that the description does not know."""
-        found: set[str] = self._stub.c.extra
-        return found
+        fields: set[str] = self._stub.c.extra
+        return fields
 
 
 def _of_now(identifier: UUID) -> bool:

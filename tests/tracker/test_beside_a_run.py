@@ -30,7 +30,7 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
         monkeypatch.setattr(tracking, "WAIT", 100.0)  # a machine that is busy with other tests
     else:
         server.fail(failure, after=0 if failure == "refuse" else 1)
-    described, said = list[float](), list[str]()
+    described, output = list[float](), list[str]()
     describe = launch.describe
 
     def timed(out: Path, reached: Callable[[Stage], None]) -> Run:
@@ -41,10 +41,10 @@ def test_a_run_outlives_its_tracker_and_an_export_delivers_all_of_it_once(
 
     monkeypatch.setattr(launch, "describe", timed)
     words = [*SMALL, f"out={tmp_path / 'run'}", "tracker=opik", f"tracker.url={server.url}", "tracker.users=null"]
-    run = launch.start(launch.prepare(compose(words)), None, said.append)
+    run = launch.start(launch.prepare(compose(words)), None, output.append)
     assert failure is None or monotonic() - described[0] < 5.0
     assert (run.path / "summary.json").read_bytes() == (original.path / "summary.json").read_bytes()
-    (line,) = said
+    (line,) = output
     assert ("; the rest, once: skg-bench export opik" in line) == (failure is not None)
     server.fail(None)
     command = ["export", "opik", str(run.path), f"tracker.url={server.url}"]

@@ -50,10 +50,10 @@ def arms(folder: Path, run: Run) -> Counter[str]:
 
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     found = client.search_runs(
-        [one.experiment_id for one in client.search_experiments()],
+        [override.experiment_id for override in client.search_experiments()],
         f"tags.`skg_bench.identity` = '{run.manifest['identity']}'",
     )
-    return Counter(one.data.tags["skg_bench.arm"] for one in found if one.info.status == "FINISHED")
+    return Counter(override.data.tags["skg_bench.arm"] for override in found if override.info.status == "FINISHED")
 
 
 def test_a_run_that_ends_while_its_database_is_made_leaves_it_usable_and_says_how_to_deliver(

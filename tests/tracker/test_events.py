@@ -25,9 +25,9 @@ def recorded(run: Run) -> Run:
 @pytest.mark.req("P06")
 def test_every_turn_and_every_learning_step_of_every_arm_is_a_trace_with_a_key_of_its_own(run: Run) -> None:
     path, count = events.write(run, None, None)
-    found = lines(path)
-    assert len(found) == count == len({event["key"] for event in found})
-    traced = Counter((t["metadata"]["arm"], t["name"]) for t in (event["trace"] for event in found))
+    traces = lines(path)
+    assert len(traces) == count == len({event["key"] for event in traces})
+    traced = Counter((t["metadata"]["arm"], t["name"]) for t in (event["trace"] for event in traces))
     for arm in run.arms:
         steps = run.updates(arm).group_by(["user", "turn"]).aggregate([]).num_rows
         assert traced[arm, "turn"] == run.turns(arm).num_rows
@@ -64,7 +64,7 @@ def test_the_same_choice_gives_the_same_bytes_and_fewer_users_are_among_more(run
     assert path.read_bytes() == before
     assert {path.name for path in run.path.glob("*events*")} == {"events.jsonl"}
     some = [set(events.sample(run, n).tolist()) for n in (1, 2, 3, None)]
-    assert [len(one) for one in some] == [1, 2, 3, 6]
+    assert [len(sample) for sample in some] == [1, 2, 3, 6]
     assert some[0] < some[1] < some[2] < some[3]
     assert {e["trace"]["metadata"]["user"] for e in lines(path)} == some[1]
 

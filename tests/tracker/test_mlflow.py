@@ -30,11 +30,11 @@ class Read:
         from mlflow import MlflowClient
 
         self.client = MlflowClient(f"sqlite:///{run.path.parent / 'mlflow.db'}")
-        found = self.client.get_experiment_by_name("assistant_growth")
-        assert found is not None
-        runs = self.client.search_runs([found.experiment_id], max_results=1000)
+        experiment = self.client.get_experiment_by_name("assistant_growth")
+        assert experiment is not None
+        runs = self.client.search_runs([experiment.experiment_id], max_results=1000)
         self.count = len(runs)
-        self.of = {one.data.tags["skg_bench.arm"]: one for one in runs}
+        self.of = {record.data.tags["skg_bench.arm"]: record for record in runs}
         self.parent = self.of["*"]
 
     def inputs(self) -> list[Any]:
@@ -42,8 +42,8 @@ class Read:
         return list(self.parent.inputs.dataset_inputs)
 
     def history(self, arm: str, metric: str) -> list[tuple[int, float]]:
-        found = self.client.get_metric_history(self.of[arm].info.run_id, metric)
-        return sorted((one.step, one.value) for one in found)
+        points = self.client.get_metric_history(self.of[arm].info.run_id, metric)
+        return sorted((point.step, point.value) for point in points)
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +73,18 @@ def interrupted(*given: Any) -> None:
 def own(run: Run) -> Counter[str]:
     """How many runs MLflow has of each arm of this run."""
     client = Read(run).client
-    found = client.search_runs(["1"], f"tags.`skg_bench.identity` = '{run.manifest['identity']}'")
-    return Counter(one.data.tags["skg_bench.arm"] for one in found)
+    records = client.search_runs(["1"], f"tags.`skg_bench.identity` = '{run.manifest['identity']}'")
+    return Counter(record.data.tags["skg_bench.arm"] for record in records)
 
 
 def test_arms_are_nested_under_one_parent_that_says_what_was_asked(logged: Run) -> None:
     read = Read(logged)
     assert read.count == 3
-    assert {one.info.status for one in read.of.values()} == {"FINISHED"}
-    assert {arm: one.info.run_name for arm, one in read.of.items() if arm != "*"} == {"skg": "skg", "never": "never"}
+    assert {record.info.status for record in read.of.values()} == {"FINISHED"}
+    assert {arm: record.info.run_name for arm, record in read.of.items() if arm != "*"} == {
+        "skg": "skg",
+        "never": "never",
+    }
     for arm in logged.arms:
         assert read.of[arm].data.tags["mlflow.parentRunId"] == read.parent.info.run_id
     assert read.parent.data.tags["mlflow.note.content"] == logged.manifest["question"]
@@ -127,7 +130,7 @@ def test_configuration_is_params_without_what_does_not_change_a_result(logged: R
 
 def test_data_are_inputs_and_page_figure_and_tables_are_files(logged: Run) -> None:
     read = Read(logged)
-    inputs = {one.dataset.name: one.dataset for one in read.inputs()}
+    inputs = {entry.dataset.name: entry.dataset for entry in read.inputs()}
     assert set(inputs) == set(logged.manifest["data"])
     for name, digest in logged.manifest["data"].items():
         assert digest.startswith(inputs[name].digest)
@@ -151,7 +154,7 @@ def test_a_run_is_logged_once(logged: Run) -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_a_delivery_that_was_cut_off_goes_on_in_the_same_runs(again: Run, after: int) -> None:
-    def told(n: int, total: int) -> None:
+    def progress(n: int, total: int) -> None:
         assert total == 3
         if n == after and after < 2:
             raise KeyboardInterrupt
@@ -160,7 +163,7 @@ def test_a_delivery_that_was_cut_off_goes_on_in_the_same_runs(again: Run, after:
         if after == 2:  # numbers of the parent are there, its files are not
             patch.setattr(MLflow, "_attach", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            LOCAL.deliver(again, told)
+            LOCAL.deliver(again, progress)
     partly = own(again)
     line, complete = tracking.deliver(LOCAL, again)
     assert complete, line
@@ -171,9 +174,9 @@ def test_a_delivery_that_was_cut_off_goes_on_in_the_same_runs(again: Run, after:
 def test_before_there_is_a_page_arms_are_logged_and_the_parent_stays_open(again: Run) -> None:
     page = again.path / "report.html"
     kept = page.rename(page.with_suffix(".kept"))
-    told: list[tuple[int, int]] = []
-    LOCAL.deliver(again, lambda n, total: told.append((n, total)))
-    assert told[-1] == (2, 3)
+    counts: list[tuple[int, int]] = []
+    LOCAL.deliver(again, lambda n, total: counts.append((n, total)))
+    assert counts[-1] == (2, 3)
     kept.rename(page)
     line, complete = tracking.deliver(LOCAL, again)
     assert complete, line
@@ -189,12 +192,12 @@ def test_numbers_of_a_delivery_that_was_cut_off_are_not_there_twice(again: Run) 
             LOCAL.deliver(again, lambda n, total: None)
     assert tracking.deliver(LOCAL, again)[1]
     client = Read(again).client
-    for one in client.search_runs(["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}'"):
+    for record in client.search_runs(["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}'"):
         for metric in ("curves/hit_rate", "hit_rate", "curves/ceiling_1"):
-            found = client.get_metric_history(one.info.run_id, metric)
-            assert len({point.step for point in found}) == len(found)
-        assert one.inputs is not None
-        assert len(one.inputs.dataset_inputs) in (0, len(again.manifest["data"]))
+            points = client.get_metric_history(record.info.run_id, metric)
+            assert len({point.step for point in points}) == len(points)
+        assert record.inputs is not None
+        assert len(record.inputs.dataset_inputs) in (0, len(again.manifest["data"]))
 
 
 def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_out(again: Run) -> None:
@@ -203,10 +206,10 @@ def test_names_that_mlflow_refuses_are_made_legal_and_what_is_no_number_is_left_
     line, complete = tracking.deliver(LOCAL, again)
     assert complete, line
     client = Read(again).client
-    found = client.search_runs(
+    records = client.search_runs(
         ["1"], f"tags.`skg_bench.identity` = '{again.manifest['identity']}' and tags.`skg_bench.arm` = 'skg'"
     )
-    metrics = {key: value for key, value in found[0].data.metrics.items() if "recall" in key or "gr" in key}
+    metrics = {key: value for key, value in records[0].data.metrics.items() if "recall" in key or "gr" in key}
     assert metrics == {"curves/recall_at_5": 0.5, **{f"curves{part}/größe ___": 1.0 for part in ("", "_low", "_high")}}
     assert legal("a.b-c_d: e/f") == "a.b-c_d: e/f"
 
@@ -226,7 +229,7 @@ def test_a_server_that_is_down_is_given_up_within_seconds_and_named_without_its_
 
 
 @pytest.mark.parametrize(
-    ("page", "uri", "target", "there"),
+    ("page", "uri", "target", "delivered"),
     [
         (None, "sqlite:///x.db", "skg_bench.simulator.recorded.Recorded", True),
         (None, "http://host", "skg_bench.simulator.recorded.Recorded", False),
@@ -236,7 +239,7 @@ def test_a_server_that_is_down_is_given_up_within_seconds_and_named_without_its_
     ],
 )
 def test_the_page_shows_messages_and_recorded_ones_go_to_no_server_unasked(
-    run: Run, page: bool | None, uri: str, target: str, there: bool
+    run: Run, page: bool | None, uri: str, target: str, delivered: bool
 ) -> None:
     sent: list[str] = []
 
@@ -248,7 +251,7 @@ def test_the_page_shows_messages_and_recorded_ones_go_to_no_server_unasked(
 
     run.manifest["config"]["simulator"] = {"_target_": target}
     MLflow(None, page)._attach(Client(), "x", run, uri)  # type: ignore[arg-type]
-    assert ("report.html" in sent) == there
+    assert ("report.html" in sent) == delivered
     assert "summary.json" in sent
 
 

@@ -32,12 +32,12 @@ def expected(run: Run) -> set[int]:
 @given(st.integers(0, 1 << 47), st.integers(0, 2_000_000), st.integers(0, (1 << 62) - 1))
 @settings(max_examples=200, deadline=None)
 def test_an_id_is_of_version_7_keeps_the_order_of_the_file_and_ends_in_the_key(ms: int, number: int, key: int) -> None:
-    one, other = UUID(opik.identifier(ms, number, key)), UUID(opik.identifier(ms, number + 1, 0))
-    assert one.version == 7
-    assert one.variant == "specified in RFC 4122"
-    assert one < other
-    assert one.int & (1 << 62) - 1 == key
-    assert 0 <= (one.int >> 80) - ms <= number / 4096
+    first, other = UUID(opik.identifier(ms, number, key)), UUID(opik.identifier(ms, number + 1, 0))
+    assert first.version == 7
+    assert first.variant == "specified in RFC 4122"
+    assert first < other
+    assert first.int & (1 << 62) - 1 == key
+    assert 0 <= (first.int >> 80) - ms <= number / 4096
 
 
 def test_all_events_pass_the_contract_and_are_read_back(run: Run, server: Server) -> None:

@@ -33,7 +33,7 @@ def test_a_tracker_is_a_frozen_value_in_the_module_of_its_name_that_travels_betw
 
 
 def test_both_is_each_with_the_same_defaults() -> None:
-    own = {path.stem: node(path) for path in CONF}
-    assert {key: value for key, value in own["both"].items() if key != "_target_"} == {
-        "mlflow": own["mlflow"], "opik": own["opik"],
+    nodes = {path.stem: node(path) for path in CONF}
+    assert {key: value for key, value in nodes["both"].items() if key != "_target_"} == {
+        "mlflow": nodes["mlflow"], "opik": nodes["opik"],
     }  # fmt: skip

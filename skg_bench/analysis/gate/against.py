@@ -35,9 +35,9 @@ def hold(new: Panel, base: Panel, margins: Mapping[str, float], which: Which, na
     differs = tuple(changed(base, new))
     if not differs and all(np.array_equal(base.counts[count], new.counts[count]) for count in base.counts):
         return Held(which, base, new, "pass", True, (), (), ())
-    found = tuple(_harm(base, new, metric, margin) for metric, margin in margins.items())
-    judged = tuple(judge(found))
-    return Held(which, base, new, verdict(judged), False, differs, found, judged)
+    harms = tuple(_harm(base, new, metric, margin) for metric, margin in margins.items())
+    judged = tuple(judge(harms))
+    return Held(which, base, new, verdict(judged), False, differs, harms, judged)
 
 
 def _harm(base: Panel, new: Panel, name: str, margin: float) -> Harm:

@@ -53,10 +53,10 @@ def read(path: Path) -> Baseline:
         raise UsageError(f"{path} is no baseline file; write one with `skg-bench gate --baseline {path} --update RUN`")
     again = f"take it from version control again, or delete it and write it with `--baseline {path} --update RUN`"
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if found["format"] != FORMAT:
-            raise UsageError(f"{path} has format {found['format']!r}, this version reads {FORMAT}; {again}")
-        baseline = _read(found)
+        content = json.loads(path.read_text("utf-8"))
+        if content["format"] != FORMAT:
+            raise UsageError(f"{path} has format {content['format']!r}, this version reads {FORMAT}; {again}")
+        baseline = _read(content)
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
         raise UsageError(f"{path} is corrupt ({type(error).__name__}: {error}); {again}") from error
     for name, margin in baseline.margins.items():
@@ -67,25 +67,25 @@ def read(path: Path) -> Baseline:
     return baseline
 
 
-def _read(found: Mapping[str, Any]) -> Baseline:
-    names, users = list(found["counts"]), dict(found["users"])
+def _read(content: Mapping[str, Any]) -> Baseline:
+    names, users = list(content["counts"]), dict(content["users"])
     outcomes = [_unpacked(packed, turns) for turns, _, packed in users.values()]
     totals = np.array([total for _, total, _ in users.values()], np.float64).reshape(len(users), len(names))
-    hit, wrong = (np.concatenate([one[of] for one in outcomes]) for of in (0, 1))
+    hit, wrong = (np.concatenate([outcome[column] for outcome in outcomes]) for column in (0, 1))
     turns = np.array([turns for turns, _, _ in users.values()], np.int64)
     counts = {name: totals[:, at] for at, name in enumerate(names)}
     start = np.cumsum(turns) - turns
-    for name, of in (("hit", hit), ("wrong", wrong), ("wrong_hit", hit & wrong)):
-        if name in counts and not np.array_equal(np.add.reduceat(of.astype(np.float64), start), counts[name]):
+    for name, mask in (("hit", hit), ("wrong", wrong), ("wrong_hit", hit & wrong)):
+        if name in counts and not np.array_equal(np.add.reduceat(mask.astype(np.float64), start), counts[name]):
             raise ValueError(f"totals of {name} are not those of the outcomes")
-    if not (np.isfinite(totals).all() and set(names) <= set(COUNTS) and EVENTS in found["digests"]):
+    if not (np.isfinite(totals).all() and set(names) <= set(COUNTS) and EVENTS in content["digests"]):
         raise ValueError("totals or digests are not such")
     ids = np.array([int(user) for user in users], np.int64)
     if not (np.diff(ids) > 0).all():
         raise ValueError("users are not in order")
-    panel = Panel(found["arm"], ids, turns, counts, hit, wrong, dict(found["digests"]), dict(found["made"]))
-    margins = {str(name): float(margin) for name, margin in found["margins"].items()}
-    return Baseline(panel, margins, float(found["cumulative"]))
+    panel = Panel(content["arm"], ids, turns, counts, hit, wrong, dict(content["digests"]), dict(content["made"]))
+    margins = {str(name): float(margin) for name, margin in content["margins"].items()}
+    return Baseline(panel, margins, float(content["cumulative"]))
 
 
 def text(baseline: Baseline) -> str:
@@ -100,9 +100,9 @@ def text(baseline: Baseline) -> str:
     ends = np.cumsum(panel.turns)
     lines = []
     for row, user in enumerate(panel.users.tolist()):
-        own = slice(int(ends[row] - panel.turns[row]), int(ends[row]))
+        span = slice(int(ends[row] - panel.turns[row]), int(ends[row]))
         numbers = [int(x) if x == int(x) else x for x in totals[row].tolist()]
-        line = [int(panel.turns[row]), numbers, _packed(panel.hit[own], panel.wrong[own])]
+        line = [int(panel.turns[row]), numbers, _packed(panel.hit[span], panel.wrong[span])]
         lines.append(f'  "{user}": {json.dumps(line)}')
     opened = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
     return opened + ',\n "users": {\n' + ",\n".join(lines) + "\n }\n}\n"

@@ -56,7 +56,7 @@ class HarmedTurns:
 def explain(held: Held, run: Run) -> HarmedTurns | None:
     """The flips behind the metric with the largest harm, in margins; None where no turn became worse in it."""
     new = held.new
-    known = [at for at, one in enumerate(held.judged) if one.n]
+    known = [at for at, judgement in enumerate(held.judged) if judgement.n]
     if not known:
         return None
     harm = held.harms[max(known, key=lambda at: held.judged[at].mean / held.judged[at].margin)]
@@ -72,7 +72,7 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     counted = Counter(reasons).most_common()
     users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
     return HarmedTurns(
-        harm.metric, len(rows), int(better.sum()), tuple(counted), tuple(one for one in users if one.turns)
+        harm.metric, len(rows), int(better.sum()), tuple(counted), tuple(user for user in users if user.turns)
     )
 
 
@@ -93,13 +93,13 @@ def _most_harmed(harm: Harm) -> list[int]:
 def _user(
     user: int, harm: Harm, rows: I64, owner: I64, before: Panel, after: Panel, table: pa.Table, reasons: list[str]
 ) -> User:
-    own = np.flatnonzero(owner == user)
+    user_flips = np.flatnonzero(owner == user)
     turns = []
-    for at in own[:TURNS].tolist():
-        row, said = int(rows[at]), table.slice(at, 1).to_pylist()[0]
-        answered = f" ({said['matched_skill']!r}, score {said['skill_score']:.2f})" if after.hit[row] else ""
+    for at in user_flips[:TURNS].tolist():
+        row, record = int(rows[at]), table.slice(at, 1).to_pylist()[0]
+        answered = f" ({record['matched_skill']!r}, score {record['skill_score']:.2f})" if after.hit[row] else ""
         became = OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
         was = OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])
-        turns.append(HarmedTurn(said["turn"], said["message"], was, became, reasons[at], lost))
-    return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(own))
+        turns.append(HarmedTurn(record["turn"], record["message"], was, became, reasons[at], lost))
+    return User(user, float(harm.each[harm.users == user][0]), tuple(turns), len(user_flips))

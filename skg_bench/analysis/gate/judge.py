@@ -81,7 +81,7 @@ def judge(harms: Sequence[Harm]) -> list[Judged]:
 
 def verdict(judged: Sequence[Judged]) -> State:
     """The verdict on all metrics together."""
-    states = [one.state for one in judged]
+    states = [judgement.state for judgement in judged]
     return "fail" if "fail" in states else "inconclusive" if "inconclusive" in states else "pass"
 
 
@@ -137,10 +137,10 @@ def _test(harm: Harm) -> _Test:
     n = len(harm.each)
     if n == 0:
         return _Test(0, np.nan, np.nan, 0.0)
-    found = paired_t(harm.each)
+    t_test = paired_t(harm.each)
     spread = harm.each.std()
-    skewness = float(((harm.each - harm.each.mean()) ** 3).mean() / spread**3) if found.se > 0 else 0.0
-    return _Test(n, found.mean, found.se, skewness)
+    skewness = float(((harm.each - harm.each.mean()) ** 3).mean() / spread**3) if t_test.se > 0 else 0.0
+    return _Test(n, t_test.mean, t_test.se, skewness)
 
 
 def _holm_limits(tests: Sequence[_Test]) -> list[float]:

@@ -38,32 +38,39 @@ class Outcome:
     @property
     def same(self) -> bool:
         """Is every turn the same bits as in all that it is held against?"""
-        return all(one.same for one in self.held)
+        return all(first.same for first in self.held)
 
     @property
     def false_alarms(self) -> float:
         """Failures to be expected in a year of builds that change answers and make nothing worse."""
-        return self.builds * max(min(1.0, sum(one.alarm for one in held.judged)) for held in self.held)
+        return self.builds * max(min(1.0, sum(judgement.alarm for judgement in held.judged)) for held in self.held)
 
 
 def worst(held: Sequence[Held]) -> Held:
     """The one of the worst verdict, the first of equals."""
-    return min(held, key=lambda one: ("fail", "inconclusive", "pass").index(one.state))
+    return min(held, key=lambda candidate: ("fail", "inconclusive", "pass").index(candidate.state))
 
 
 def cells(held: Held) -> list[tuple[str, ...]]:
     """The table under HEADINGS; harm is positive where it is worse."""
     known = metrics(held.base.utility)
-    return [(known[one.metric].label, *_numbers(one, known[one.metric]), _verdict(one)) for one in held.judged]
+    return [
+        (known[judgement.metric].label, *_numbers(judgement, known[judgement.metric]), _verdict(judgement))
+        for judgement in held.judged
+    ]
 
 
-def _numbers(one: Judged, metric: Metric) -> tuple[str, ...]:
-    values = (number(x, metric.unit, signed=True) for x in (one.mean, one.lower, one.upper))
-    return (*values, number(one.margin, metric.unit, signed=True).lstrip("+"), f"{one.n:,}")
+def _numbers(judgement: Judged, metric: Metric) -> tuple[str, ...]:
+    values = (number(x, metric.unit, signed=True) for x in (judgement.mean, judgement.lower, judgement.upper))
+    return (*values, number(judgement.margin, metric.unit, signed=True).lstrip("+"), f"{judgement.n:,}")
 
 
-def _verdict(one: Judged) -> str:
-    return f"{SAYS[one.state]}, but proven worse" if one.state == "pass" and one.worse else SAYS[one.state]
+def _verdict(judgement: Judged) -> str:
+    return (
+        f"{SAYS[judgement.state]}, but proven worse"
+        if judgement.state == "pass" and judgement.worse
+        else SAYS[judgement.state]
+    )
 
 
 def headline(outcome: Outcome) -> str:
@@ -73,40 +80,42 @@ def headline(outcome: Outcome) -> str:
 
 def sentences(outcome: Outcome) -> list[str]:
     """What stands beside the tables."""
-    said: list[str] = []
+    lines: list[str] = []
     for held in outcome.held:
-        said += [f"against the {held.which}: {text}" for text in _about(held)]
+        lines += [f"against the {held.which}: {text}" for text in _about(held)]
     if any(held.judged for held in outcome.held):
-        said.append(
+        lines.append(
             f"Of {outcome.builds:,} builds a year that change answers and make nothing worse, "
             f"{outcome.false_alarms:.2g} would fail by chance (by the rule at most {ALPHA * outcome.builds:g})."
         )
-    return said
+    return lines
 
 
 def _about(held: Held) -> list[str]:
     if held.same:
         return ["the same bits, turn by turn."]
-    known, said = metrics(held.base.utility), []
-    for one in held.judged:
-        label = known[one.metric].label
-        if one.state == "inconclusive":
-            said.append(f"{label} is inconclusive: {'; '.join((*one.why, _asked(one)))}.")
-        elif one.state == "pass" and one.worse:
-            least = number(one.lower, known[one.metric].unit, signed=True).lstrip("+")
-            said.append(f"{label} passed, but is proven worse: by {least} at least.")
-        if one.excluded:
-            said.append(f"{label} is of {one.n:,} users; {one.excluded:,} do not have it both before and after.")
+    known, lines = metrics(held.base.utility), []
+    for judgement in held.judged:
+        label = known[judgement.metric].label
+        if judgement.state == "inconclusive":
+            lines.append(f"{label} is inconclusive: {'; '.join((*judgement.why, _asked(judgement)))}.")
+        elif judgement.state == "pass" and judgement.worse:
+            least = number(judgement.lower, known[judgement.metric].unit, signed=True).lstrip("+")
+            lines.append(f"{label} passed, but is proven worse: by {least} at least.")
+        if judgement.excluded:
+            lines.append(
+                f"{label} is of {judgement.n:,} users; {judgement.excluded:,} do not have it both before and after."
+            )
     shown = ", ".join(held.changed[:_DIGESTS])
     rest = len(held.changed) - _DIGESTS
-    said.append(f"columns that changed: {shown}{f' and {rest} more' if rest > 0 else ''}.")
-    return said
+    lines.append(f"columns that changed: {shown}{f' and {rest} more' if rest > 0 else ''}.")
+    return lines
 
 
-def _asked(one: Judged) -> str:
-    if one.users is None:
+def _asked(judgement: Judged) -> str:
+    if judgement.users is None:
         return "no affordable number of users would decide it"
-    return f"{one.users:,} users would decide it"
+    return f"{judgement.users:,} users would decide it"
 
 
 def explained(outcome: Outcome) -> list[str]:
@@ -134,7 +143,7 @@ def one_line(message: str) -> str:
 
 def inert(line: str) -> str:
     """A line for the log of a runner, in which nothing that a message says is a command: `::name::`, `##[name]`."""
-    return _COMMANDS.sub(lambda found: f"{found[0][0]}\\{found[0][1:]}", line)
+    return _COMMANDS.sub(lambda match: f"{match[0][0]}\\{match[0][1:]}", line)
 
 
 def markdown(outcome: Outcome) -> str:
@@ -166,16 +175,16 @@ def _plain(text: str) -> str:
 
 def annotations(outcome: Outcome) -> list[str]:
     """Workflow commands of GitHub: one for each metric that did not simply pass, or one notice."""
-    found = []
+    commands = []
     for held in outcome.held:
-        for one, row in zip(held.judged, cells(held), strict=True):
-            if one.state != "pass" or one.worse:
+        for judgement, row in zip(held.judged, cells(held), strict=True):
+            if judgement.state != "pass" or judgement.worse:
                 text = f"against the {held.which}: harm {row[1]}, at least {row[2]}, at most {row[3]}, margin {row[4]}"
-                level = "warning" if one.state == "pass" else LEVELS[one.state]
-                found.append(_command(level, f"{row[0]}: {row[-1]}", "; ".join((text, *one.why))))
+                level = "warning" if judgement.state == "pass" else LEVELS[judgement.state]
+                commands.append(_command(level, f"{row[0]}: {row[-1]}", "; ".join((text, *judgement.why))))
     if outcome.state != "pass" and (lines := explained(outcome)):
-        found.append(_command("notice", "what became worse", "\n".join(lines)))
-    return found or [_command("notice", "gate", headline(outcome))]
+        commands.append(_command("notice", "what became worse", "\n".join(lines)))
+    return commands or [_command("notice", "gate", headline(outcome))]
 
 
 def _command(level: str, title: str, text: str) -> str:
@@ -199,14 +208,14 @@ def junit(outcome: Outcome) -> str:
     for held in outcome.held:
         if held.same:
             ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name="same bits")
-        for one, row in zip(held.judged, cells(held), strict=True):
-            case = ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name=one.metric)
-            said = "; ".join(f"{heading} {value}" for heading, value in zip(HEADINGS[1:], row[1:], strict=True))
-            if one.state == "pass":
-                ET.SubElement(case, "system-out").text = said
+        for judgement, row in zip(held.judged, cells(held), strict=True):
+            case = ET.SubElement(suite, "testcase", classname=f"gate.{held.which}", name=judgement.metric)
+            detail = "; ".join(f"{heading} {value}" for heading, value in zip(HEADINGS[1:], row[1:], strict=True))
+            if judgement.state == "pass":
+                ET.SubElement(case, "system-out").text = detail
             else:
-                kind = "failure" if one.state == "fail" else "error"
-                broken = ET.SubElement(case, kind, type=one.state, message="; ".join((said, *one.why)))
+                kind = "failure" if judgement.state == "fail" else "error"
+                broken = ET.SubElement(case, kind, type=judgement.state, message="; ".join((detail, *judgement.why)))
                 broken.text = text
     for name, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
         suite.set(name, str(len(suite.findall(f".//{kind}"))))

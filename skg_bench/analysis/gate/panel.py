@@ -51,20 +51,20 @@ def panel(run: Run, arm: str) -> Panel:
     if arm not in run.arms:
         raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline is of; it has {', '.join(run.arms)}")
     needs_truth(run, "a gate")
-    on = events(run)
-    tally = tallies(run, arm, on)[0]
+    requests = events(run)
+    tally = tallies(run, arm, requests)[0]
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
     config = {key: run.config[key] for key in _WORLD if key in run.config}
     made = {key: run.manifest.get(key) for key in ("commit", "dirty", "versions", "data", "code")}
     return Panel(
         arm=arm,
-        users=on.users,
-        turns=np.bincount(on.row).astype(np.int64),
-        counts={name: rounded(sums(on.cells.user, len(on.users), tally.by_cell[name])) for name in COUNTS},
+        users=requests.users,
+        turns=np.bincount(requests.row).astype(np.int64),
+        counts={name: rounded(sums(requests.cells.user, len(requests.users), tally.by_cell[name])) for name in COUNTS},
         hit=~table["fallback_to_llm"].to_numpy(),
         wrong=~table["answer_correct"].to_numpy(),
-        digests={EVENTS: _of_events(on), **logged},
+        digests={EVENTS: _of_events(requests), **logged},
         made={**made, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
     )
 
@@ -106,15 +106,15 @@ def paired(base: Panel, new: Panel, name: str) -> None:
     """
     ours, theirs = new.made["config"], base.made["config"]
     keys = [key for key in ("seed", "weeks", "utility") if ours.get(key) != theirs.get(key)]
-    said = [f"{key}={theirs.get(key)} there, {ours.get(key)} in the run" for key in keys]
+    gaps = [f"{key}={theirs.get(key)} there, {ours.get(key)} in the run" for key in keys]
     if not np.array_equal(base.users, new.users):
         shared = len(np.intersect1d(base.users, new.users))
-        said.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")
-    if not said and base.digests[EVENTS] != new.digests[EVENTS]:
-        said.append("the events differ, as they do after a change of the simulator or its data")
-    if said:
+        gaps.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")
+    if not gaps and base.digests[EVENTS] != new.digests[EVENTS]:
+        gaps.append("the events differ, as they do after a change of the simulator or its data")
+    if gaps:
         raise UsageError(
-            f"{name} is of another panel: {'; '.join(said)}. Users are compared with themselves: run the same panel, "
+            f"{name} is of another panel: {'; '.join(gaps)}. Users are compared with themselves: run the same panel, "
             "or write a new baseline with --update"
         )
 
@@ -124,9 +124,9 @@ def rounded(values: F64) -> F64:
     return np.array([digits(float(value)) for value in values], np.float64)
 
 
-def _of_events(on: LoggedEvents) -> str:
-    digest = hashlib.sha256("\n".join(on.message.tolist()).encode())
-    for part in (on.users, on.row, on.time, on.text.astype(np.int64)):
+def _of_events(requests: LoggedEvents) -> str:
+    digest = hashlib.sha256("\n".join(requests.message.tolist()).encode())
+    for part in (requests.users, requests.row, requests.time, requests.text.astype(np.int64)):
         digest.update(part.tobytes())
     return digest.hexdigest()[:16]
 
@@ -141,10 +141,10 @@ def _digest(column: pa.ChunkedArray) -> str:
 
 def _parts(values: pa.Array) -> Iterable[bytes]:
     if pa.types.is_dictionary(values.type):
-        said = values.cast(pa.string())
-        words = sorted(word for word in pc.unique(said).to_pylist() if word is not None)
+        texts = values.cast(pa.string())
+        words = sorted(word for word in pc.unique(texts).to_pylist() if word is not None)
         yield "\n".join(words).encode()
-        yield pc.index_in(said, pa.array(words, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False).tobytes()
+        yield pc.index_in(texts, pa.array(words, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False).tobytes()
     elif pa.types.is_fixed_size_list(values.type):
         yield from _parts(values.flatten())
     elif pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):

@@ -53,24 +53,36 @@ def looks(
 ) -> list[Look]:
     """The look of each arm, in the order given; `prefix` begins the names of their classes."""
     kinds = {arm: kind(arm, arms, reference, compositions) for arm in arms}
-    on = shown(arms, kinds, reference, compositions)
+    main_arms = shown(arms, kinds, reference, compositions)
     seen = {"learning": 0, "frozen": 0, "control": 0}
     out = []
     for n, arm in enumerate(arms):
-        of = kinds[arm]
-        k = seen[of]
-        seen[of] += arm != reference and not _is(compositions, arm, "oracle")
+        arm_kind = kinds[arm]
+        k = seen[arm_kind]
+        seen[arm_kind] += arm != reference and not _is(compositions, arm, "oracle")
         if arm == reference:
             (light, dark), dash, width = REFERENCE, "none", 1.8
         elif _is(compositions, arm, "oracle"):
             (light, dark), dash, width = ORACLE, "8 2 2 2 2 2", 1.5
-        elif of == "learning":
+        elif arm_kind == "learning":
             (light, dark), dash, width = LEARNING[k % len(LEARNING)], "none" if k < 6 else "8 2", 2.4
-        elif of == "frozen":
+        elif arm_kind == "frozen":
             (light, dark), dash, width = FROZEN[k % len(FROZEN)], FROZEN_DASHES[k % len(FROZEN_DASHES)], 1.8
         else:
             (light, dark), dash, width = CONTROL[k % len(CONTROL)], CONTROL_DASHES[k % len(CONTROL_DASHES)], 1.6
-        out.append(Look(arm, f"{prefix}-{n}", of, light, dark, dash, width, arm in on, list(overrides.get(arm) or ())))
+        out.append(
+            Look(
+                arm,
+                f"{prefix}-{n}",
+                arm_kind,
+                light,
+                dark,
+                dash,
+                width,
+                arm in main_arms,
+                list(overrides.get(arm) or ()),
+            )
+        )
     return out
 
 

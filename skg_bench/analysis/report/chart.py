@@ -155,9 +155,9 @@ def band(frame: Frame, positions: Sequence[float], low: Track, high: Track) -> s
             pieces[-1].append((position, bottom, top))
     out = []
     for piece in filter(None, pieces):
-        there = [f"{frame.x(p):.1f} {frame.y(t):.1f}" for p, _, t in piece]
-        back = [f"{frame.x(p):.1f} {frame.y(b):.1f}" for p, b, _ in reversed(piece)]
-        out.append("M" + "L".join(there + back) + "Z")
+        upper = [f"{frame.x(p):.1f} {frame.y(t):.1f}" for p, _, t in piece]
+        lower = [f"{frame.x(p):.1f} {frame.y(b):.1f}" for p, b, _ in reversed(piece)]
+        out.append("M" + "L".join(upper + lower) + "Z")
     return "".join(out)
 
 

@@ -54,16 +54,16 @@ class Curves:
         nothing: list[float | None] = [None, None, None]
         tracks = {}
         for key, periods in rows.items():
-            of = [periods.get(week, nothing) for week in range(1, weeks + 1)]
-            tracks[key] = ([v[0] for v in of], [v[1] for v in of], [v[2] for v in of])
+            points = [periods.get(week, nothing) for week in range(1, weeks + 1)]
+            tracks[key] = ([v[0] for v in points], [v[1] for v in points], [v[2] for v in points])
         return cls(weeks, tracks)
 
     def series(self, arm: str, metric: str, css: str, name: str | None = None) -> Series | None:
         """One line; None where nothing was measured."""
-        found = self.tracks.get((arm, metric))
-        if found is None or all(v is None for v in found[0]):
+        track = self.tracks.get((arm, metric))
+        if track is None or all(v is None for v in track[0]):
             return None
-        return Series(name or arm, css, *found)
+        return Series(name or arm, css, *track)
 
     def chart(self, metric: str, title: str, says: str, unit: str, looks: Sequence[Look]) -> Chart:
         """The arms' curves of a metric."""

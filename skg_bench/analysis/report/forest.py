@@ -45,8 +45,9 @@ def svg(comparison: Comparison, names: Sequence[str] = PANELS) -> str:
 def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
     """One metric's rows, `left` being the panel's edge."""
     metric, margin = rows[0].metric, rows[0].margin
-    found = [row.difference.estimate for row in rows]
-    values = [v for e in found for v in (e.mean, *e.interval(new=False), *e.interval(new=True)) if v == v]  # not NaN
+    estimates = [row.difference.estimate for row in rows]
+    # not NaN
+    values = [v for e in estimates for v in (e.mean, *e.interval(new=False), *e.interval(new=True)) if v == v]
     marks, step = ticks(min([0.0, *values]), max([0.0, *values]))
     low, high = marks[0], marks[-1]
     bottom = HEAD + LINE * len(rows)
@@ -66,8 +67,8 @@ def _panel(rows: Sequence[ComparisonRow], left: float) -> str:
         css = ' class="zero"' if abs(mark) < step / 2 else ""
         out.append(f'<g class="grid"><line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{HEAD}" y2="{bottom}"{css}/></g>')
         if at % each == 0:
-            said = tick(mark, unit, step)
-            out.append(f'<text x="{x(mark):.1f}" y="{bottom + 16}" text-anchor="middle">{said}</text>')
+            label = tick(mark, unit, step)
+            out.append(f'<text x="{x(mark):.1f}" y="{bottom + 16}" text-anchor="middle">{label}</text>')
     out.extend(_mark(row, x, HEAD + LINE * (line + 0.5)) for line, row in enumerate(rows))
     return "".join(out)
 
@@ -94,9 +95,9 @@ def _under(comparison: Comparison) -> str:
 
 def _described(comparison: Comparison) -> str:
     """The figure in words, for those who do not see it."""
-    said = [
+    phrases = [
         f"{row.arm}: {number(row.difference.estimate.mean, row.metric.unit, signed=True)}, {row.difference.verdict}"
         for row in comparison.rows
         if row.metric.name == "utility"
     ]
-    return f"Difference in utility from {comparison.reference}: {'; '.join(said)}."
+    return f"Difference in utility from {comparison.reference}: {'; '.join(phrases)}."

@@ -35,12 +35,13 @@ OF_A_LOG = {
 }
 
 
-def entries(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def entries(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Words, then metrics, as (term, meaning)."""
     metrics = [
         (str(about["label"])[:1].upper() + str(about["label"])[1:], str(about["says"]))
-        for name, about in found["metrics"].items()
-        if found.get("log") is None or any(arm.get(name, {}).get("mean") is not None for arm in found["arms"].values())
+        for name, about in summary["metrics"].items()
+        if summary.get("log") is None
+        or any(arm.get(name, {}).get("mean") is not None for arm in summary["arms"].values())
     ]
-    words = WORDS if found.get("log") is None else WORDS | OF_A_LOG
+    words = WORDS if summary.get("log") is None else WORDS | OF_A_LOG
     return [(term, typeset(meaning)) for term, meaning in (*words.items(), *metrics)]

@@ -32,59 +32,60 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
 
     Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
     """
-    found = summary.read(run)
+    content = summary.read(run)
     compositions = run.manifest.get("compositions") or {}
-    all_looks = looks(run.arms, found["reference"], compositions, run.config.get("arms") or {})
-    on = [look.arm for look in all_looks if look.shown]
+    all_looks = looks(run.arms, content["reference"], compositions, run.config.get("arms") or {})
+    main_arms = [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.path / "curves.csv")
-    small = figures.weekly(curves, all_looks, found["metrics"], found["reference"])
-    effect, price = figures.learning(curves, all_looks), figures.sensitivity(found, all_looks, found["reference"])
-    headings, rows = tables.levels(found, all_looks)
+    small = figures.weekly(curves, all_looks, content["metrics"], content["reference"])
+    effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content["reference"])
+    headings, rows = tables.levels(content, all_looks)
     proven = proof(companion_runs(run, beside), run, all_looks)
     over_turns = proven.over.chart if proven.over and not proven.over.looks else None
-    arm = found["learner"]
-    people = roster(run, arm, found["reference"], users)
+    arm = content["learner"]
+    people = roster(run, arm, content["reference"], users)
     cap = CAP if users is None else ASKED_CAP
     context: dict[str, Any] = {
         "css": _asset("page.css"),
         "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
         "scripts": [_asset("figures.js"), _asset("users.js")],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
-        "scope": _scope(run, found),
-        "question": found["question"],
-        **_verdict(found),
+        "scope": _scope(run, content),
+        "question": content["question"],
+        **_verdict(content),
         "learner": arm,
-        "reference": found["reference"],
-        "tiles": _tiles(found, arm),
+        "reference": content["reference"],
+        "tiles": _tiles(content, arm),
         "looks": all_looks,
-        "presets": _presets(all_looks, on),
-        "figures": [(c, _svg(c, on)) for c in small],
-        "effect": (effect, _svg(effect, on)) if effect else None,
-        "price": (price, _svg(price, on)) if price else None,
+        "presets": _presets(all_looks, main_arms),
+        "figures": [(c, _svg(c, main_arms)) for c in small],
+        "effect": (effect, _svg(effect, main_arms)) if effect else None,
+        "price": (price, _svg(price, main_arms)) if price else None,
         "headings": headings,
         "levels": rows,
-        "differences": tables.differences(found, all_looks),
-        "effects": tables.effects(found, all_looks),
+        "differences": tables.differences(content, all_looks),
+        "effects": tables.effects(content, all_looks),
         "proof": proven,
         "beside": [str(other.path) for other in beside],
-        "waterfalls": panels(found, all_looks),
+        "waterfalls": panels(content, all_looks),
         "ceilings": [
-            (k, shown(of["mean"], "share"), interval(of, "share", new=True)) for k, of in found["ceiling"].items()
+            (k, shown(figure["mean"], "share"), interval(figure, "share", new=True))
+            for k, figure in content["ceiling"].items()
         ],
-        "saturation": _saturation(found),
-        "log": None if found["log"] is None else logged.facts(found["log"], found["turns"]),
-        "person": _person(found),
+        "saturation": _saturation(content),
+        "log": None if content["log"] is None else logged.facts(content["log"], content["turns"]),
+        "person": _person(content),
         "people": people,
         "asked": users is not None,
         "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns) if c])),
-        "settings": _safe(_settings(compositions.get(arm) or {}, found)),
+        "settings": _safe(_settings(compositions.get(arm) or {}, content)),
         "timelines": _timelines(run, arm, people, cap),
-        "facts": _facts(run, found),
+        "facts": _facts(run, content),
         "repeat": _repeat(run),
         "exact": isinstance(run.manifest.get("overrides"), list),
         "run_path": str(run.path),
         "manifest": json.dumps(run.manifest, indent=1, ensure_ascii=False),
-        "glossary": entries(found),
+        "glossary": entries(content),
     }
     environment = Environment(
         loader=PackageLoader(PACKAGE, "."),
@@ -101,8 +102,8 @@ def _asset(name: str) -> Markup:
     return Markup((files(PACKAGE) / name).read_text("utf-8"))  # noqa: S704  our own file
 
 
-def _svg(c: chart.Chart, on: Sequence[str]) -> Markup:
-    return Markup(chart.svg(c, on, chart.FOCUSABLE))  # noqa: S704  chart escapes names
+def _svg(c: chart.Chart, main_arms: Sequence[str]) -> Markup:
+    return Markup(chart.svg(c, main_arms, chart.FOCUSABLE))  # noqa: S704  chart escapes names
 
 
 def _safe(value: Any) -> Markup:
@@ -114,110 +115,114 @@ def _safe(value: Any) -> Markup:
 
 
 def _timelines(run: Run, arm: str, people: Sequence[RosterRow], cap: int) -> list[tuple[int, Markup]]:
-    return [(user, _safe(of)) for user, of in timelines(run, arm, [row.user for row in people], cap).items()]
+    return [
+        (user, _safe(timeline)) for user, timeline in timelines(run, arm, [row.user for row in people], cap).items()
+    ]
 
 
-def _verdict(found: Mapping[str, Any]) -> dict[str, Any]:
+def _verdict(content: Mapping[str, Any]) -> dict[str, Any]:
     """The first sentence opened up: its claim large, its numbers below; then the others, then what to beware of."""
-    said = verdict.words(found)
-    spoken = [s for s in said if s.tone != "caution"]
+    sentences = verdict.words(content)
+    spoken = [s for s in sentences if s.tone != "caution"]
     claim, _, numbers = spoken[0].text.partition(": ") if spoken else ("No arm to compare with.", "", "")
     return {
         "headline": typeset(claim.rstrip(".") + "."),
         "numbers": typeset(numbers[:1].upper() + numbers[1:]),
         "tone": spoken[0].tone if spoken else "plain",
         "findings": [(s.tone, typeset(s.text)) for s in spoken[1:]],
-        "cautions": [typeset(s.text) for s in said if s.tone == "caution"],
+        "cautions": [typeset(s.text) for s in sentences if s.tone == "caution"],
     }
 
 
-def _scope(run: Run, found: Mapping[str, Any]) -> list[str]:
+def _scope(run: Run, content: Mapping[str, Any]) -> list[str]:
     users = "simulated users" if "simulator" in run.config else "users"
-    if found["log"] is not None:
-        users = f"{_person(found).lower()}s of a log"
+    if content["log"] is not None:
+        users = f"{_person(content).lower()}s of a log"
     return [
-        f"{found['users']:,} {users}",
-        f"{found['weeks']:,} weeks",
-        f"{found['turns']:,} requests, the same for each of {len(run.arms)} arms",
-        f"seed {found['seed']}",
+        f"{content['users']:,} {users}",
+        f"{content['weeks']:,} weeks",
+        f"{content['turns']:,} requests, the same for each of {len(run.arms)} arms",
+        f"seed {content['seed']}",
     ]
 
 
-def _person(found: Mapping[str, Any]) -> str:
-    return "Pseudo-user" if found["log"] is not None and found["log"]["pseudo_users"] else "User"
+def _person(content: Mapping[str, Any]) -> str:
+    return "Pseudo-user" if content["log"] is not None and content["log"]["pseudo_users"] else "User"
 
 
-def _tiles(found: Mapping[str, Any], arm: str) -> list[dict[str, str]]:
-    own, reference = found["arms"][arm], found["reference"]
-    other = found["arms"].get(reference) if reference != arm else None
+def _tiles(content: Mapping[str, Any], arm: str) -> list[dict[str, str]]:
+    arm_figures, reference = content["arms"][arm], content["reference"]
+    other = content["arms"].get(reference) if reference != arm else None
     tiles = []
     for metric in TILES:
-        if metric not in own or metric not in found["metrics"]:
+        if metric not in arm_figures or metric not in content["metrics"]:
             continue
-        if found["log"] is not None and own[metric]["mean"] is None:
+        if content["log"] is not None and arm_figures[metric]["mean"] is None:
             continue
-        unit = found["metrics"][metric]["unit"]
-        of = AGAINST.get(metric, metric)
-        beside = other[of]["mean"] if other and of in other else None
-        compared = "" if beside is None else f"{'of ' if of != metric else ''}{reference} {shown(beside, unit)}"
+        unit = content["metrics"][metric]["unit"]
+        counterpart = AGAINST.get(metric, metric)
+        beside = other[counterpart]["mean"] if other and counterpart in other else None
+        compared = (
+            "" if beside is None else f"{'of ' if counterpart != metric else ''}{reference} {shown(beside, unit)}"
+        )
         tiles.append(
             {
-                "label": tables.label(metric, found["metrics"]),
-                "value": shown(own[metric]["mean"], unit),
-                "interval": interval(own[metric], unit, new=True),
+                "label": tables.label(metric, content["metrics"]),
+                "value": shown(arm_figures[metric]["mean"], unit),
+                "interval": interval(arm_figures[metric], unit, new=True),
                 "against": compared,
             }
         )
     return tiles
 
 
-def _presets(all_looks: Sequence[Look], on: Sequence[str]) -> list[dict[str, Any]]:
+def _presets(all_looks: Sequence[Look], main_arms: Sequence[str]) -> list[dict[str, Any]]:
     every = [look.arm for look in all_looks]
-    sets = [("main arms", list(on)), ("all", every), ("none", [])]
+    sets = [("main arms", list(main_arms)), ("all", every), ("none", [])]
     return [
         {"label": label, "arms": json.dumps(arms)}
         for label, arms in sets
-        if label != "main arms" or len(on) < len(every)
+        if label != "main arms" or len(main_arms) < len(every)
     ]
 
 
-def _saturation(found: Mapping[str, Any]) -> dict[str, Any]:
-    of = found["saturation"]
+def _saturation(content: Mapping[str, Any]) -> dict[str, Any]:
+    saturation = content["saturation"]
     rows = (
-        ("Requests that repeat an earlier one of the same user word for word", of["verbatim"]),
-        ("The same, in the last week", of["verbatim_last_week"]),
-        ("Request types of a user of which all wordings were said", of["types_used_up"]),
-        ("One-off requests that were drawn again", of["one_offs_again"]),
+        ("Requests that repeat an earlier one of the same user word for word", saturation["verbatim"]),
+        ("The same, in the last week", saturation["verbatim_last_week"]),
+        ("Request types of a user of which all wordings were said", saturation["types_used_up"]),
+        ("One-off requests that were drawn again", saturation["one_offs_again"]),
     )
     return {
-        "testable": of["testable"],
-        "limit": shown(of["limit"], "share"),
+        "testable": saturation["testable"],
+        "limit": shown(saturation["limit"], "share"),
         "rows": [(what, shown(share, "share")) for what, share in rows],
     }
 
 
-def _settings(composition: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(composition: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
     """What a user's timeline needs: the policy's threshold, the weights of the signals, what is known, and of whom."""
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
-    known = {"person": _person(found), "judged": found["log"] is None}
+    known = {"person": _person(content), "judged": content["log"] is None}
     return {"threshold": policy.get("threshold"), "weights": weights, **known}
 
 
-def _facts(run: Run, found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(run: Run, content: Mapping[str, Any]) -> list[tuple[str, str]]:
     manifest = run.manifest
     commit = str(manifest.get("commit") or "not from a checkout")
     changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
-    prices = found["utility"]
+    prices = content["utility"]
     worth = f"right − {prices['wrong']:g} × wrong − {prices['usd']:g} × US dollars − {prices['second']:g} × seconds"
-    late = f"{found['pending_feedback']:,} in all arms: given, but known only after the end, and used in nothing"
+    late = f"{content['pending_feedback']:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
-        ("Seed", str(found["seed"])),
+        ("Seed", str(content["seed"])),
         ("Utility of a request", worth),
-        ("Reference arm", str(found["reference"] or "none")),
+        ("Reference arm", str(content["reference"] or "none")),
         ("Serving", str(run.config.get("serving", ""))),
         ("Commit", commit + changed),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),

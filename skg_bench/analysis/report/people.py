@@ -94,8 +94,8 @@ def kept(n: int, cap: int) -> list[int]:
 def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
     """What the page needs to show these users' turns in `arm`, by user id; plain lists, ready for json."""
     turns = _by_user(run.turns(arm, DECISION, users))
-    for of in turns.values():
-        of["clock"] = _local(of["time"], offsets_of(run.manifest))
+    for by_user in turns.values():
+        by_user["clock"] = _local(by_user["time"], offsets_of(run.manifest))
     updates = _by_user(run.updates(arm, None, users))
     feedback = _by_user(run.feedback(arm, None, users))
     outcome = {
@@ -109,7 +109,7 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
             turns[user],
             updates.get(user, nothing),
             feedback.get(user, nothing),
-            {other: of[user] for other, of in outcome.items() if user in of},
+            {other: by_user[user] for other, by_user in outcome.items() if user in by_user},
             cap,
         )
         for user in users
@@ -148,7 +148,7 @@ def _timeline(
     for op, skill, name in zip(updates.get("op", ()), updates.get("skill", ()), updates.get("name", ()), strict=True):
         if op == "ADD":
             named[skill] = name or f"skill {skill}"
-    said, late = _ratings(turns, feedback, position)
+    ratings, late = _ratings(turns, feedback, position)
 
     def title(skill: int) -> int:
         return words(named.get(skill, f"skill {skill}"))
@@ -173,7 +173,7 @@ def _timeline(
         "score": _thousandths(turns["skill_score"][i] for i in keep),
         "propensity": _thousandths(turns["propensity"][i] for i in keep),
         "explored": [int(turns["explored"][i]) for i in keep],
-        "rating": [said[i] for i in keep],
+        "rating": [ratings[i] for i in keep],
         "late": [late[i] for i in keep],
         "offer": [-1 if turns["offer"][i] is None else OFFERS.index(turns["offer"][i]) for i in keep],
         "learned": [int(turns["skill_learned"][i]) for i in keep],
@@ -183,7 +183,7 @@ def _timeline(
         "intent": [words(turns["intent"][i]) for i in keep],
         "type": [words(turns["request_type"][i]) for i in keep],
         "answerable": [turns["answerable"][i] for i in keep],
-        "others": {arm: "".join(_glyph(of, i) for i in keep) for arm, of in others.items()},
+        "others": {arm: "".join(_glyph(answers, i) for i in keep) for arm, answers in others.items()},
         "updates": _updates(updates, words, title, {turns["turn"][i] for i in keep}),
         "words": words.texts,
     }
@@ -197,14 +197,14 @@ def _ratings(
     turns: Mapping[str, list[Any]], feedback: Mapping[str, list[Any]], position: Mapping[int, int]
 ) -> tuple[list[int], list[int]]:
     """Codes of the ratings, -1 for none, and after how many seconds each became known."""
-    said = [-1 if r is None else RATINGS.index(r) for r in turns["user_satisfaction"]]
-    late = [0] * len(said)
+    codes = [-1 if r is None else RATINGS.index(r) for r in turns["user_satisfaction"]]
+    late = [0] * len(codes)
     columns = (feedback.get(c, ()) for c in ("turn", "time", "known_at", "rating"))
     for turn, time, known_at, rating in zip(*columns, strict=True):
         if turn in position:
-            said[position[turn]] = RATINGS.index(rating)
+            codes[position[turn]] = RATINGS.index(rating)
             late[position[turn]] = int((known_at - time).total_seconds())
-    return said, late
+    return codes, late
 
 
 def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[Any]]:

@@ -41,15 +41,15 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
 
     Raises UsageError for an arm that the run does not have, or a run without `summary.json`.
     """
-    found = summary.read(run)
+    content = summary.read(run)
     all_looks = looks(
-        run.arms, found["reference"], run.manifest.get("compositions") or {}, run.config.get("arms") or {}
+        run.arms, content["reference"], run.manifest.get("compositions") or {}, run.config.get("arms") or {}
     )
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
-    on = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
+    shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.path / "curves.csv")
-    weekly = {c.id: c for c in figures.weekly(curves, all_looks, found["metrics"], found["reference"])}
+    weekly = {c.id: c for c in figures.weekly(curves, all_looks, content["metrics"], content["reference"])}
     panels = [weekly[f"f-{metric}"] for metric in PANELS if f"f-{metric}" in weekly]
     width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
     height = 2 * PAD + HEAD + chart.HEIGHT
@@ -63,7 +63,7 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
         box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{chart.HEIGHT}"'
         out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(panel.title)}</text>')
         out.append(f'<text x="{x}" y="{PAD + 32}">{escape(panel.says)}</text>')
-        out.append(chart.svg(replace(panel, series=[s for s in panel.series if s.name in on]), on, box))
+        out.append(chart.svg(replace(panel, series=[s for s in panel.series if s.name in shown_arms]), shown_arms, box))
     return "".join([*out, "</svg>\n"])
 
 

@@ -98,37 +98,40 @@ class Proof:
         return not (self.over or self.worth or self.asked or self.order)
 
 
-def proof(found: CompanionRuns, run: Run, page: Sequence[Look]) -> Proof:
+def proof(evidence: CompanionRuns, run: Run, page: Sequence[Look]) -> Proof:
     """The section, of what there is. `page`: the looks of `run`, whose page it is."""
-    books = found.transfer_matrix and found.transfer_matrix[1]
+    books = evidence.transfer_matrix and evidence.transfer_matrix[1]
     return Proof(
-        over=_over(*found.learning_effect, page if found.learning_effect[0] is run else None)
-        if found.learning_effect
+        over=_over(*evidence.learning_effect, page if evidence.learning_effect[0] is run else None)
+        if evidence.learning_effect
         else None,
         worth=_worth(books) if books else None,
         parts=_parts(books) if books else None,
         transfer=_transfer(books) if books else [],
-        asked=[_asked(name, found.findings) for name in MARGINS] if found.findings else [],
-        order=[_order(one) for one in found.order_control],
+        asked=[_asked(name, evidence.findings) for name in MARGINS] if evidence.findings else [],
+        order=[_order(order) for order in evidence.order_control],
     )
 
 
-def _over(run: Run, found: LearningEffect, page: Sequence[Look] | None) -> Over:
+def _over(run: Run, effects: LearningEffect, page: Sequence[Look] | None) -> Over:
     """The figure has a line for each turn of freezing, at the first turns of the bins."""
     config, compositions = run.config, run.manifest["compositions"]
     every = looks(run.arms, config["reference"], compositions, config["arms"], "twin") if page is None else page
-    own = [next(look for look in every if look.arm == arm) for arm in found.frozen]
-    on = [look.arm for look in own if page is None or look.shown]
-    tracks = [[_track(column[i]) for column in (found.effect.mean, found.effect.low, found.effect.high)]
-              for i in range(len(own))]  # fmt: skip
-    lines = [Series(look.arm, look.classes, *track) for look, track in zip(own, tracks, strict=True)]
+    twin_looks = [next(look for look in every if look.arm == arm) for arm in effects.frozen]
+    shown_arms = [look.arm for look in twin_looks if page is None or look.shown]
+    tracks = [[_track(column[i]) for column in (effects.effect.mean, effects.effect.low, effects.effect.high)]
+              for i in range(len(twin_looks))]  # fmt: skip
+    lines = [Series(look.arm, look.classes, *track) for look, track in zip(twin_looks, tracks, strict=True)]
     says = "Utility per request beyond the twin that learns nothing after the turn where its line begins."
-    title = f"{found.live} minus its frozen twins, by turn"
-    chart = Chart("f-over-turns", title, says, "utility", "turn", [float(e) for e in found.edges], lines)
-    names = [f"{found.live} − {arm}" for arm in found.frozen]
-    drawing = Markup(svg(chart, on, FOCUSABLE if page else ""))  # noqa: S704  chart escapes names
+    title = f"{effects.live} minus its frozen twins, by turn"
+    chart = Chart("f-over-turns", title, says, "utility", "turn", [float(e) for e in effects.edges], lines)
+    names = [f"{effects.live} − {arm}" for arm in effects.frozen]
+    drawing = Markup(svg(chart, shown_arms, FOCUSABLE if page else ""))  # noqa: S704  chart escapes names
     return Over(
-        chart, drawing, () if page else own, _grid(names, [(found.effect, i) for i in range(len(own))], found.edges)
+        chart,
+        drawing,
+        () if page else twin_looks,
+        _grid(names, [(effects.effect, i) for i in range(len(twin_looks))], effects.edges),
     )
 
 
@@ -136,79 +139,92 @@ def _track(values: F64) -> list[float | None]:
     return [None if np.isnan(v) else float(v) for v in values]
 
 
-def _grid(names: Sequence[str], of: Sequence[tuple[BinTable, int]], edges: Sequence[int]) -> Grid:
-    rows = [(name, [_cell(one, row, k) for k in range(len(edges))]) for name, (one, row) in zip(names, of, strict=True)]
-    return Grid(bin_names(edges), rows, [int(max(one.n[row, k] for one, row in of)) for k in range(len(edges))])
+def _grid(names: Sequence[str], sources: Sequence[tuple[BinTable, int]], edges: Sequence[int]) -> Grid:
+    rows = [
+        (name, [_cell(table, row, k) for k in range(len(edges))])
+        for name, (table, row) in zip(names, sources, strict=True)
+    ]
+    return Grid(
+        bin_names(edges), rows, [int(max(table.n[row, k] for table, row in sources)) for k in range(len(edges))]
+    )
 
 
-def _cell(of: BinTable, row: int, column: int) -> Cell:
-    if of.n[row, column] == 0:
+def _cell(table: BinTable, row: int, column: int) -> Cell:
+    if table.n[row, column] == 0:
         return Cell("", "")
-    ends = {end: _known(getattr(of, end)[row, column]) for end in ("low", "high")}
-    return Cell(shown(of.mean[row, column], "utility", signed=True), interval(ends, "utility", new=False, signed=True))
+    ends = {end: _known(getattr(table, end)[row, column]) for end in ("low", "high")}
+    return Cell(
+        shown(table.mean[row, column], "utility", signed=True), interval(ends, "utility", new=False, signed=True)
+    )
 
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _worth(found: TransferMatrix) -> Grid:
-    names = [f"book of turn {s:,}" for s in found.books[1:]]
-    return _grid(names, [(found.worth, i) for i in range(1, len(found.books))], found.books)
+def _worth(matrix: TransferMatrix) -> Grid:
+    names = [f"book of turn {s:,}" for s in matrix.books[1:]]
+    return _grid(names, [(matrix.worth, i) for i in range(1, len(matrix.books))], matrix.books)
 
 
-def _parts(found: TransferMatrix) -> Grid:
+def _parts(matrix: TransferMatrix) -> Grid:
     names = ("learning: the book grew", "drift: requests moved on", "backward: of later learning")
-    return _grid(names, [(found.learning, 0), (found.drift, 0), (found.backward, 0)], found.books)
+    return _grid(names, [(matrix.learning, 0), (matrix.drift, 0), (matrix.backward, 0)], matrix.books)
 
 
-def _transfer(found: TransferMatrix) -> list[tuple[str, str]]:
-    both = (("Forward transfer", found.forward_transfer), ("backward transfer", found.backward_transfer))
-    return [(name, f"{cell.mean} ({cell.interval})") for name, of in both if of for cell in [_tested(of, "utility")]]
+def _transfer(matrix: TransferMatrix) -> list[tuple[str, str]]:
+    both = (("Forward transfer", matrix.forward_transfer), ("backward transfer", matrix.backward_transfer))
+    return [
+        (name, f"{cell.mean} ({cell.interval})") for name, test in both if test for cell in [_tested(test, "utility")]
+    ]
 
 
-def _tested(of: PairedT, unit: str) -> Cell:
-    ends = {"low": _known(of.limit(0.025)), "high": _known(of.limit(0.975))}
-    return Cell(shown(of.mean, unit, signed=True), interval(ends, unit, new=False, signed=True))
+def _tested(test: PairedT, unit: str) -> Cell:
+    ends = {"low": _known(test.limit(0.025)), "high": _known(test.limit(0.975))}
+    return Cell(shown(test.mean, unit, signed=True), interval(ends, unit, new=False, signed=True))
 
 
 def _asked(name: str, findings: Sequence[ContrastResult]) -> Asked:
-    own = [found for found in findings if found.metric.name == name]
-    metric, margin = own[0].metric, own[0].margin
-    figures = [_figure(found) for found in own]
+    metric_findings = [finding for finding in findings if finding.metric.name == name]
+    metric, margin = metric_findings[0].metric, metric_findings[0].margin
+    figures = [_figure(finding) for finding in metric_findings]
     scale = Scale.of(figures, [True] * len(figures))
-    rows = [_row(found, figure, scale) for found, figure in zip(own, figures, strict=True)]
+    rows = [_row(finding, figure, scale) for finding, figure in zip(metric_findings, figures, strict=True)]
     kinds = [
-        Contrasts(kind, SAYS[kind], [row for row, found in zip(rows, own, strict=True) if found.contrast.kind == kind])
+        Contrasts(
+            kind,
+            SAYS[kind],
+            [row for row, finding in zip(rows, metric_findings, strict=True) if finding.contrast.kind == kind],
+        )
         for kind in KINDS
     ]
     unit = "difference" if metric.unit == "share" else metric.unit
-    return Asked(name, metric.label, shown(margin, unit), [of for of in kinds if of.rows])
+    return Asked(name, metric.label, shown(margin, unit), [group for group in kinds if group.rows])
 
 
-def _figure(found: ContrastResult) -> dict[str, Any]:
-    e = found.estimate
+def _figure(finding: ContrastResult) -> dict[str, Any]:
+    e = finding.estimate
     (low, high), (low_new, high_new) = e.interval(new=False), e.interval(new=True)
     values = {"mean": e.mean, "low": low, "high": high, "low_new": low_new, "high_new": high_new}
     return {name: _known(value) for name, value in values.items()}
 
 
-def _row(found: ContrastResult, figure: dict[str, Any], scale: Scale) -> ContrastRow:
-    one, unit = found.contrast, found.metric.unit
+def _row(finding: ContrastResult, figure: dict[str, Any], scale: Scale) -> ContrastRow:
+    contrast, unit = finding.contrast, finding.metric.unit
     return ContrastRow(
-        f"{one.arm} − {one.reference}",
-        one.asks,
-        shown(found.estimate.mean, unit, signed=True),
+        f"{contrast.arm} − {contrast.reference}",
+        contrast.asks,
+        shown(finding.estimate.mean, unit, signed=True),
         forest(figure, scale),
         interval(figure, unit, new=False, signed=True),
         interval(figure, unit, new=True, signed=True),
-        p_value(found.p),
-        found.verdict,
-        TONES[found.verdict],
+        p_value(finding.p),
+        finding.verdict,
+        TONES[finding.verdict],
     )
 
 
-def _order(found: OrderControl) -> tuple[str, list[Cell]]:
-    unit = "utility" if found.what == "utility" else "share"
-    name = f"{found.arm}: {'utility' if found.what == 'utility' else 'hit rate'}"
-    return name, [_tested(of, unit) for of in (found.ordered, found.permuted, found.by_order)]
+def _order(order: OrderControl) -> tuple[str, list[Cell]]:
+    unit = "utility" if order.what == "utility" else "share"
+    name = f"{order.arm}: {'utility' if order.what == 'utility' else 'hit rate'}"
+    return name, [_tested(test, unit) for test in (order.ordered, order.permuted, order.by_order)]

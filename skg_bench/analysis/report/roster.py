@@ -46,22 +46,26 @@ def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | Non
 
     Raises UsageError for a user that the run does not have.
     """
-    on = events(run)
-    own = tallies(run, arm, on)[0]
-    other = tallies(run, reference, on)[0] if reference not in (None, arm) and reference else None
+    requests = events(run)
+    tally = tallies(run, arm, requests)[0]
+    other = tallies(run, reference, requests)[0] if reference not in (None, arm) and reference else None
     prices = Utility.of(run.config)
-    utility = utility_of(own, prices)
-    if not on.judged:
+    utility = utility_of(tally, prices)
+    if not requests.judged:
         other = None
     if users is None:
-        picks = pick(on.users, utility, on.seed) if on.judged else drawn(on.users, on.seed)
+        picks = (
+            pick(requests.users, utility, requests.seed) if requests.judged else drawn(requests.users, requests.seed)
+        )
     else:
-        unknown = [u for u in users if u not in set(on.users.tolist())]
+        unknown = [u for u in users if u not in set(requests.users.tolist())]
         if unknown:
-            raise UsageError(f"user {unknown[0]} is not in {run.path}; it has users {on.users[0]} to {on.users[-1]}")
+            raise UsageError(
+                f"user {unknown[0]} is not in {run.path}; it has users {requests.users[0]} to {requests.users[-1]}"
+            )
         picks = [Pick(user, "asked") for user in dict.fromkeys(users)]
     beyond = None if other is None else utility - utility_of(other, prices)
-    return [_row(run, arm, p, on, own, utility, beyond) for p in picks]
+    return [_row(run, arm, p, requests, tally, utility, beyond) for p in picks]
 
 
 def utility_of(tally: Tally, prices: Utility) -> F64:
@@ -70,36 +74,38 @@ def utility_of(tally: Tally, prices: Utility) -> F64:
     return np.asarray(total / np.maximum(tally.by_week["turn"].sum(axis=1), 1.0), np.float64)
 
 
-def _row(run: Run, arm: str, p: Pick, on: LoggedEvents, own: Tally, utility: F64, beyond: F64 | None) -> RosterRow:
-    i = int(np.flatnonzero(on.users == p.user)[0])
-    turn, hit, wrong_hit = (own.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
+def _row(
+    run: Run, arm: str, p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F64 | None
+) -> RosterRow:
+    i = int(np.flatnonzero(requests.users == p.user)[0])
+    turn, hit, wrong_hit = (tally.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
     rank = 1 + int((utility > utility[i]).sum())
     return RosterRow(
         user=p.user,
         why=p.why,
-        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if on.judged else WHY[p.why],
+        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if requests.judged else WHY[p.why],
         turns=f"{int(turn):,}",
         hit_rate=shown(hit / turn, "share"),
         err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
-        skills=f"{int(own.book_end[i]):,}",
+        skills=f"{int(tally.book_end[i]):,}",
         utility=shown(float(utility[i]), "utility"),
         beyond="" if beyond is None else shown(float(beyond[i]), "utility", signed=True),
-        spark=_spark(own, i),
+        spark=_spark(tally, i),
         command=f"skg-bench report {run.path} --user {p.user}",
     )
 
 
-def _spark(own: Tally, i: int) -> Markup:
+def _spark(tally: Tally, i: int) -> Markup:
     """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM, as far as that is known."""
-    turn, hit, wrong, wrong_hit = (own.by_week[name][i] for name in ("turn", "hit", "wrong", "wrong_hit"))
+    turn, hit, wrong, wrong_hit = (tally.by_week[name][i] for name in ("turn", "hit", "wrong", "wrong_hit"))
     stack: list[tuple[str, F64 | I64]] = [
         ("hit right", hit - wrong_hit),
         ("hit wrong", wrong_hit),
         ("llm right", turn - hit - wrong + wrong_hit),
         ("llm wrong", wrong - wrong_hit),
     ]
-    if "other" in own.by_week:  # a log: that much of it is known
-        other = np.nan_to_num(own.by_week["other"][i])
+    if "other" in tally.by_week:  # a log: that much of it is known
+        other = np.nan_to_num(tally.by_week["other"][i])
         stack = [("hit unknown", hit - other), ("hit wrong", other), ("llm unknown", turn - hit)]
     wide, most = SPARK_WIDTH / len(turn), max(float(turn.max()), 1.0)
     floor = np.full(len(turn), float(SPARK_HEIGHT))

@@ -80,14 +80,14 @@ def levels(figures: Mapping[str, Any], looks: Sequence[Look]) -> tuple[list[str]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))
     rows = []
     for look in order:
-        of = arms[look.arm]
+        arm_figures = arms[look.arm]
         rows.append(
             Level(
                 look,
                 [
                     Cell(
-                        shown(of.get(m, {}).get("mean"), metrics[m]["unit"]),
-                        interval(of.get(m, {}), metrics[m]["unit"], new=True),
+                        shown(arm_figures.get(m, {}).get("mean"), metrics[m]["unit"]),
+                        interval(arm_figures.get(m, {}), metrics[m]["unit"], new=True),
                     )
                     for m in listed
                 ],
@@ -100,26 +100,26 @@ def differences(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[Diffe
     """One table per metric, arms by utility as in the table of levels."""
     against = figures.get("differences") or {}
     order = sorted(looks, key=lambda look: -_mean(figures["arms"][look.arm].get("utility")))
-    found = [(look, "", against[look.arm]) for look in order if look.arm in against]
-    return _tables(found, figures["metrics"])
+    entries = [(look, "", against[look.arm]) for look in order if look.arm in against]
+    return _tables(entries, figures["metrics"])
 
 
 def effects(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[DifferenceTable]:
     """What learning after a turn is worth: live minus frozen, one table per metric."""
     frozen = figures.get("effects") or {}
-    found = []
+    entries = []
     for look in (look for look in looks if look.arm in frozen):
         effect = frozen[look.arm]
-        found.append((look, f"{effect['live']} against {look.arm}, from turn {effect['since']:,}", effect["metrics"]))
-    return _tables(found, figures["metrics"])
+        entries.append((look, f"{effect['live']} against {look.arm}, from turn {effect['since']:,}", effect["metrics"]))
+    return _tables(entries, figures["metrics"])
 
 
 def _tables(
-    found: Sequence[tuple[Look, str, Mapping[str, Figure]]], metrics: Mapping[str, Any]
+    entries: Sequence[tuple[Look, str, Mapping[str, Figure]]], metrics: Mapping[str, Any]
 ) -> list[DifferenceTable]:
     tables = []
     for metric, about in metrics.items():
-        some = [(look, note, of[metric]) for look, note, of in found if metric in of]
+        some = [(look, note, by_metric[metric]) for look, note, by_metric in entries if metric in by_metric]
         if not any(d.get("verdict") != "not measured" for _, _, d in some):
             continue
         scale = Scale.of([d for _, _, d in some], [look.shown for look, _, _ in some])

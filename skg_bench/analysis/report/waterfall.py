@@ -57,14 +57,14 @@ def panels(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[ArmLosses]
     return [_panel(look, fallen[look.arm], figures["turns"]) for look in looks if look.arm in fallen]
 
 
-def _panel(look: Look, found: Mapping[str, Any], turns: int) -> ArmLosses:
-    losses, against = found["losses"], found.get("differences") or {}
-    reached = found["ceiling"] - sum(losses[cause]["mean"] for cause in ORDER)
+def _panel(look: Look, figures: Mapping[str, Any], turns: int) -> ArmLosses:
+    losses, against = figures["losses"], figures.get("differences") or {}
+    reached = figures["ceiling"] - sum(losses[cause]["mean"] for cause in ORDER)
     return ArmLosses(
         look,
-        shown(found["ceiling"], "utility"),
+        shown(figures["ceiling"], "utility"),
         shown(reached, "utility"),
-        Markup(svg(look, found["ceiling"], losses)),  # noqa: S704  names are escaped
+        Markup(svg(look, figures["ceiling"], losses)),  # noqa: S704  names are escaped
         [_row(cause, losses[cause], against.get(cause) or {}, turns) for cause in ORDER],
     )
 
@@ -95,10 +95,10 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Any]) -> str:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
 
     words = "; ".join(f"{WORDS[c][0]} {shown(losses[c]['mean'], 'utility')}" for c in ORDER)
-    said = f"{look.arm}: from {shown(ceiling, 'utility')} to {shown(levels[-1], 'utility')}. {words}."
+    label = f"{look.arm}: from {shown(ceiling, 'utility')} to {shown(levels[-1], 'utility')}. {words}."
     out = [
         f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
-        f' aria-label="{escape(said)}"><g class="grid">',
+        f' aria-label="{escape(label)}"><g class="grid">',
     ]
     for mark in marks:
         out.append(f'<line x1="{x(mark)}" x2="{x(mark)}" y1="0" y2="{floor}"/>')

@@ -74,8 +74,8 @@ class Index:
         folder.mkdir(parents=True, exist_ok=True)
         _faiss().write_index(self.found, str(folder / _FILES[0]))
         np.save(folder / _FILES[1], self.skill)
-        said = {"kind": self.kind, "dimensions": self.dimensions, "examples": len(self.skill)}
-        text = json.dumps(said | {"blake2b": {name: _digest(folder / name) for name in _FILES}}, indent=1)
+        description = {"kind": self.kind, "dimensions": self.dimensions, "examples": len(self.skill)}
+        text = json.dumps(description | {"blake2b": {name: _digest(folder / name) for name in _FILES}}, indent=1)
         (folder / "index.json").write_text(text + "\n", "utf-8")
 
 
@@ -135,8 +135,8 @@ def build(
 def load(folder: Path) -> Index:
     """The index that `save` wrote. Nothing is unpickled, and files of another content are refused (UsageError)."""
     try:
-        said = json.loads((folder / "index.json").read_text("utf-8"))
-        kind, dimensions, examples, digests = (said[k] for k in ("kind", "dimensions", "examples", "blake2b"))
+        description = json.loads((folder / "index.json").read_text("utf-8"))
+        kind, dimensions, examples, digests = (description[k] for k in ("kind", "dimensions", "examples", "blake2b"))
         if changed := [name for name in _FILES if _digest(folder / name) != digests[name]]:
             raise UsageError(
                 f"{folder}: {', '.join(changed)} changed since index.json was written; build the index again"
@@ -144,13 +144,13 @@ def load(folder: Path) -> Index:
         skill = np.load(folder / _FILES[1], allow_pickle=False)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder} holds no index ({error!r}); build one and save it there") from error
-    found = _faiss().read_index(str(folder / _FILES[0]))
-    if (found.d, found.ntotal, len(skill)) != (dimensions, examples, examples):
+    index = _faiss().read_index(str(folder / _FILES[0]))
+    if (index.d, index.ntotal, len(skill)) != (dimensions, examples, examples):
         raise UsageError(
             f"{folder}: index.json says {examples} examples of {dimensions} dimensions, the files hold "
-            f"{found.ntotal} of {found.d} and {len(skill)} skills; build the index again"
+            f"{index.ntotal} of {index.d} and {len(skill)} skills; build the index again"
         )
-    return Index(kind, dimensions, skill, found)
+    return Index(kind, dimensions, skill, index)
 
 
 def _spread(e: int, most: int) -> I64:

@@ -25,15 +25,15 @@ def held(new: Panel, base: Panel, factor: float = 1.0) -> Held:
 
 
 def test_the_same_bits_pass_at_once() -> None:
-    found = held(worse([50]), worse([50]))
-    assert (found.state, found.same, found.judged) == ("pass", True, ())
+    outcome = held(worse([50]), worse([50]))
+    assert (outcome.state, outcome.same, outcome.judged) == ("pass", True, ())
 
 
 def test_other_bits_with_the_same_totals_are_judged_and_pass() -> None:
     base = worse([50])
-    found = held(replace(base, digests={**base.digests, "answer_correct": "other"}), base)
-    assert (found.state, found.same, found.changed) == ("pass", False, ("answer_correct",))
-    assert all(one.mean == 0 for one in found.judged)
+    outcome = held(replace(base, digests={**base.digests, "answer_correct": "other"}), base)
+    assert (outcome.state, outcome.same, outcome.changed) == ("pass", False, ("answer_correct",))
+    assert all(judgement.mean == 0 for judgement in outcome.judged)
 
 
 def test_a_column_that_the_baseline_does_not_know_is_no_change_and_one_that_went_is() -> None:
@@ -48,31 +48,36 @@ def test_harm_is_positive_where_it_is_worse() -> None:
     fewer_hits, more_wrong = hit.copy(), wrong.copy()
     fewer_hits[:, 10:20], more_wrong[:, :6] = False, True
     base = made(hit, wrong, "a")
-    found = {one.metric: one.mean for one in held(made(fewer_hits, wrong, "b"), base).judged}
-    assert found == pytest.approx({"utility": 0.0, "err_per_request": 0.0, "err_per_hit": 0.2, "hit_rate": 0.1})
-    found = {one.metric: one.mean for one in held(made(hit, more_wrong, "c"), base).judged}
-    assert found == pytest.approx({"utility": 0.04, "err_per_request": 0.02, "err_per_hit": 0.1, "hit_rate": 0.0})
+    harms = {judgement.metric: judgement.mean for judgement in held(made(fewer_hits, wrong, "b"), base).judged}
+    assert harms == pytest.approx({"utility": 0.0, "err_per_request": 0.0, "err_per_hit": 0.2, "hit_rate": 0.1})
+    harms = {judgement.metric: judgement.mean for judgement in held(made(hit, more_wrong, "c"), base).judged}
+    assert harms == pytest.approx({"utility": 0.04, "err_per_request": 0.02, "err_per_hit": 0.1, "hit_rate": 0.0})
 
 
 def test_users_without_a_hit_are_left_out_and_counted() -> None:
     base, new = worse([50]), worse([50])
     hit = new.hit.reshape(60, -1).copy()
     hit[:5] = False
-    found = {one.metric: one for one in held(made(hit, new.wrong.reshape(60, -1), "x"), base).judged}
-    assert (found["err_per_hit"].n, found["err_per_hit"].excluded) == (55, 5)
-    assert (found["hit_rate"].n, found["hit_rate"].excluded) == (60, 0)
+    by_metric = {
+        judgement.metric: judgement for judgement in held(made(hit, new.wrong.reshape(60, -1), "x"), base).judged
+    }
+    assert (by_metric["err_per_hit"].n, by_metric["err_per_hit"].excluded) == (55, 5)
+    assert (by_metric["hit_rate"].n, by_metric["hit_rate"].excluded) == (60, 0)
 
 
 def test_ten_passes_of_half_a_margin_do_not_lose_five() -> None:
     """Half a margin of utility is 2.5 wrong answers in 1,000 turns: two users of three lose 2, the third 4, or so."""
     versions = [worse([50 + 5 * step // 2, 51 + 5 * step // 2]) for step in range(11)]
     each = [held(new, base) for base, new in pairwise(versions)]
-    assert [one.state for one in each] == ["pass"] * 10
-    assert all(any(judged.worse for judged in one.judged) for one in each)
+    assert [outcome.state for outcome in each] == ["pass"] * 10
+    assert all(any(judged.worse for judged in outcome.judged) for outcome in each)
     since_release = [held(new, versions[0], CUMULATIVE).state for new in versions[1:]]
     stopped = since_release.index("fail")
     assert set(since_release[stopped:]) == {"fail"}
-    lost = {one.metric: one.mean / one.margin for one in held(versions[stopped + 1], versions[0]).judged}
+    lost = {
+        judgement.metric: judgement.mean / judgement.margin
+        for judgement in held(versions[stopped + 1], versions[0]).judged
+    }
     assert max(lost.values()) <= CUMULATIVE + 0.5 < 5
 
 
@@ -81,7 +86,7 @@ def nothing(users: int) -> tuple[Bool, Bool]:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (made(*nothing(60), "x", seed=7), "seed=7 there, 0 in the run"),
         (made(*nothing(60), "x", first=60), "60 users there, 60 in the run, 0 of them the same"),
@@ -89,21 +94,21 @@ def nothing(users: int) -> tuple[Bool, Bool]:
         (made(*nothing(60), "x", events="f"), "the events differ"),
     ],
 )  # fmt: skip
-def test_a_baseline_of_another_panel_is_refused(other: Panel, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_baseline_of_another_panel_is_refused(other: Panel, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         held(worse([50]), other)
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    ("metric", "message"),
     [
         ("uility", "'uility' cannot block; those that can are utility, hit_rate"),
         ("skills", "'skills' cannot block"),
         ("rated_ok", "no counts of ok, rated for metric 'rated_ok'; write it with --update"),
     ],
 )
-def test_a_metric_that_is_absent_is_refused(metric: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_metric_that_is_absent_is_refused(metric: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         hold(worse([51]), worse([50]), {metric: 0.01}, "baseline", "file.json")
 
 
@@ -157,13 +162,13 @@ def test_every_column_has_a_digest_of_its_own_that_a_changed_value_changes(run: 
 
 
 def test_totals_are_those_of_the_turns(run: Run) -> None:
-    found = panel(run, "skg")
+    skg_panel = panel(run, "skg")
     table = run.turns("skg").to_pandas()
-    assert found.counts["hit"].tolist() == (~table.fallback_to_llm).groupby(table.user).sum().tolist()
-    assert found.counts["cost"] == pytest.approx(table.groupby("user").cost_usd.sum().to_numpy(), rel=1e-8)
-    assert found.turns.tolist() == table.groupby("user").size().tolist()
-    assert found.wrong.tolist() == (~table.answer_correct).tolist()
-    assert set(found.made["compositions"]) == {"skg"}
+    assert skg_panel.counts["hit"].tolist() == (~table.fallback_to_llm).groupby(table.user).sum().tolist()
+    assert skg_panel.counts["cost"] == pytest.approx(table.groupby("user").cost_usd.sum().to_numpy(), rel=1e-8)
+    assert skg_panel.turns.tolist() == table.groupby("user").size().tolist()
+    assert skg_panel.wrong.tolist() == (~table.answer_correct).tolist()
+    assert set(skg_panel.made["compositions"]) == {"skg"}
 
 
 def test_an_arm_that_the_run_lacks_and_an_unfinished_run_are_refused(run: Run, tmp_path: Path) -> None:

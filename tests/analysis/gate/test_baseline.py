@@ -48,12 +48,12 @@ def test_a_user_is_a_line_so_that_a_diff_names_who_changed(tmp_path: Path) -> No
 
 
 def test_a_margin_that_a_person_edited_counts(tmp_path: Path) -> None:
-    found = baselines.read(file(tmp_path, {"margins": {"hit_rate": 0.02}, "cumulative": 3}))
-    assert (found.margins, found.cumulative) == ({"hit_rate": 0.02}, 3.0)
+    baseline = baselines.read(file(tmp_path, {"margins": {"hit_rate": 0.02}, "cumulative": 3}))
+    assert (baseline.margins, baseline.cumulative) == ({"hit_rate": 0.02}, 3.0)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"format": 2}, "format 2"),
         ({"margins": {"hit_rate": 0.0}}, "must be above 0"),
@@ -67,11 +67,11 @@ def test_a_margin_that_a_person_edited_counts(tmp_path: Path) -> None:
         ({"counts": ["turn", "hit", "wrong", "wrong_hit", "latency", "cash"]}, "corrupt"),
     ],
 )
-def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = file(tmp_path, change)
     with pytest.raises(UsageError, match=str(path)) as error:
         baselines.read(path)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_totals_that_are_not_those_of_the_turns_are_refused(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, HarmedTurns]:
     before, after = panel(runs["before"], "skg"), panel(runs[name], "skg")
     held = hold(after, before, {metric: MARGINS[metric]}, "baseline", "file")
-    found = explain(held, runs[name])
-    assert found is not None
-    return held, found
+    flips = explain(held, runs[name])
+    assert flips is not None
+    return held, flips
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,11 @@ def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, Harme
     [("wrong", "err_per_request"), ("wrong", "err_per_hit"), ("forgets", "hit_rate"), ("llm", "utility")],
 )
 def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run], name: str, metric: str) -> None:
-    held, found = explained(runs, name, metric)
+    held, flips = explained(runs, name, metric)
     columns = ["fallback_to_llm", "answer_correct", "cause", "message"]
-    before, after = (runs[of].turns("skg", columns).to_pandas().set_index(["user", "turn"]) for of in ("before", name))
+    before, after = (
+        runs[key].turns("skg", columns).to_pandas().set_index(["user", "turn"]) for key in ("before", name)
+    )
     hit, was_hit = ~after.fallback_to_llm, ~before.fallback_to_llm
     wrong, was_wrong = ~after.answer_correct, ~before.answer_correct
     worse = {
@@ -50,12 +52,12 @@ def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run
         "err_per_hit": hit & wrong & ~(was_hit & was_wrong),
         "hit_rate": was_hit & ~hit,
     }[metric]
-    assert found.worse == worse.sum() > 50
-    assert sum(n for _, n in found.reasons) == found.worse
-    assert 0 < len(found.users) <= USERS
+    assert flips.worse == worse.sum() > 50
+    assert sum(n for _, n in flips.reasons) == flips.worse
+    assert 0 < len(flips.users) <= USERS
     harms = dict(zip(held.harms[0].users.tolist(), held.harms[0].each.tolist(), strict=True))
-    assert [user.harm for user in found.users] == sorted(harms.values(), reverse=True)[: len(found.users)]
-    for user in found.users:
+    assert [user.harm for user in flips.users] == sorted(harms.values(), reverse=True)[: len(flips.users)]
+    for user in flips.users:
         assert user.harm == harms[user.user]
         assert user.of == worse[user.user].sum()
         assert [turn.turn for turn in user.turns] == worse[user.user][worse[user.user]].index[:TURNS].tolist()
@@ -70,9 +72,9 @@ def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run
 
 def test_the_metric_with_the_largest_harm_in_margins_is_explained(runs: dict[str, Run]) -> None:
     before, after = panel(runs["before"], "skg"), panel(runs["forgets"], "skg")
-    found = explain(hold(after, before, MARGINS, "baseline", "file"), runs["forgets"])
-    assert found is not None
-    assert found.metric == "hit_rate"
+    flips = explain(hold(after, before, MARGINS, "baseline", "file"), runs["forgets"])
+    assert flips is not None
+    assert flips.metric == "hit_rate"
 
 
 def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def normal(n: int, mean: float, sd: float) -> F64:
 def builds(draw: st.DrawFn) -> list[Harm]:
     """Up to eight metrics of some hundred users: about normal, skewed, mostly zero, all equal."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    found = []
+    harms = []
     for at in range(draw(st.integers(1, 8))):
         n, margin = draw(st.integers(2, 300)), draw(st.sampled_from([0.001, 0.01, 0.03]))
         shape = draw(st.sampled_from(["normal", "skewed", "sparse", "equal"]))
@@ -38,22 +38,22 @@ def builds(draw: st.DrawFn) -> list[Harm]:
             "equal": np.zeros(n),
         }[shape]
         sd, mean = draw(st.sampled_from([0.1, 1.0, 10.0])), draw(st.sampled_from([-2.0, 0.0, 0.5, 1.0, 2.0, 20.0]))
-        found.append(harm(margin * (mean + sd * each), margin, draw(st.sampled_from([10, 300, 100_000])), f"m{at}"))
-    return found
+        harms.append(harm(margin * (mean + sd * each), margin, draw(st.sampled_from([10, 300, 100_000])), f"m{at}"))
+    return harms
 
 
 @settings(max_examples=150, deadline=None)
 @given(builds())
 def test_a_verdict_is_what_the_rule_says_of_its_limits(harms: list[Harm]) -> None:
     judged = judge(harms)
-    for one in judged:
-        passes = one.upper < one.margin
-        fails = one.lower > 0 and one.mean >= one.margin
+    for judgement in judged:
+        passes = judgement.upper < judgement.margin
+        fails = judgement.lower > 0 and judgement.mean >= judgement.margin
         assert not (passes and fails)
-        assert one.state in (("pass",) if passes else ("fail",) if fails else ()) + ("inconclusive",)
-        if one.state == "inconclusive":
-            assert one.why or not (passes or fails)
-    states = [one.state for one in judged]
+        assert judgement.state in (("pass",) if passes else ("fail",) if fails else ()) + ("inconclusive",)
+        if judgement.state == "inconclusive":
+            assert judgement.why or not (passes or fails)
+    states = [judgement.state for judgement in judged]
     assert (verdict(judged) == "pass") == all(state == "pass" for state in states)
     assert (verdict(judged) == "fail") == any(state == "fail" for state in states)
 
@@ -64,8 +64,10 @@ def test_more_harm_never_makes_a_verdict_better(harms: list[Harm], more: float, 
     before = judge(harms)
     at = which % len(harms)
     worse = [
-        harm(one.each + more * one.margin, one.margin, one.trials, one.metric) if i == at else one
-        for i, one in enumerate(harms)
+        harm(metric_harm.each + more * metric_harm.margin, metric_harm.margin, metric_harm.trials, metric_harm.metric)
+        if i == at
+        else metric_harm
+        for i, metric_harm in enumerate(harms)
     ]
     after = judge(worse)
     assert ORDER.index(verdict(after)) >= ORDER.index(verdict(before))
@@ -83,15 +85,18 @@ def test_limits_are_those_of_scipy_and_statsmodels(seed: int, metrics: int) -> N
         harm(m + np.concatenate([z, -z]), name=f"m{i}") for i, (m, z) in enumerate(zip(means, halves, strict=True))
     ]
     judged = judge(harms)
-    tests = [stats.ttest_1samp(one.each, 0.0, alternative="greater") for one in harms]
+    tests = [stats.ttest_1samp(metric_harm.each, 0.0, alternative="greater") for metric_harm in harms]
     rejected = multipletests([test.pvalue for test in tests], ALPHA, "holm")[0]
-    for one, of, reject in zip(judged, harms, rejected, strict=True):
-        assert not one.cantelli
-        assert one.worse == reject
-        assert one.mean == pytest.approx(of.each.mean(), abs=1e-15)
-        upper = stats.ttest_1samp(of.each, 0.0, alternative="less").confidence_interval(1 - ALPHA).high
-        assert one.upper == pytest.approx(upper, abs=1e-12)
-    assert min(one.lower for one in judged) <= min(test.confidence_interval(1 - ALPHA).low for test in tests) + 1e-12
+    for judgement, metric_harm, reject in zip(judged, harms, rejected, strict=True):
+        assert not judgement.cantelli
+        assert judgement.worse == reject
+        assert judgement.mean == pytest.approx(metric_harm.each.mean(), abs=1e-15)
+        upper = stats.ttest_1samp(metric_harm.each, 0.0, alternative="less").confidence_interval(1 - ALPHA).high
+        assert judgement.upper == pytest.approx(upper, abs=1e-12)
+    assert (
+        min(judgement.lower for judgement in judged)
+        <= min(test.confidence_interval(1 - ALPHA).low for test in tests) + 1e-12
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -100,8 +105,8 @@ def test_limits_of_skewed_harms_err_by_less_than_a_point_more_often(sign: float)
     rng, n, runs = np.random.default_rng(1), 150, 4000
     upper = lower = student = 0
     for each in rng.exponential(1.0, (runs, n)) - 1.0:
-        (one,) = judge([harm(sign * each)])
-        upper, lower = upper + (one.upper < 0), lower + (one.lower > 0)
+        (judgement,) = judge([harm(sign * each)])
+        upper, lower = upper + (judgement.upper < 0), lower + (judgement.lower > 0)
         student += each.mean() / (each.std(ddof=1) / n**0.5) < -stats.t.ppf(0.95, n - 1)
     assert student / runs > 0.068
     assert max(upper, lower) / runs < 0.06
@@ -116,8 +121,10 @@ def test_a_tail_is_the_inverse_of_a_quantile(seed: int, n: int, share: float) ->
 
 def test_one_metric_alone_has_a_lower_limit_of_ninety_five_percent() -> None:
     each = normal(100, 0.004, 0.01)
-    (one,) = judge([harm(each)])
-    assert one.lower == pytest.approx(stats.ttest_1samp(each, 0.0, alternative="greater").confidence_interval(0.95).low)
+    (judgement,) = judge([harm(each)])
+    assert judgement.lower == pytest.approx(
+        stats.ttest_1samp(each, 0.0, alternative="greater").confidence_interval(0.95).low
+    )
 
 
 def test_clear_cases() -> None:
@@ -134,10 +141,10 @@ def test_clear_cases() -> None:
 
 
 def test_proven_harm_below_the_margin_passes_and_is_flagged() -> None:
-    (one,) = judge([harm(normal(100, 0.004, 0.01))])
-    assert (one.state, one.worse) == ("pass", True)
-    (one,) = judge([harm(normal(100, 0.001, 0.01))])
-    assert (one.state, one.worse) == ("pass", False)
+    (judgement,) = judge([harm(normal(100, 0.004, 0.01))])
+    assert (judgement.state, judgement.worse) == ("pass", True)
+    (judgement,) = judge([harm(normal(100, 0.001, 0.01))])
+    assert (judgement.state, judgement.worse) == ("pass", False)
 
 
 def test_equal_harm_of_all_users_is_decided_without_a_spread() -> None:
@@ -147,8 +154,8 @@ def test_equal_harm_of_all_users_is_decided_without_a_spread() -> None:
         (0.01, "fail", True),
         (-0.2, "pass", False),
     ):
-        (one,) = judge([harm(np.full(50, each))])
-        assert (one.state, one.worse) == (state, worse)
+        (judgement,) = judge([harm(np.full(50, each))])
+        assert (judgement.state, judgement.worse) == (state, worse)
 
 
 def test_three_hundred_trials_but_one_show_a_rate_of_one_percent() -> None:
@@ -163,11 +170,11 @@ def test_three_hundred_trials_but_one_show_a_rate_of_one_percent() -> None:
 
 def test_too_few_users_are_never_judged_however_clear() -> None:
     for n in range(MIN_USERS):
-        (one,) = judge([harm(np.full(n, 0.5))])
-        assert one.state == "inconclusive"
-        assert "too few users" in one.why[0]
-        assert one.users == (MIN_USERS if n else None)
-        assert one.alarm == 0.0
+        (judgement,) = judge([harm(np.full(n, 0.5))])
+        assert judgement.state == "inconclusive"
+        assert "too few users" in judgement.why[0]
+        assert judgement.users == (MIN_USERS if n else None)
+        assert judgement.alarm == 0.0
 
 
 def test_a_few_changed_users_pass_if_little_and_are_inconclusive_if_much() -> None:
@@ -189,23 +196,23 @@ def test_with_the_users_asked_for_no_harm_passes_and_twice_the_margin_fails(seed
     pilot = judge([harm(rng.normal(0.0, sd, 40), name=f"m{i}") for i in range(metrics)])
     if verdict(pilot) != "inconclusive":
         return
-    users = max(one.users or 0 for one in pilot)
+    users = max(judgement.users or 0 for judgement in pilot)
     assert users > 40
-    one = judge([harm(normal(users, 0.0, sd), name=f"m{i}") for i in range(metrics)])
-    assert verdict(one) == "pass"
+    judgements = judge([harm(normal(users, 0.0, sd), name=f"m{i}") for i in range(metrics)])
+    assert verdict(judgements) == "pass"
     assert verdict(judge([harm(normal(users, 0.02, sd), name=f"m{i}") for i in range(metrics)])) == "fail"
 
 
 def test_a_harm_that_is_the_margin_less_a_hair_is_not_decided_by_any_affordable_number() -> None:
-    (one,) = judge([harm(normal(1000, 0.0099999, 0.05))])
-    assert (one.state, one.users) == ("inconclusive", None)
+    (judgement,) = judge([harm(normal(1000, 0.0099999, 0.05))])
+    assert (judgement.state, judgement.users) == ("inconclusive", None)
 
 
 def test_alarms_are_as_frequent_as_said() -> None:
     """A failure needs a harm of the margin by chance: its probability is that of Student's t beyond margin / se."""
     sd, n, margin = 0.05, 100, 0.01
-    (one,) = judge([harm(normal(n, 0.0, sd), margin)])
-    assert one.alarm == pytest.approx(stats.t.sf(margin / (sd / n**0.5), n - 1), rel=1e-9)
+    (judgement,) = judge([harm(normal(n, 0.0, sd), margin)])
+    assert judgement.alarm == pytest.approx(stats.t.sf(margin / (sd / n**0.5), n - 1), rel=1e-9)
     rng = np.random.default_rng(0)
     failed = sum(judge([harm(rng.normal(0.0, sd, n), margin)])[0].state == "fail" for _ in range(2000))
-    assert failed / 2000 == pytest.approx(one.alarm, abs=3 * (one.alarm / 2000) ** 0.5)
+    assert failed / 2000 == pytest.approx(judgement.alarm, abs=3 * (judgement.alarm / 2000) ** 0.5)

@@ -26,8 +26,16 @@ def held(lost: list[int], which: str = "baseline") -> Held:
 
 def outcome(*lost: list[int]) -> Outcome:
     whiches = ("baseline", "release")
-    found = tuple(held(one, which) for one, which in zip(lost, whiches, strict=False))
-    return Outcome("runs/x", "skg", found, {one.which: CHANGED[one.which] for one in found}, FLIPS, SESSION, 250)
+    comparisons = tuple(held(losses, which) for losses, which in zip(lost, whiches, strict=False))
+    return Outcome(
+        "runs/x",
+        "skg",
+        comparisons,
+        {comparison.which: CHANGED[comparison.which] for comparison in comparisons},
+        FLIPS,
+        SESSION,
+        250,
+    )
 
 
 SAME, PASSED, WORSE, OPEN, FAILED = [50], [51, 50, 49], [52], [44, 64], [80]
@@ -58,7 +66,7 @@ def test_junit_is_read_back_with_a_case_for_each_metric_and_baseline() -> None:
     assert "margin 0.5 pp" in str(suite.findall("testcase/failure")[1].get("message"))
     assert "user 4: harm +25.0 pp" in str(failure.text)
     assert 'turn 7 "50 % off? a|b *now* <script> & ::error:: end"' in str(failure.text)
-    properties = {one.get("name"): one.get("value") for one in suite.findall("properties/property")}
+    properties = {element.get("name"): element.get("value") for element in suite.findall("properties/property")}
     assert properties["baseline: compositions.skg.policy.threshold"] == '0.5 -> "<0.2>"'
 
 
@@ -88,13 +96,13 @@ def test_who_passes_is_not_named_but_counted() -> None:
 
 
 def test_annotations_are_workflow_commands_of_one_line_each() -> None:
-    found = outputs.annotations(outcome(OPEN, FAILED))
-    assert all(re.fullmatch(r"::(notice|warning|error) title=[^:,\n]+::[^\n\r]+", line) for line in found)
-    levels = [line.split(" ")[0] for line in found]
+    commands = outputs.annotations(outcome(OPEN, FAILED))
+    assert all(re.fullmatch(r"::(notice|warning|error) title=[^:,\n]+::[^\n\r]+", line) for line in commands)
+    levels = [line.split(" ")[0] for line in commands]
     assert levels.count("::error") == 2
     assert levels.count("::warning") == 2
-    assert "50 %25 off" in found[-1]
-    assert "%0A  turn 7" in found[-1]
+    assert "50 %25 off" in commands[-1]
+    assert "%0A  turn 7" in commands[-1]
     assert outputs.annotations(outcome(SAME)) == ["::notice title=gate::Gate passed: arm skg of runs/x"]
 
 
@@ -119,20 +127,20 @@ def test_a_line_without_a_command_stays_as_it_is() -> None:
 
 
 def test_what_passed_but_is_proven_worse_is_flagged_everywhere() -> None:
-    one = outcome(WORSE)
-    assert one.state == "pass"
-    assert any("passed, but is proven worse: by 0.2 pp at least" in text for text in outputs.sentences(one))
-    assert outputs.cells(one.held[0])[1][:2] == ("wrong per request", "+0.2 pp")
-    assert outputs.cells(one.held[0])[1][-1] == "passed, but proven worse"
-    assert any(line.startswith("::warning title=wrong per request") for line in outputs.annotations(one))
-    assert "proven worse" in outputs.markdown(one)
-    assert "proven worse" in outputs.junit(one)
+    flagged = outcome(WORSE)
+    assert flagged.state == "pass"
+    assert any("passed, but is proven worse: by 0.2 pp at least" in text for text in outputs.sentences(flagged))
+    assert outputs.cells(flagged.held[0])[1][:2] == ("wrong per request", "+0.2 pp")
+    assert outputs.cells(flagged.held[0])[1][-1] == "passed, but proven worse"
+    assert any(line.startswith("::warning title=wrong per request") for line in outputs.annotations(flagged))
+    assert "proven worse" in outputs.markdown(flagged)
+    assert "proven worse" in outputs.junit(flagged)
 
 
 def test_what_is_inconclusive_says_how_many_users_would_decide_it() -> None:
-    said = [text for text in outputs.sentences(outcome(OPEN)) if "inconclusive" in text]
-    assert len(said) == 2
-    assert all(re.search(r"[\d,]+ users would decide it\.", text) for text in said)
+    sentences = [text for text in outputs.sentences(outcome(OPEN)) if "inconclusive" in text]
+    assert len(sentences) == 2
+    assert all(re.search(r"[\d,]+ users would decide it\.", text) for text in sentences)
     few = Outcome(
         "r", "skg", (hold(worse([60], users=9), worse([50], users=9), MARGINS, "baseline", "f"),), {}, None, (), 250
     )
@@ -143,8 +151,8 @@ def test_what_is_inconclusive_says_how_many_users_would_decide_it() -> None:
 
 
 def test_false_alarms_of_a_year_are_counted() -> None:
-    one = outcome(OPEN)
-    assert 0 < one.false_alarms <= 0.05 * 250
-    assert replace(one, builds=500).false_alarms == pytest.approx(2 * one.false_alarms)
-    assert any(text.startswith("Of 250 builds a year") for text in outputs.sentences(one))
+    undecided = outcome(OPEN)
+    assert 0 < undecided.false_alarms <= 0.05 * 250
+    assert replace(undecided, builds=500).false_alarms == pytest.approx(2 * undecided.false_alarms)
+    assert any(text.startswith("Of 250 builds a year") for text in outputs.sentences(undecided))
     assert not any("a year" in text for text in outputs.sentences(outcome(SAME)))

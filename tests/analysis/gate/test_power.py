@@ -29,7 +29,11 @@ def made(seed: int = 0, n: int = 400) -> Pool:
     """A pool of which the law is known."""
     rng = np.random.default_rng(seed)
     harm = {name: rng.normal(0.0, 2.5 * margin, n) for name, margin in MARGINS.items()}
-    return Pool("made", {name: of - of.mean() for name, of in harm.items()}, {name: np.full(n, 100.0) for name in harm})
+    return Pool(
+        "made",
+        {name: values - values.mean() for name, values in harm.items()},
+        {name: np.full(n, 100.0) for name in harm},
+    )
 
 
 def test_a_jittered_build_changes_answers_and_passes(pairs: dict[str, tuple[Panel, Panel]]) -> None:
@@ -50,21 +54,21 @@ def test_a_pool_has_no_true_harm_and_a_build_what_is_added(pairs: dict[str, tupl
     source = pool("both", [pairs["threshold"], pairs["jittered"]])
     assert len(source) == 80
     everybody = np.arange(80)
-    for one in build(source, everybody, {}):
-        assert one.each.mean() == pytest.approx(0.0, abs=1e-15)
-    shifted = {one.metric: one.each.mean() for one in build(source, everybody, {"hit_rate": 0.02})}
+    for harm in build(source, everybody, {}):
+        assert harm.each.mean() == pytest.approx(0.0, abs=1e-15)
+    shifted = {harm.metric: harm.each.mean() for harm in build(source, everybody, {"hit_rate": 0.02})}
     assert shifted == pytest.approx({"utility": 0, "err_per_request": 0, "err_per_hit": 0, "hit_rate": 0.02}, abs=1e-15)
 
 
 def test_the_gate_is_wrong_as_rarely_as_it_may_be() -> None:
-    found = list(lines(made(), 120, seed=3))
-    assert len(found) == 2 + 2 * len(MARGINS)
-    for line in found:
+    results = list(lines(made(), 120, seed=3))
+    assert len(results) == 2 + 2 * len(MARGINS)
+    for line in results:
         assert line.holds, line.cells()
-    none, *_, twice = found
+    none, *_, twice = results
     assert (none.mistakes, none.states.count("fail")) == (0, 0)
     assert twice.states.count("fail") >= 0.95 * 120
-    assert markdown(found).count("\n| made |") == len(found)
+    assert markdown(results).count("\n| made |") == len(results)
 
 
 def states(**times: int) -> tuple[State, ...]:
