@@ -12,10 +12,10 @@ def best(candidates: Candidates) -> I32:
 
 
 def best_of(combined: F64, skill: I32) -> I32:
-    """Place `[B]` of the largest of scores `[B, K]`; equal scores go to the lower skill id."""
+    """Place `[..., B]` of the largest of scores `[..., B, K]`; equal scores go to the lower skill id."""
     # scores are multiples of 2**-16 and ids stay below 2**24: the key is exact; beyond the end it is least
     keys = combined * 2.0**40 - skill
-    place: I32 = keys.argmax(axis=1).astype(np.int32)
+    place: I32 = keys.argmax(axis=-1).astype(np.int32)
     return place
 
 

@@ -36,12 +36,16 @@ class KnownFeedback:
 
     def ratings(self, before: int) -> "KnownFeedback":
         """The ratings of skills at turns earlier than `before`."""
-        return self.rows((self.kind == RATING) & (self.skill >= 0) & (self.turn < before))
+        ratings = (self.kind == RATING) & (self.skill >= 0) & (self.turn < before)
+        return self if ratings.all() else self.rows(ratings)
 
 
 def joined(parts: "list[KnownFeedback]") -> KnownFeedback:
     """The rows of one after the other."""
-    return KnownFeedback(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(KnownFeedback)))
+    some = [p for p in parts if len(p.row)]
+    if len(some) <= 1:
+        return some[0] if some else parts[0]
+    return KnownFeedback(*(np.concatenate([getattr(p, f.name) for p in some]) for f in fields(KnownFeedback)))
 
 
 def feedback(row: I32 | I64, turn: I32 | int, kind: int, value: I32, skill: I32) -> KnownFeedback:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.core.draws import arms_word, key
+from skg_bench.core.draws import arms_word, fold, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.record import replay
@@ -108,14 +108,8 @@ class Rollout:
         self._keys, self._similarity = key(setting.seed, events.user), setting.similarity()
         rows, turns = events.text.shape
         self.state = State(stacked(arms), rows, turns, setting.name_hash, setting.text_hash, self._similarity)
-        self._scene = Scene(
-            setting.simulator,
-            self._similarity,
-            events,
-            setting.vocabulary,
-            key(arms_word(setting.seed), events.user),
-            setting.type_names,
-        )
+        self._scene = Scene(setting.simulator, self._similarity, events, setting.vocabulary, setting.type_names)
+        self._arm_keys = key(arms_word(setting.seed), events.user)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last`, through all forks."""
@@ -136,11 +130,11 @@ class Rollout:
         for first in turns[::_BLOCK]:
             block = range(first, min(first + _BLOCK, turns.stop))
             a = int(here[first])
-            for t, draws in zip(
-                block, draws_by_turn(self._keys[:a], events.number[:a, first : block.stop]), strict=True
-            ):
+            number = events.number[:a, first : block.stop]
+            keys = fold(self._arm_keys[None, :a], number.T)
+            for t, draws, event in zip(block, draws_by_turn(self._keys[:a], number), keys, strict=True):
                 b = int(here[t])
-                step(self._scene, self.state, t, draws if b == a else trim(draws, b), log)
+                step(self._scene, self.state, t, draws if b == a else trim(draws, b), event[:b], log)
                 made += b
             progress(made)
         return made

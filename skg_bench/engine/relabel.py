@@ -37,8 +37,8 @@ class Relabelled:
         return order
 
     @cached_property
-    def _old_text(self) -> I64:
-        return self._order(_TEXTS, len(self.simulator.messages))
+    def _old_text(self) -> I32:
+        return self._order(_TEXTS, len(self.simulator.messages)).astype(np.int32)
 
     @cached_property
     def _old_name(self) -> I64:
@@ -51,7 +51,7 @@ class Relabelled:
 
     @cached_property
     def _new_name(self) -> I32:
-        return np.argsort(self._old_name).astype(np.int32)
+        return np.append(np.argsort(self._old_name), -1).astype(np.int32)  # of no name: none
 
     @property
     def stream(self) -> Literal["exogenous", "reactive"]:
@@ -116,9 +116,9 @@ class Relabelled:
 
     def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
         """The same reaction; `text` and the name by new id."""
-        old: I32 = self._old_text[text].astype(np.int32)
+        old = self._old_text[text]
         code, name, tired = self.simulator.offer(type_, old, fatigue, idle, draws)
-        return code, np.where(name >= 0, self._new_name[np.maximum(name, 0)], -1).astype(np.int32), tired
+        return code, self._new_name[name], tired
 
 
 def type_names(simulator: Simulator) -> I32:

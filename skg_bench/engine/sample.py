@@ -15,9 +15,10 @@ def sample(share: F64, lineage: I64, event: U64) -> tuple[I32, F64]:
     `[B, K]` of the skill, so that neither its id nor its position matters; no draw where one action is certain.
     Probabilities are rounded to float32: numpy's exp and log differ in the last place between CPU types.
     """
+    action, rows = share.argmax(axis=1), np.arange(len(share))
+    if (share[rows, action] == 1.0).all():
+        return (action - 1).astype(np.int32), np.ones(len(share))
     share = np.minimum(share, 1.0).astype(np.float32).astype(np.float64)
-    action = share.argmax(axis=1)
-    rows = np.arange(len(share))
     open_ = np.flatnonzero(share[rows, action] < 1.0)
     if len(open_):
         item = np.concatenate([np.full((len(open_), 1), _FALLBACK), lineage[open_]], axis=1)

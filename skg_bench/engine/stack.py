@@ -93,9 +93,13 @@ class Stack:
         return self.arms[0]
 
     @cached_property
-    def _reason(self) -> list[I32]:
-        """Where the reasons of each curator stand in `reasons`."""
-        return [np.array([self.reasons.index(r) for r in p.component.reasons], np.int32) for p in self.curators]
+    def _reason(self) -> list[I32 | None]:
+        """Where the reasons of each curator stand in `reasons`; None: where they stand in its reasons_of_each."""
+        reasons_of_each = [tuple(p.component.reasons) for p in self.curators]
+        return [
+            None if self.reasons[: len(r)] == r else np.array([self.reasons.index(word) for word in r], np.int32)
+            for r in reasons_of_each
+        ]
 
     @cached_property
     def reads_agreement(self) -> Bool:
@@ -170,8 +174,8 @@ class Stack:
         out = np.zeros(len(seen.text), np.bool_)
         for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
             if arms.any():
-                asks = _rows(arms, len(out))
-                out |= curator.component.offers(replace(seen, asks=asks), memory) & asks
+                view = seen if arms.all() else replace(seen, asks=_rows(arms, len(out)))
+                out |= curator.component.offers(view, memory) & view.asks
         return out
 
     def curate(
@@ -181,12 +185,13 @@ class Stack:
         memories, kept, phase, n_arms = [], [], self._phase(seen.turn), len(self.arms)
         for curator, memory, arms, reason in zip(self.curators, states, phase.curates, self._reason, strict=True):
             if arms.any():
-                asks = _rows(arms, len(seen.text))
-                memory, batch = curator.component.curate(replace(seen, asks=asks), offer, name, known, books, memory)
+                view = seen if arms.all() else replace(seen, asks=_rows(arms, len(seen.text)))
+                memory, batch = curator.component.curate(view, offer, name, known, books, memory)
                 if not arms.all() or phase.tags_only.any():
-                    batch = part(batch, asks[batch.row] & ((batch.op == TAG) | ~phase.tags_only[batch.row % n_arms]))
+                    arm = batch.row % n_arms
+                    batch = part(batch, arms[arm] & ((batch.op == TAG) | ~phase.tags_only[arm]))
                 if len(batch.op):
-                    kept.append(replace(batch, reason=reason[batch.reason]))
+                    kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
         if len(kept) <= 1:
             return tuple(memories), kept[0] if kept else NOTHING
@@ -292,7 +297,7 @@ def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
     where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"
     if share.shape != (b, 1 + k):
         raise UsageError(f"{where} gave {share.shape}; valid is [{b}, {1 + k}], column 0 the fallback")
-    total = share.sum(axis=1)
+    total = share @ np.ones(1 + k)
     if b and not (total.min() > 1.0 - 1e-6 and total.max() < 1.0 + 1e-6 and share.min() >= 0):
         raise UsageError(
             f"{where} gave rows with sums from {total.min():g} to {total.max():g}; valid are rows without negative "

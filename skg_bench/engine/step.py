@@ -61,7 +61,6 @@ class Scene:
     similarity: Similarity
     events: Events
     vocabulary: Vocabulary
-    keys: U64  # [B] of the users, for the draws of arms
     type_names: I32  # id of the name of each request type; -1 at the end, for one-offs
 
 
@@ -201,10 +200,13 @@ def trim(draws: Draws, n_users: int) -> Draws:
     return Draws(*(getattr(draws, name)[:n_users] for name in Draws.__dataclass_fields__))
 
 
-def step(scene: Scene, state: State, t: int, draws: Draws, log: TurnWriter) -> None:
-    """Turn `t` of the users for whom there are `draws`: the message is answered, rated, learned from and logged."""
+def step(scene: Scene, state: State, t: int, draws: Draws, event: U64, log: TurnWriter) -> None:
+    """Turn `t` of the users for whom there are `draws`: the message is answered, rated, learned from and logged.
+
+    `event` `[B]` is the key of the event that arms are handed.
+    """
     state.trim(len(draws.event))
-    turn = perceive(scene, state, t, draws)
+    turn = perceive(scene, state, t, draws, event)
     choice = decide(state.stack, turn.query, turn.books, state.memory(), turn.key)
     outcome = answer(scene, state, turn, choice)
     lesson = learn(scene, state, turn, choice, outcome, log)
@@ -214,7 +216,7 @@ def step(scene: Scene, state: State, t: int, draws: Draws, log: TurnWriter) -> N
 # ---------------------------------------------------------------------------------------------------- perceive
 
 
-def perceive(scene: Scene, state: State, t: int, draws: Draws) -> Turn:
+def perceive(scene: Scene, state: State, t: int, draws: Draws, event: U64) -> Turn:
     """What the world brings, and what the arms see of it."""
     events, table, stack, a = scene.events, state.table, state.stack, len(draws.event)
     now, text, number = events.time[:a, t], events.text[:a, t], events.number[:a, t]
@@ -235,7 +237,6 @@ def perceive(scene: Scene, state: State, t: int, draws: Draws) -> Turn:
         t, now, text, scene.vocabulary.words[text], gap, state.last_skill[:a].copy(), near, words, truth,
         None if logged is None else logged.local,
     )  # fmt: skip
-    event = fold(scene.keys[:a], number)
     return Turn(t, now, text, number, event, draws, type_, kind, query, books, quality, logged)
 
 
@@ -377,7 +378,9 @@ def _heard(state: State, turn: Turn, choice: Choice, outcome: Answered, log: Tur
     rated = np.flatnonzero((skill >= 0) & (rating >= 0))
     state.ratings.add(rated, rating[rated], None if context is None else context.rows(rated))
     state.pending.add(np.flatnonzero(given & (reaction.delay > 0)), turn.t, now, reaction, skill, context)
-    known = [late, feedback(rated, turn.t, RATING, rating[rated], skill[rated])]
+    known = [late]
+    if len(rated):
+        known.append(feedback(rated, turn.t, RATING, rating[rated], skill[rated]))
     compared = np.flatnonzero(outcome.agrees >= 0)
     if len(compared):
         known.append(feedback(compared, turn.t, AGREES, outcome.agrees[compared], skill[compared]))

@@ -94,10 +94,9 @@ class Exp4:
 
     def _named(self, candidates: Candidates) -> I32:
         """What each weighting names, `[B, M]` places; -1: the LLM."""
-        places = np.empty((len(candidates.skill), len(self.weights)), np.int32)
-        for m, weights in enumerate(self.weights):
-            combined = combine(weights, candidates.similarity, candidates.preference, candidates.score)
-            combined[candidates.skill < 0] = -1.0
-            best = best_of(combined, candidates.skill)
-            places[:, m] = np.where(combined.max(axis=1) >= self.threshold, best, -1)
+        weights = np.array(self.weights).T[:, :, None, None]  # [3, M, 1, 1]
+        combined = combine(weights, candidates.similarity, candidates.preference, candidates.score)  # [M, B, K]
+        combined[:, candidates.skill < 0] = -1.0
+        best = best_of(combined, candidates.skill)
+        places: I32 = np.where(combined.max(axis=2) >= self.threshold, best, -1).astype(np.int32).T
         return places
