@@ -11,11 +11,12 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
-from skg_bench.core import types
+from skg_bench.core import deciding, types
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
+from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.state import check, rows
-from skg_bench.core.types import Curator, Memoryless, Observation, Policy, Router, Shortlist, TurnTruth
+from skg_bench.core.types import Curator, Observation, Router, Shortlist, TurnTruth
 from tests.core import samples
 from tests.policy.played import Living, candidates, decided, keys
 
@@ -55,7 +56,8 @@ def test_a_seam_is_one_word_for_its_yamls_its_package_its_tests_and_its_protocol
     assert (ROOT / "skg_bench" / seam / "__init__.py").is_file()
     assert list((ROOT / "tests" / seam).glob("test_*.py"))
     protocol = {"llm": "LLM"}.get(seam, seam.capitalize())
-    assert getattr(getattr(types, protocol), "_is_protocol", False)
+    home = deciding if seam == "policy" else types
+    assert getattr(getattr(home, protocol), "_is_protocol", False)
 
 
 @pytest.mark.parametrize("path", yamls(*SEAMS))

@@ -20,8 +20,9 @@ from skg_bench.core.grid import F64
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
+from skg_bench.engine.memory import Memory
 from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import Memory, decide
+from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import InBook, Pinned
 
 SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill

@@ -27,9 +27,10 @@ from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
+from skg_bench.engine.memory import Memory
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import Memory, decide
+from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import InBook, Pinned, Rows
 
 Row = tuple[str, str, str, str]

@@ -39,9 +39,10 @@ from skg_bench.core.run import Run
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query, Router
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
+from skg_bench.engine.memory import Memory
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import Memory, decide
+from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import InBook, Pinned
 from skg_bench.router.shared.index import build
 from skg_bench.router.shared.route import SharedMaxSim

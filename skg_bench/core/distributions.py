@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import F64, I32
-from skg_bench.core.types import Candidates
 
 
 def best(candidates: Candidates) -> I32:

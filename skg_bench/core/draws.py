@@ -51,6 +51,7 @@ class Purpose(IntEnum):
     RESAMPLE = 71
     SHAM = 80
     PERMUTED = 81
+    RELABEL = 82
     PRIOR = 90
 
 

@@ -7,7 +7,7 @@ show, except in a replayed log after clocks were turned (core/record.py).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KINDS, KnownFeedback
@@ -320,80 +320,6 @@ class Reranker(Protocol):
     def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
         """A new scorer in which users `rows` `[R]` have learned from `training`; each has a rated turn there."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """A shortlist with its signals and combined score, what a policy decides on."""
-
-    skill: I32  # [B, K] -1 beyond the end
-    similarity: F64  # [B, K] signal 1
-    preference: F64  # [B, K] signal 2
-    score: F64 | None  # [B, K] signal 3; None: the reranker gives none
-    combined: F64  # [B, K] weighted mean of the signals that are present; -1 beyond the end
-    uses: I32  # [B, K]
-    ok: F64  # [B, K] uses rated ok, partial ones count half
-    rated: I32  # [B, K] rated uses
-    llm_turns: I32  # [B] earlier turns answered by the LLM
-
-    def rows(self, which: I64 | Bool) -> "Candidates":
-        """Those of these users only."""
-        return Candidates(
-            self.skill[which], self.similarity[which], self.preference[which],
-            None if self.score is None else self.score[which], self.combined[which], self.uses[which], self.ok[which],
-            self.rated[which], self.llm_turns[which],
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What the engine drew from a policy's distribution at the users' turn number `turn`."""
-
-    turn: int
-    candidates: Candidates
-    place: I32  # [B] index into the shortlist, -1: fallback to the LLM
-    propensity: F64  # [B] probability of this choice
-
-    def rows(self, which: I64 | Bool) -> "Decision":
-        """Those of these users only."""
-        return Decision(self.turn, self.candidates.rows(which), self.place[which], self.propensity[which])
-
-
-class Policy(Protocol[S]):
-    """Shortlist + scores -> the probability of each skill and of the fallback; it never draws."""
-
-    @property
-    def reads(self) -> Sequence[str]:
-        """Kinds of feedback (core/feedback.py) that it learns from."""
-        ...
-
-    def start(self, n: int) -> S:
-        """The memory of `n` users before their first turn."""
-        ...
-
-    def propensities(self, candidates: Candidates, state: S) -> F64:
-        """`[B, 1 + K]`, rows sum to 1: the fallback, then the shortlist; 0 beyond its end."""
-        ...
-
-    def learn(self, state: S, decision: Decision, known: KnownFeedback, batch: Batch) -> S:
-        """The memory after a turn: its decision, the feedback that became known, and the operations that were applied
-        (`skill` filled in for ADD). It may write into the arrays of `state`.
-        """
-        ...
-
-
-class Memoryless(Protocol):
-    """Inherited by a policy that learns nothing."""
-
-    reads: ClassVar[Sequence[str]] = ()
-
-    def start(self, n: int) -> None:
-        """No memory."""
-        return None  # noqa: RET501 - a body, or the method would be abstract
-
-    def learn(self, state: None, decision: Decision, known: KnownFeedback, batch: Batch) -> None:
-        """Nothing is learned."""
-        return state
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import Events, Similarity, Simulator
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
+from skg_bench.engine.memory import State
 from skg_bench.engine.plan import Arm, Fork
 from skg_bench.engine.relabel import type_names
 from skg_bench.engine.stack import repeated, stacked
-from skg_bench.engine.step import Scene, State, draws_by_turn, step, trim
+from skg_bench.engine.step import Scene, draws_by_turn, step, trim
 
 _BLOCK = 64  # turns whose draws are made at once
 _DONORS = np.int32(2**30)  # ids from here on are nobody's users

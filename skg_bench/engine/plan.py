@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay
-from skg_bench.core.types import LLM, Curator, Embedder, Policy, Reranker, Router, Serving, Simulator
+from skg_bench.core.types import LLM, Curator, Embedder, Reranker, Router, Serving, Simulator
 from skg_bench.engine.signals import Signals
 
 Freeze = Literal["book", "book+scorer", "all"]

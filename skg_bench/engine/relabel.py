@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skg_bench.core.draws import arms_word
+from skg_bench.core.draws import Purpose, arms_word, draw, key
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.record import replay
 from skg_bench.core.types import Draws, Events, Reaction, Simulator
@@ -33,7 +33,8 @@ class Relabelled:
 
     def _order(self, kind: int, n: int) -> I64:
         """The old id of each new one."""
-        order: I64 = np.random.default_rng([arms_word(self.seed), kind]).permutation(n)
+        keys = key(arms_word(self.seed), kind)
+        order: I64 = np.argsort(draw(keys, np.arange(n), Purpose.RELABEL), kind="stable")
         return order
 
     @cached_property

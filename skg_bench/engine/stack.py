@@ -15,10 +15,11 @@ import numpy as np
 
 from skg_bench.core import state
 from skg_bench.core.batch import NOTHING, TAG, Batch, part
+from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import Candidates, Decision, Events, Observation, Skillbooks
+from skg_bench.core.types import Events, Observation, Skillbooks
 from skg_bench.engine.plan import Arm
 
 

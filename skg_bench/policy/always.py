@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import best, certain
 from skg_bench.core.grid import F64
-from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
-from skg_bench.core.types import Candidates, Memoryless
 
 LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
 _RATE = (np.arange(LEVELS) + 0.5) / LEVELS

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import uniform
 from skg_bench.core.grid import F64
-from skg_bench.core.types import Candidates, Memoryless
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whom curators ask, what they record, capture and archive, and what a freeze of the arm lets through."""
+"""Whom curators ask, what they record, capture and archive."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,13 +22,6 @@ from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Sham
 from skg_bench.curator.skg import SKG
 from skg_bench.curator.without import Without
-from skg_bench.engine.plan import Arm, Freeze
-from skg_bench.engine.signals import GROUPS, Signals
-from skg_bench.engine.stack import Stack, stacked
-from skg_bench.llm.simulated import Simulated
-from skg_bench.policy.threshold import Threshold
-from skg_bench.reranker.linear import Linear
-from skg_bench.router.maxsim import MaxSim
 from tests.core import samples
 
 DAY = 86_400
@@ -345,54 +338,6 @@ def test_the_oracle_captures_each_right_answer_to_a_request_that_can_come_again(
         curated(RightAnswers(), replace(seen, truth=None), NOBODY, NOBODY, known, books)
 
 
-# ------------------------------------------------------------------------------------------------ the freeze
-
-SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
-MODEL = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4, 50.0)
-ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, MODEL, SIGNALS, "stored", 50, True, 1, False)
-
-
-def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:
-    """The operations of a stack at its first turn."""
-    return stack.curate(seen, offer, name, known, books, stack.start(len(offer))[1])[1]
-
-
-@pytest.mark.parametrize("freeze", ["book", "book+scorer", "all"])
-def test_before_its_turn_a_freeze_changes_nothing(freeze: Freeze) -> None:
-    seen, offer, name, known, books = turn(4)
-    frozen = stacked([replace(ARM, freeze=freeze, freeze_at=18)])
-    whole = curated(PAPER, seen, offer, name, known, books)
-    assert columns(at_once(frozen, seen, offer, name, known, books)) == columns(whole)
-    assert set(whole.op.tolist()) == {ADD, UPDATE, TAG, REMOVE}
-    assert np.array_equal(frozen.offers(seen, frozen.start(B)[1]), asked(PAPER, seen))
-    assert frozen.refits(17).tolist() == [True]
-    assert frozen.reasons == tuple(PAPER.reasons)
-
-
-@pytest.mark.parametrize(
-    ("freeze", "counts", "learns"), [("book", True, True), ("book+scorer", True, False), ("all", False, False)]
-)
-def test_from_its_turn_on_a_freeze_lets_through_what_it_says(freeze: Freeze, counts: bool, learns: bool) -> None:
-    seen, offer, name, known, books = turn(4)
-    frozen = stacked([replace(ARM, freeze=freeze, freeze_at=17)])
-    assert asked(PAPER, seen).any()
-    assert not frozen.offers(seen, frozen.start(B)[1]).any()
-    batch = at_once(frozen, seen, offer, name, known, books)
-    whole = curated(PAPER, seen, offer, name, known, books)
-    assert operations(batch, TAG) == (operations(whole, TAG) if counts else [])
-    assert set(batch.op.tolist()) <= {TAG}
-    assert [frozen.refits(t).tolist() for t in (16, 17, 99)] == [[True], [learns], [learns]]
-
-
-@pytest.mark.parametrize("curator", [NoLearning(), RightAnswers()])
-def test_where_the_curator_learns_nothing_or_from_the_truth_no_scorer_is_refitted(curator: Curator[Any]) -> None:
-    unfrozen = replace(ARM, curator=curator)
-    assert not any(unfrozen.refits(t) for t in (0, 9))
-    if not curator.sees_truth:
-        frozen = replace(unfrozen, freeze="book", freeze_at=5)
-        assert not any(frozen.refits(t) for t in (0, 9))
-
-
 # ---------------------------------------------------------------------------------------------- bad parameters
 
 
@@ -411,23 +356,6 @@ def test_where_the_curator_learns_nothing_or_from_the_truth_no_scorer_is_refitte
 def test_bad_parameters_are_refused_by_name(change: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError) as error:
         replace(PAPER, **change)
-    assert says in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"freeze_at": -1}, "freeze_at=-1 must not be negative"),
-        ({"freeze_at": None}, "freeze=all needs the turn of the user at which learning stops"),
-        ({"freeze": None}, "freeze_at=5 needs what stops then"),
-        ({"freeze": "some"}, "freeze='some', valid are book, book+scorer, all"),
-        ({"curator": RightAnswers()}, "freeze=all cannot stop a curator that sees the truth"),
-    ],
-)
-def test_a_bad_freeze_is_refused_by_name(change: dict[str, Any], says: str) -> None:
-    bad: dict[str, Any] = {"freeze": "all", "freeze_at": 5} | change
-    with pytest.raises(UsageError) as error:
-        replace(ARM, **bad)
     assert says in str(error.value)
 
 

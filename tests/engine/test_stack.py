@@ -9,9 +9,10 @@ import pytest
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.batch import NOTHING, Batch
+from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.types import Candidates, Observation, Policy
+from skg_bench.core.types import Observation
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers as OracleCurator
 from skg_bench.curator.skg import SKG

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.batch import Batch
+from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
@@ -21,9 +22,7 @@ from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import (
     BookSimilarity,
     BookWords,
-    Candidates,
     Curator,
-    Decision,
     Draws,
     Observation,
     Query,

@@ -12,9 +12,10 @@ import pytest
 from skg_bench.core.grid import I16, I32, U64
 from skg_bench.core.types import Query, Simulator, Skillbooks
 from skg_bench.engine import step
+from skg_bench.engine.memory import Memory
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import Stack
-from skg_bench.engine.step import Choice, Memory
+from skg_bench.engine.step import Choice
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
 from tests.core import samples
 from tests.laws import world

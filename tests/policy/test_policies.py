@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.batch import part
+from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.grid import F64, I32
 from skg_bench.core.state import check
 from skg_bench.core.state import rows as rows_of
-from skg_bench.core.types import Candidates, Policy
 from skg_bench.policy.always import Always
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
 from skg_bench.policy.exp4 import Exp4

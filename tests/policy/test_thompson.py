@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.types import Candidates
 from skg_bench.policy.thompson import LEVELS, Thompson
 from tests.policy.played import candidates, decided, keys
 

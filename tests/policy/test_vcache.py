@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.batch import ADD, NOTHING, REMOVE, TAG, UPDATE, Batch
+from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, KnownFeedback, feedback
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.types import Candidates
 from skg_bench.policy.vcache import ShadowLabels, VCache, lower_bound
 from tests.policy.played import HEARD_NOTHING, decided, keys, renewing
 from tests.policy.played import candidates as any_candidates
