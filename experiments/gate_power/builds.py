@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,13 @@ class Jittered:
 
     def embed(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> I16:
         vectors = self.inner.embed(texts, progress)
-        rng = np.random.Generator(np.random.Philox(key=self.seed))
-        return quantise(vectors / SCALE + rng.normal(0.0, JITTER, vectors.shape))
+        moved = np.stack([self._noise(text, vectors.shape[1]) for text in texts])
+        return quantise(vectors / SCALE + moved)
+
+    def _noise(self, text: str, size: int) -> F64:
+        """What is added to the vector of a text, in whatever order and company it is embedded."""
+        key = int.from_bytes(blake2b(text.encode(), digest_size=16, salt=self.seed.to_bytes(16, "little")).digest())
+        return np.random.Generator(np.random.Philox(key=key)).normal(0.0, JITTER, size)
 
 
 def play(out: Path, overrides: tuple[str, ...], jitter: int | None = None) -> Panel:

@@ -40,7 +40,9 @@ class Lab:
     ballast: bytes = LARGE
 
     def begin(self) -> Callable[[tuple[str, int, bytes], Tick], int]:
-        """Sleeps for ever if there is a file of this name."""
+        """Takes a second, or for ever, if there is a file of this name."""
+        if (self.folder / "slow").exists():
+            time.sleep(1)
         if (self.folder / "hang").exists():
             time.sleep(600)
         return self.run
@@ -112,6 +114,7 @@ def test_workers_that_do_not_start_are_replaced_and_given_up_in_time(
 def test_a_worker_that_dies_before_it_reads_what_it_was_given_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delay: float
 ) -> None:
+    (tmp_path / "slow").touch()  # or a worker has done its tasks before it is killed
     begin, killed = SpawnProcess.start, list[SpawnProcess]()
 
     def start(process: SpawnProcess) -> None:

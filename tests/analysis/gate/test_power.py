@@ -87,7 +87,7 @@ def test_jitter_moves_every_vector_a_little_and_repeats() -> None:
     built_in = Precomputed(None)
     texts = (DATA / "corpus" / "one_offs.txt").read_text("utf-8").splitlines()[:200]
     before, after, other = built_in.embed(texts), Jittered(built_in, 1).embed(texts), Jittered(built_in, 2).embed(texts)
-    assert np.array_equal(after, Jittered(built_in, 1).embed(texts))
+    assert np.array_equal(after[::-1], Jittered(built_in, 1).embed(texts[::-1]))
     assert Jittered(built_in, 1).digest != Jittered(built_in, 2).digest != built_in.digest
     assert (after != other).any(axis=1).all()
     moved = (after - before.astype(np.float64)) / SCALE
