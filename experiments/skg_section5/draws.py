@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +26,13 @@ from skg_bench.app.compose import compose
 from skg_bench.app.run_identity import identity, provenance, write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.types import Events, Similarity
-from skg_bench.engine.cohort import Rollout, Setting
+from skg_bench.core.types import Similarity
+from skg_bench.core.world import Events, World
+from skg_bench.engine.cohort import Cohort, Rollout, Setting
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import check, open_table, write_table
 from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.judging import Users
 
 ARM = "skg"
 USERS, WEEKS = 8, 26  # of a draw; six months
@@ -82,11 +84,10 @@ def batch(plan: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.T
     events = plan.simulator.populated(habits, plan.seed, users, plan.weeks)
     events = events.rows(np.argsort(-events.n, kind="stable"))  # a cohort's order
     draw_index = np.searchsorted(draws, events.user // plan.users)
-    crowd: Any = Crowd(plan.simulator, side_by_side([way.reactions for way in ways], draw_index))
-    # `Any`: a frozen value, where the Protocol's `stream` might be set
+    crowd = Crowd(plan.simulator, side_by_side([way.reactions for way in ways], draw_index))
     arm = replace(plan.arm, llm=Answering(plan.arm.llm, values["llm_right"][draw_index]))
-    log = Weekly(events, plan.weeks)
-    rollout = Rollout(Setting(plan.seed, crowd, similarity, plan.weeks), [arm], events)
+    log, cohort = Weekly(len(events.n), plan.weeks), Cohort(events.user, events.n, Users.of(events))
+    rollout = Rollout(Setting(plan.seed, cast("World[Users]", crowd), similarity, plan.weeks), [arm], cohort)
     rollout.run(events.time.shape[1], log, lambda _: None)
     return pa.table({"draw": draws, **values, **figures(log, events, draw_index, len(draws))})
 

@@ -26,7 +26,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
-from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
+from skg_bench.engine.cohort import Setting, cohort_of, run_cohort, write_cohort
 from skg_bench.engine.memory import Memory
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.stack import stacked
@@ -105,17 +105,17 @@ def _table(finite: bool) -> Iterator[None]:
 def loop_cost(users: int, weeks: int) -> float:
     """Microseconds a turn in one process, events and vectors given: stepping, learning and writing the logs."""
     job = plan(users, weeks)
-    events = job.simulator.population(job.seed, np.arange(users, dtype=np.int32), weeks)
     vectors = job.embedder.embed(job.simulator.messages)
     setting = Setting(job.seed, job.simulator, lambda: Rows(vectors), job.weeks)
     setting.labels(job.arms[0].curator.reasons)
-    order = np.argsort(-events.n, kind="stable")
+    whole = cohort_of(setting, np.arange(users, dtype=np.int32))
+    order = np.argsort(-whole.n, kind="stable")
     with TemporaryDirectory() as folder:
-        begun = time.perf_counter()
+        since = time.perf_counter()
         for i in range(0, users, 512):
-            rows = events.rows(np.sort(order[i : i + 512]))
-            write_cohort(run_cohort(setting, job.arms, rows, 5, lambda _: None), rows, Path(folder))
-        return (time.perf_counter() - begun) / int(events.n.sum()) * 1e6
+            cohort = whole.rows(np.sort(order[i : i + 512]))
+            write_cohort(run_cohort(setting, job.arms, cohort, 5, lambda _: None), cohort.user, Path(folder))
+        return (time.perf_counter() - since) / int(whole.n.sum()) * 1e6
 
 
 def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from skg_bench.analysis.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import RunTables
+from skg_bench.core.run import RunTables, ratings
 
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
@@ -193,7 +193,7 @@ def _tally(
 
 def _ratings(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[F64, F64, int]:
     """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
-    table = run.feedback(arm, ["known_at", "rating"])
+    table = ratings(run.feedback(arm, ["known_at", "kind", "value"]))
     at = _rows_of(table, requests)
     known = (at >= 0) & (_seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
     ok = known & _says(table["rating"], "ok")

@@ -15,8 +15,9 @@ from skg_bench.core.agentropy import MODEL, TABLE, AgentropyIndex, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.core.record import offsets_of
-from skg_bench.core.run import Run
-from skg_bench.core.types import Embedder, Simulator
+from skg_bench.core.run import Run, ratings
+from skg_bench.core.types import Embedder
+from skg_bench.core.world import World
 
 MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
 
@@ -54,7 +55,7 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     screen.print(kept, soft_wrap=True)
 
 
-def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedder, monday: datetime) -> AgentropyIndex:
+def index(run: Run, arm: str, user: int, simulator: World[Any], embedder: Embedder, monday: datetime) -> AgentropyIndex:
     """A user's skillbook at the end, and all that was logged on the way. `monday`: when the run's first one was."""
     skillbook = book(run, arm, user)
     turns = run.turns(arm, users=[user]).to_pylist()
@@ -67,12 +68,12 @@ def index(run: Run, arm: str, user: int, simulator: Simulator, embedder: Embedde
     messages = [message for skill in skillbook.skills if skill.active for message in skill.examples]
     at = {message: i for i, message in enumerate(dict.fromkeys(messages))}
     vectors = embedder.embed(list(at))[[at[m] for m in messages]] if messages else np.zeros((0, 0))
-    late = {row["turn"]: row["rating"] for row in run.feedback(arm, users=[user]).to_pylist()}
+    late = {row["turn"]: row["rating"] for row in ratings(run.feedback(arm, users=[user])).to_pylist()}
     signals = tuple(_signal(row, replies, late, monday) for row in turns)
     return AgentropyIndex(skillbook, answers, (vectors / SCALE).astype(np.float32), signals)
 
 
-def _answers(turns: Sequence[Mapping[str, Any]], simulator: Simulator) -> list[str | None]:
+def _answers(turns: Sequence[Mapping[str, Any]], simulator: World[Any]) -> list[str | None]:
     """What the LLM answered at each turn, in words; None where a skill did, or nobody wrote it down: wrong answers
     of a simulated LLM have no words.
     """

@@ -19,9 +19,10 @@ from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import CAUSES, OFFERS, RATINGS, Embedder, Events, Simulator, Truth
+from skg_bench.core.types import CAUSES, RATINGS, Embedder
+from skg_bench.core.world import OFFERS, Events, Truth, World
 from skg_bench.engine.cohort import Setting
-from skg_bench.engine.excerpt import Excerpts, run_excerpts
+from skg_bench.engine.excerpt import Excerpt, Excerpts, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import Rows
@@ -74,10 +75,10 @@ class Case:
 class Replayer:
     """Runs arms on events of a scenario; texts are embedded when they are needed first."""
 
-    def __init__(self, simulator: Simulator, embedder: Embedder, seed: int, weeks: int) -> None:
+    def __init__(self, simulator: World[Any], embedder: Embedder, seed: int, weeks: int) -> None:
         self.simulator, self._embedder = simulator, embedder
         self.names = simulator.names
-        self.setting = Setting(seed, simulator, lambda: Rows(self._vectors), weeks)
+        self.setting = Setting(seed, Excerpt(simulator), lambda: Rows(self._vectors), weeks)
         self._known: Bool = np.zeros(len(simulator.messages), np.bool_)
         self._vectors = np.zeros((len(simulator.messages), 0), np.int16)
 
@@ -104,11 +105,13 @@ def _replayer(nodes: str, seed: int, weeks: int) -> Replayer:
     return Replayer(build("simulator", simulator), build("embedder", embedder), seed, weeks)
 
 
-def run(replayer: Replayer, arms: Mapping[str, Arm], events: Events) -> dict[str, Logbook]:
-    """What each arm does with the events, whose rows come in order of falling length."""
+def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events: Events) -> dict[str, Logbook]:
+    """What each arm does with the events, rows of the excerpts in order of falling length."""
     replayer.know(events.text)
     top_k = max(getattr(arm.router, "top_k", 1) for arm in arms.values())
-    return dict(zip(arms, run_excerpts(replayer.setting, list(arms.values()), events, top_k), strict=True))
+    return dict(
+        zip(arms, run_excerpts(replayer.setting, list(arms.values()), excerpts.cohort(events), top_k), strict=True)
+    )
 
 
 def told(log: Logbook, replayer: Replayer) -> list[Row]:
@@ -127,7 +130,7 @@ def told(log: Logbook, replayer: Replayer) -> list[Row]:
     return rows
 
 
-def described(events: Events, simulator: Simulator) -> list[Row]:
+def described(events: Events, simulator: World[Any]) -> list[Row]:
     """The events of the only row, in words."""
     truth, n = events.truth, int(events.n[0])
 
@@ -143,7 +146,7 @@ def described(events: Events, simulator: Simulator) -> list[Row]:
     ]  # fmt: skip
 
 
-def events_of(case: Case, simulator: Simulator) -> Events:
+def events_of(case: Case, simulator: World[Any]) -> Events:
     """The events of a case, as arrays.
 
     Raises UsageError for words that the simulator does not know.
@@ -163,16 +166,15 @@ def events_of(case: Case, simulator: Simulator) -> Events:
     truth = Truth(type_, codes(simulator.intents, "intent"), np.zeros_like(type_), column("used_up", np.bool_))
     user, length = np.array([case.scenario.user], np.int32), np.array([n], np.int32)
     times = column("time", np.int64)
-    events = Events(user, length, column("number", np.int32), times, codes(simulator.messages, "message"), truth)
-    return Excerpts(simulator, events).rows([np.arange(n)])  # which counts what can be answered
+    return Events(user, length, column("number", np.int32), times, codes(simulator.messages, "message"), truth)
 
 
 def changes(case: Case) -> list[str]:
     """What is not as expected, a line each; none: it still shows what it showed."""
     replayer = replayer_of(case.scenario)
-    logs = run(
-        replayer, {role: spec.arm(role) for role, spec in case.specs.items()}, events_of(case, replayer.simulator)
-    )
+    excerpts = Excerpts(replayer.setting, events_of(case, replayer.simulator))
+    events = excerpts.rows([np.arange(len(case.events))])  # which counts what can be answered
+    logs = run(replayer, {role: spec.arm(role) for role, spec in case.specs.items()}, excerpts, events)
     wrong = []
     for role, log in logs.items():
         for event, was, now in zip(case.events, case.expected[role], told(log, replayer), strict=True):

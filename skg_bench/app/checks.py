@@ -11,8 +11,8 @@ from skg_bench.core.errors import UsageError
 
 SHARED_SEAMS = ("simulator", "embedder", "tracker")
 SEAMS_OF_ARMS = (
-    "router", "reranker", "policy", "curator", "llm", "signals", "serving", "refit_every", "refit_on_capture",
-    "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book", "freeze", "freeze_at",
+    "router", "reranker", "policy", "curator", "llm", "signals", "serving", "hit_latency_ms", "refit_every",
+    "refit_on_capture", "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book", "freeze", "freeze_at",
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
@@ -53,6 +53,11 @@ def _flag(value: Any) -> str | None:
 
 def _serving(value: Any) -> str | None:
     return None if value in ("stored", "prompted") else "must be stored or prompted"
+
+
+def _milliseconds(value: Any) -> str | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return None if number and 0 <= value < 1e12 else "must be milliseconds, not negative"
 
 
 def _no_fork(value: Any) -> str | None:
@@ -114,6 +119,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "workers": _whole(1, 1024),
     "out": _path,
     "serving": _serving,
+    "hit_latency_ms": _milliseconds,
     "refit_every": _whole(1),
     "refit_on_capture": _flag,
     "refit_apart": _whole(1),

@@ -49,8 +49,8 @@ class PreparedRun:
         import numpy as np
 
         sampled: I32 = np.arange(min(_SAMPLED, self.plan.users), dtype=np.int32)
-        events = self.plan.simulator.population(self.plan.seed, sampled, self.plan.weeks)
-        return round(float(events.n.mean()) * self.plan.users * len(self.plan.arms))
+        n = self.plan.simulator.count(self.plan.seed, sampled, self.plan.weeks)
+        return round(float(n.mean()) * self.plan.users * len(self.plan.arms))
 
 
 def run(overrides: Sequence[str] = (), progress: Progress | None = None) -> Run:

@@ -17,8 +17,9 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run
-from skg_bench.core.types import CAUSES, Events
-from skg_bench.engine.excerpt import Excerpts
+from skg_bench.core.types import CAUSES
+from skg_bench.core.world import Events
+from skg_bench.engine.excerpt import Excerpts, table_of
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 
@@ -161,13 +162,14 @@ class _Session:
     def of(cls, scenario: Scenario, specs: Mapping[str, ArmSpec]) -> "_Session":
         """All of the user's life."""
         replayer = cases.replayer_of(scenario)
-        events = replayer.simulator.population(scenario.seed, np.array([scenario.user], np.int32), scenario.weeks)
+        events = table_of(replayer.simulator, scenario.seed, scenario.user, scenario.weeks)
         arms = {role: spec.arm(role) for role, spec in specs.items()}
-        return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.simulator, events))
+        return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.setting, events))
 
     def run(self, parts: Sequence[Part]) -> LogsByRole:
         """Parts of it, in order of falling length."""
-        return cases.run(self.replayer, self.arms, self.excerpts.rows([np.array(part, np.int64) for part in parts]))
+        events = self.excerpts.rows([np.array(part, np.int64) for part in parts])
+        return cases.run(self.replayer, self.arms, self.excerpts, events)
 
     def smallest(self, n: int, always: Part, shows: Callable[[LogsByRole], Bool]) -> Part:
         """Turns of the smallest session whose rows show it, among the first `n`, and `always`.
@@ -214,7 +216,7 @@ def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
 
 def _last(log: Logbook) -> Bool:
     """Is each row's last answer right?"""
-    n = log.events.n
+    n = log.n
     right: Bool = log.columns["correct"][log.start[n - 1] + np.arange(len(n))]
     return right
 
@@ -243,7 +245,7 @@ def _summed(metric: Metric) -> bool:
 
 def _value(metric: Metric, log: Logbook) -> F64:
     """The metric of each row; NaN without a denominator."""
-    counts, row, b = _counts(log), _rows(log), len(log.events.n)
+    counts, row, b = _counts(log), _rows(log), len(log.n)
     total = sum(weight * np.bincount(row, counts[name], b) for name, weight in metric.count.items())
     over = np.bincount(row, counts[metric.over], b)
     value: F64 = np.where(over > 0, total / np.where(over > 0, over, 1.0), np.nan)

@@ -4,8 +4,9 @@ A kind of feedback is a channel with declared levels. `WORTH` says what a level 
 from 0 to 1; NaN: nothing can be said.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,27 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 """Levels of each kind; a code is an index into them."""
 RATING, AGREES = range(len(KINDS))
 WORTH: Mapping[int, F64] = {RATING: np.array([1.0, 0.5, 0.0]), AGREES: np.array([np.nan, np.nan])}
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What users say of a turn, flat over n: of each kind at most one row a user."""
+
+    row: I64  # [n] row of the user
+    kind: I32  # [n] index into KINDS
+    value: I32  # [n] index into the levels of its kind
+    delay: I64  # [n] seconds until it is known, 0: with the turn
+
+    def rows(self, which: I64 | Bool) -> "Feedback":
+        """These rows only."""
+        return Feedback(self.row[which], self.kind[which], self.value[which], self.delay[which])
+
+    def of_kind(self, kind: int, n: int) -> I32:
+        """What each of `n` users says of this kind with the turn, -1: nothing."""
+        values = np.full(n, -1, np.int32)
+        at = (self.kind == kind) & (self.delay == 0)
+        values[self.row[at]] = self.value[at]
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +62,25 @@ class KnownFeedback:
         return self if ratings.all() else self.rows(ratings)
 
 
-def joined(parts: "list[KnownFeedback]") -> KnownFeedback:
+def said(kind: int, value: I32, delay: I64 | None = None) -> Feedback:
+    """Rows of one kind from what each user says, `[B]`, -1: nothing; `delay` `[B]`, None: all of it at once."""
+    row = np.flatnonzero(value >= 0)
+    late = np.zeros(len(row), np.int64) if delay is None else delay[row]
+    return Feedback(row, np.full(len(row), kind, np.int32), value[row].astype(np.int32), late)
+
+
+Rows = TypeVar("Rows", Feedback, KnownFeedback)
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
     """The rows of one after the other."""
     some = [p for p in parts if len(p.row)]
     if len(some) <= 1:
         return some[0] if some else parts[0]
-    return KnownFeedback(*(np.concatenate([getattr(p, f.name) for p in some]) for f in fields(KnownFeedback)))
+    return type(parts[0])(*(np.concatenate([getattr(p, f.name) for p in some]) for f in fields(parts[0])))
 
 
-def feedback(row: I32 | I64, turn: I32 | int, kind: int, value: I32, skill: I32) -> KnownFeedback:
-    """Rows of one kind; `row`, `value` and `skill` `[n]`."""
-    n = len(row)
-    turns = np.full(n, turn, np.int32) if isinstance(turn, int) else turn
-    return KnownFeedback(row.astype(np.int32), turns, np.full(n, kind, np.int32), value.astype(np.int32), skill)
+def feedback(row: I32 | I64, turn: I32 | int, kind: I32 | int, value: I32, skill: I32) -> KnownFeedback:
+    """Rows; `row`, `value` and `skill` `[n]`."""
+    turns, kinds = (np.full(len(row), of, np.int32) if isinstance(of, int) else of for of in (turn, kind))
+    return KnownFeedback(row.astype(np.int32), turns, kinds, value.astype(np.int32), skill)

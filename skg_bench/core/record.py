@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I64
 
 Offsets = Sequence[tuple[int, int]]
 """(second of a run, offset of local time from UTC from then on [s]), the first at second 0; empty: none is known."""
@@ -28,16 +28,6 @@ def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
     """Those of the run with this manifest."""
     offsets: Offsets = (manifest.get("log") or {}).get("offsets", ())
     return offsets
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedAnswers:
-    """What the log says of events, `[B]` each."""
-
-    by_llm: Bool  # an LLM gave the answer that the log is about: a fallback gives it again
-    rating: I32  # of that answer: code in RATINGS, -1: none
-    delay: I64  # seconds until it was known
-    local: I64  # what the user's clock showed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +61,7 @@ class Replay(Protocol):
         """The messages as logs and pages show them; hashes where they are redacted."""
         ...
 
-    def logged(self, user: I32, number: I32) -> RecordedAnswers:
-        """What the log says of the events `number` `[B]` of users `user` `[B]`."""
-        ...
-
 
 def replay(simulator: object) -> Replay | None:
     """The simulator, if it replays a log."""
-    return cast("Replay", simulator) if hasattr(simulator, "logged") else None
+    return cast("Replay", simulator) if hasattr(simulator, "record") else None

@@ -115,6 +115,13 @@ class Run:
         return self._read("feedback", arm, columns, users)
 
 
+def ratings(feedback: pa.Table) -> pa.Table:
+    """The ratings among pieces of feedback, with a column `rating`."""
+    of_kind = feedback.filter(pc.equal(feedback["kind"].cast(pa.string()), "rating"))
+    names = ["rating" if name == "value" else name for name in of_kind.column_names]
+    return of_kind.rename_columns(names).drop_columns(["kind"])
+
+
 def flat(node: Any, path: str = "") -> dict[str, Any]:
     """A nested configuration as `a.b.c` -> value; lists stay whole."""
     if isinstance(node, Mapping) and node:

@@ -1,14 +1,15 @@
-"""Arrow schemas of a run directory, version 2. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 3. Columns marked `truth` are never shown to an arm.
 
-Version 2 added `cause` and `event` to the turns, `born` to the updates. Where a run replays a log, truth may be null:
-not known.
+Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a
+kind. Where a run replays a log, truth may be null: not known.
 """
 
 import pyarrow as pa
 
+from skg_bench.core.feedback import KINDS
 from skg_bench.core.types import CAUSES
 
-VERSION = 2
+VERSION = 3
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -114,9 +115,10 @@ UPDATES = _schema(
 FEEDBACK = _schema(
     _field("arm", _WORD, ""),
     _field("user", pa.int32(), ""),
-    _field("turn", pa.int32(), "the turn that was rated"),
+    _field("turn", pa.int32(), "the turn that it is about"),
     _field("time", pa.timestamp("ms"), "time of that turn"),
-    _field("known_at", pa.timestamp("ms"), "when the rating became known"),
-    _field("skill", pa.int32(), "the skill that was rated, -1: the LLM"),
-    _field("rating", _WORD, "ok, partial, miss"),
+    _field("known_at", pa.timestamp("ms"), "when it became known"),
+    _field("skill", pa.int32(), "the skill that answered, -1: the LLM"),
+    _field("kind", _WORD, f"channel: {', '.join(KINDS)}"),
+    _field("value", _WORD, f"what was said: {'; '.join(', '.join(levels) for levels in KINDS.values())}"),
 )

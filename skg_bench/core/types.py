@@ -15,125 +15,9 @@ from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 
 Serving = Literal["stored", "prompted"]
 RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
-OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
 CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")  # engine/cause.py
-WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
-UNKNOWN, LOGGED = -1, -2  # nobody knows; neither, but it is the answer that a replayed log is about (core/record.py)
 
 S = TypeVar("S")  # the memory of a component: see core/state.py
-
-# ---------------------------------------------------------------------------------------------------- events
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """What events are really about. Arms never see this (law 6); `oracle` components declare `sees_truth`."""
-
-    type: I32  # [B, T] request type, -1 for a one-off
-    intent: I32  # [B, T] -1 for a one-off
-    answerable: I32  # [B, T] earlier answers of this user that still hold for this event, -1: not known
-    used_up: Bool  # [B, T] all wordings of this type were said before; for a one-off: it was drawn again
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """What users bring, each row a user's stream in order of time."""
-
-    user: I32  # [B] user ids
-    n: I32  # [B] number of events
-    number: I32  # [B, T] the event's own number, in the key of its draws: it stays when events move or are left out
-    time: I64  # [B, T] seconds; padded with the largest int64
-    text: I32  # [B, T] text id of the message; padded with 0
-    truth: Truth
-
-    def rows(self, rows: I64) -> "Events":
-        """These users only, padded no longer than they need."""
-        width = int(self.n[rows].max(initial=0))
-        t = self.truth
-        truth = Truth(t.type[rows, :width], t.intent[rows, :width], t.answerable[rows, :width], t.used_up[rows, :width])
-        number, time, text = self.number[rows, :width], self.time[rows, :width], self.text[rows, :width]
-        return Events(self.user[rows], self.n[rows], number, time, text, truth)
-
-
-@dataclass(frozen=True, slots=True)
-class Reaction:
-    """What users do after an answer, `[B]` each."""
-
-    rating: I32  # code in RATINGS, -1: none is ever given
-    delay: I64  # seconds until the rating is known, 0: with the turn
-
-
-class Simulator(Protocol):
-    """Who the users are: their events, and how they react to answers."""
-
-    @property
-    def stream(self) -> Literal["exogenous", "reactive"]:
-        """May what arms answer change the events?"""
-        ...
-
-    @property
-    def messages(self) -> Sequence[str]:
-        """All texts that can occur; a text id is an index into it."""
-        ...
-
-    @property
-    def types(self) -> Sequence[str]:
-        """Names of request types."""
-        ...
-
-    @property
-    def intents(self) -> Sequence[str]:
-        """Names of intents."""
-        ...
-
-    @property
-    def names(self) -> Sequence[str]:
-        """All names of skills, first those of the request types in their order, last the one of what nobody named."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """Hash of the data it draws from."""
-        ...
-
-    def population(self, seed: int, users: I32, weeks: int) -> Events:
-        """The events of these users; a pure function of (seed, user, weeks)."""
-        ...
-
-    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
-        """Quality (WRONG, NEAR, RIGHT) of stored answers, by their sources' type, rightness and age [s]; broadcasts."""
-        ...
-
-    def react(self, quality: I32, draws: "Draws") -> Reaction:
-        """The users' ratings of answers of this quality, `[B]`."""
-        ...
-
-    def same_answer(self, stored: I32, fresh: I32, draws: "Draws") -> Bool:
-        """Does a fresh answer of this quality say the same as a stored one of that quality? `[B]`."""
-        ...
-
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: "Draws") -> tuple[I32, I32, F64]:
-        """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue.
-        `fatigue` is what the last call returned (0 at first), `idle` the seconds since then.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Draws:
-    """The world's uniforms of one turn, `[B]` each; keyed by (seed, user, event, purpose). No arm sees them."""
-
-    llm_right: F64
-    skill_right: F64
-    latency: F64
-    length: F64
-    rating: F64
-    rated: F64
-    late: F64
-    delay: F64
-    accept: F64
-    name: F64
-    event: U64  # key of the event
 
 
 class Embedder(Protocol):
@@ -323,10 +207,19 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Answers of an LLM, `[B]` each; `right` is the world's, never shown to the arm."""
+class Prompts:
+    """Calls of a model in one step, `[B]` each."""
 
-    right: Bool
+    words: I32  # length of the message in words
+    with_skill: Bool  # a skill's prompt stands before it
+    length: F64  # uniforms, from which a simulated model draws the length of its answer ...
+    latency: F64  # ... and its latency
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """What calls of a model cost, `[B]` each. What was said is minted by the world: no completion carries truth."""
+
     tokens_in: I32
     tokens_out: I32
     cost_usd: F64
@@ -336,10 +229,12 @@ class Answer:
 class LLM(Protocol):
     """Answers on fallback, and with a skill's prompt when `serving=prompted`."""
 
-    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer: ...
+    def complete(self, prompts: Prompts) -> Completions:
+        """Metered calls."""
+        ...
 
-    def serve(self, words: I32, draws: Draws) -> Answer:
-        """Cost and latency of returning a stored answer (no tokens)."""
+    def ability(self, with_skill: Bool) -> F64:
+        """Probability that the answer of each call is right, `[B]`, which the world draws; NaN: nobody knows."""
         ...
 
 

@@ -10,7 +10,8 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import OFFERS, RATINGS, Observation, Skillbooks
+from skg_bench.core.types import RATINGS, Observation, Skillbooks
+from skg_bench.core.world import OFFERS
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]

@@ -22,43 +22,42 @@ served, which stores no answer, every skill of the intent is right. Active skill
 that answered where no right one was is booked to what was served: the LLM would have lost less.
 """
 
+from typing import Protocol
+
 import numpy as np
 
-from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import CAUSES, NEAR, RIGHT, Simulator
+from skg_bench.core.deciding import Candidates
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.types import CAUSES
+from skg_bench.core.world import NEAR, RIGHT, Supposing
 from skg_bench.engine.skillbook_table import SkillbookTable
 
 _NONE, _NOVELTY, _CAPTURE, _ROUTING, _SCORE, _THRESHOLD, _STALENESS, _WRONG_SOURCE = range(len(CAUSES))
-_FRESH = np.zeros((1, 1), np.int64)
-_RIGHTLY = np.ones((1, 1), np.bool_)
+
+
+class Judge(Protocol):
+    """A world's `judge` with what the users remember and the events given."""
+
+    def __call__(self, row: I64, answer: I32, supposing: Supposing = "as given") -> I32: ...
 
 
 def causes(
-    simulator: Simulator,
-    table: SkillbookTable,
-    type_: I32,
-    now: I64,
-    answerable: I32,
-    shortlist: I32,
-    combined: F64,
-    skill: I32,
-    *,
-    prompted: bool,
+    judge: Judge, answerable: I32, table: SkillbookTable, candidates: Candidates, *, skill: I32, prompted: bool
 ) -> I32:
-    """Codes in CAUSES `[B]` of turns that `skill` answered (-1: the LLM), before the book learns from them.
-
-    `shortlist` and `combined` `[B, K]`: the candidates and their combined scores, -1 beyond the end.
+    """Codes in CAUSES `[B]` of turns that `skill` answered (-1: the LLM), chosen from the candidates, before the book
+    learns from them; `judge` is the world's, of their events.
     """
-    a = len(skill)
-    quality = simulator.judge(type_[:, None], table.source_type[:a], _RIGHTLY, _FRESH)
-    about = np.flatnonzero(table.active[:a] & (quality >= (NEAR if prompted else RIGHT)))
-    row, s = np.divmod(about, quality.shape[1])  # np.nonzero of two dimensions takes half as long as all the rest
+    shortlist, combined, a = candidates.skill, candidates.combined, len(skill)
+    active = table.active[:a]
+    row, s = np.divmod(np.flatnonzero(active), active.shape[1])  # np.nonzero takes longer
+    answer = table.answer[row, s]
+    about = judge(row, answer, "rightly now") >= (NEAR if prompted else RIGHT)
+    row, s, answer = row[about], s[about], answer[about]
     if prompted:
         holds = right = np.ones(len(row), np.bool_)
     else:
-        source, age = table.source_type[row, s], now[row] - table.born[row, s]
-        holds = simulator.judge(type_[row], source, np.ones(len(row), np.bool_), age) == RIGHT
-        right = holds & table.source_right[row, s]
+        holds = judge(row, answer, "rightly") == RIGHT
+        right = judge(row, answer) == RIGHT
 
     def some(mask: Bool) -> Bool:
         """Rows with such a skill."""

@@ -1,29 +1,33 @@
-"""One cohort of users under the arms of a stack, from the first turn to the shards."""
+"""Users under the arms of a stack, from the first turn to the shards."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.core.draws import arms_word, fold, key
+from skg_bench.core import state
+from skg_bench.core.draws import arms_word, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.record import replay
 from skg_bench.core.statehash import text_hash
-from skg_bench.core.types import Events, Similarity, Simulator
+from skg_bench.core.types import Similarity
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
+from skg_bench.core.world import World, brought, timetable
 from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
 from skg_bench.engine.memory import State
 from skg_bench.engine.plan import Arm, Fork
 from skg_bench.engine.relabel import type_names
-from skg_bench.engine.stack import repeated, stacked
-from skg_bench.engine.step import Scene, draws_by_turn, step, trim
+from skg_bench.engine.skillbook_table import SkillbookTable
+from skg_bench.engine.stack import stacked
+from skg_bench.engine.step import Keys, Scene, step
 
-_BLOCK = 64  # turns whose draws are made at once
+_BLOCK = 64  # turns between two calls of `progress`
 _DONORS = np.int32(2**30)  # ids from here on are nobody's users
 _CANDIDATES = 8  # donors among whom the number of turns decides
 _SIMULATED = 3  # of these, how many are simulated; the size of the skillbook decides
@@ -34,25 +38,25 @@ class Setting:
     """What all arms and cohorts of a run share."""
 
     seed: int
-    simulator: Simulator
+    world: World[Any]
     similarity: Callable[[], Similarity]  # a new one for each cohort, as it may keep examples
     weeks: int
 
     @cached_property
     def type_names(self) -> I32:
         """Id of the name of each request type; -1 at the end, for one-offs."""
-        return np.append(type_names(self.simulator), np.int32(-1))
+        return np.append(type_names(self.world), np.int32(-1))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Words of each message."""
-        return vocabulary_of(self.simulator.messages)
+        return vocabulary_of(self.world.messages)
 
     @property
     def _shown(self) -> Sequence[str]:
         """The messages as logs have them."""
-        log = replay(self.simulator)
-        return self.simulator.messages if log is None else log.shown
+        log = replay(self.world)
+        return self.world.messages if log is None else log.shown
 
     @cached_property
     def text_hash(self) -> U64:
@@ -62,11 +66,11 @@ class Setting:
     @cached_property
     def name_hash(self) -> U64:
         """Hash of each name of a skill."""
-        return np.array([text_hash(n) for n in self.simulator.names], np.uint64)
+        return np.array([text_hash(n) for n in self.world.names], np.uint64)
 
     @cached_property
     def _words(self) -> list[pa.Array]:
-        s = self.simulator
+        s = self.world
         words = (self._shown, s.names, s.intents, s.types)
         return [pa.array(list(x), pa.string()).dictionary_encode() for x in words]  # once, not for each shard
 
@@ -76,68 +80,89 @@ class Setting:
         return Labels(messages, names, intents, types, pa.array(list(reasons), pa.string()))
 
 
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """Users who are stepped together."""
+
+    user: I32  # [B] ids
+    n: I32  # [B] how many turns each has
+    memory: Any  # what they remember before the first turn: the world's
+
+    def rows(self, rows: I64) -> "Cohort":
+        """A copy of these users."""
+        return Cohort(self.user[rows], self.n[rows], state.rows(self.memory, rows))
+
+    def until(self, n: I32) -> "Cohort":
+        """With so many turns each."""
+        return replace(self, n=n)
+
+
+def cohort_of(setting: Setting, users: I32) -> Cohort:
+    """These users before their first turn."""
+    n = setting.world.count(setting.seed, users, setting.weeks)
+    return Cohort(users, n, setting.world.begin(setting.seed, users, setting.weeks))
+
+
 def run_cohort(
-    setting: Setting, arms: Sequence[Arm], events: Events, top_k: int, progress: Callable[[int], None]
+    setting: Setting, arms: Sequence[Arm], cohort: Cohort, top_k: int, progress: Callable[[int], None]
 ) -> list[Logbook]:
     """All turns of these users under each arm of a stack, in lock-step.
 
     Each user is at their own next turn, and leaves when done. `progress` is called with the number of turns made so
     far, those of all arms counted.
     """
-    order = np.argsort(-events.n, kind="stable")  # who has most turns comes first, so those still here are a prefix
-    events = repeated(events.rows(order), len(arms))
-    rollout, turns = Rollout(setting, arms, events), events.time.shape[1]
-    log = Logbook.empty(arms[0].name, setting.seed, events, top_k, setting.labels(stacked(arms).reasons))
+    order = np.repeat(np.argsort(-cohort.n, kind="stable"), len(arms))
+    cohort = cohort.rows(order)  # who has most turns comes first, so those still here are a prefix
+    turns = int(cohort.n.max(initial=0))
+    log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k,
+                        setting.labels(stacked(arms).reasons))  # fmt: skip
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
         final = stacked(arms, max(arm.cuts[-1] for arm in arms))
+        as_before = state.rows(cohort.memory, np.arange(len(cohort.n)))
+        rollout = Rollout(setting, arms, cohort)
         rollout.run(min(max(arm.cuts[-1] for arm in arms), turns), NullWriter(), lambda _: progress(0))
         rollout.state.switch_arm(final, [], 0)
-        rollout.state.rewind()
+        rollout.state.rewind(as_before)
         rollout.turns(range(turns), log, progress)
     else:
-        rollout.run(turns, log, progress)
+        Rollout(setting, arms, cohort).run(turns, log, progress)
     return log.split([arm.name for arm in arms])
 
 
 class Rollout:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
-    def __init__(self, setting: Setting, arms: Sequence[Arm], events: Events) -> None:
+    def __init__(self, setting: Setting, arms: Sequence[Arm], cohort: Cohort) -> None:
         if pooled := [arm.name for arm in arms if arm.scope != "user"]:
             raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
-        self._setting, self._arms, self._events = setting, arms, events
-        self._keys, self._similarity = key(setting.seed, events.user), setting.similarity()
-        rows, turns = events.text.shape
-        self.state = State(stacked(arms), rows, turns, setting.name_hash, setting.text_hash, self._similarity)
-        self._scene = Scene(setting.simulator, self._similarity, events, setting.vocabulary, setting.type_names)
-        self._arm_keys = key(arms_word(setting.seed), events.user)
+        self._setting, self._arms, self._user, self._n = setting, arms, cohort.user, cohort.n
+        similarity, rows = setting.similarity(), len(cohort.n)
+        table = SkillbookTable(rows, setting.name_hash, setting.text_hash, similarity)
+        self.state = State(stacked(arms), table, cohort.memory, int(cohort.n.max(initial=0)))
+        keys = Keys(key(setting.seed, cohort.user), key(arms_word(setting.seed), cohort.user))
+        self._scene = Scene(setting.world, similarity, keys, setting.vocabulary, setting.type_names)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last`, through all forks."""
         arms, made = self._arms, 0
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
-            n_rows = int(np.searchsorted(-self._events.n, -first, side="left"))
+            n_rows = int(np.searchsorted(-self._n, -first, side="left"))
             self.state.switch_arm(stacked(arms, first), [stacked(arms, cut) for cut in cuts if cut > first], n_rows)
             for j, arm in enumerate(arms):
                 if arm.book == "donor" and arm.fork is not None and arm.fork.turn == first:
-                    self._adopt(arm.fork, np.arange(j, len(self._keys), len(arms)), partial(progress, made))
+                    self._adopt(arm.fork, np.arange(j, len(self._n), len(arms)), partial(progress, made))
             made = self.turns(range(first, end), log, progress, made)
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
         """Some turns under the components in force; returns `made`, a number of turns, with these."""
-        events = self._events
-        here = np.searchsorted(-events.n, -np.arange(turns.stop), side="left")
-        for first in turns[::_BLOCK]:
-            block = range(first, min(first + _BLOCK, turns.stop))
-            a = int(here[first])
-            number = events.number[:a, first : block.stop]
-            keys = fold(self._arm_keys[None, :a], number.T)
-            for t, draws, event in zip(block, draws_by_turn(self._keys[:a], number), keys, strict=True):
-                b = int(here[t])
-                step(self._scene, self.state, t, draws if b == a else trim(draws, b), event[:b], log)
-                made += b
-            progress(made)
+        here = np.searchsorted(-self._n, -np.arange(turns.stop), side="left")
+        for t in turns:
+            step(self._scene, self.state, t, int(here[t]), log)
+            made += int(here[t])
+            if t % _BLOCK == 0:
+                progress(made)
+        progress(made)
         return made
 
     def _adopt(self, fork: Fork, rows: I64, tick: Callable[[], None]) -> None:
@@ -145,18 +170,17 @@ class Rollout:
         until the same moment: of some people who are in no run, drawn for this user, those who have had about as
         many turns by then, and of these the one whose book is nearest in size.
         """
-        rows = rows[self._events.n[rows] > fork.turn]
+        rows = rows[self._n[rows] > fork.turn]
         if not len(rows):
             return
         setting, table = self._setting, self.state.table
-        user, now = self._events.user[rows], self._events.time[rows, fork.turn]
+        user, now = self._user[rows], setting.world.events(self.state.users, fork.turn).time[rows]
 
-        def until_now(candidate: I64 | int) -> Events:
+        def until_now(candidate: I64 | int) -> Cohort:
             tick()
-            population = setting.simulator.population(
-                setting.seed, (_DONORS + user * _CANDIDATES + candidate).astype(np.int32), setting.weeks
-            )
-            return replace(population, n=(population.time < now[:, None]).sum(axis=1, dtype=np.int32))
+            donors = cohort_of(setting, (_DONORS + user * _CANDIDATES + candidate).astype(np.int32))
+            time = timetable(setting.world, donors.memory, int(donors.n.max(initial=0)))
+            return donors.until((time < now[:, None]).sum(axis=1, dtype=np.int32))
 
         turns = np.stack([until_now(k).n for k in range(_CANDIDATES)])
         nearest, best = np.argsort(np.abs(turns - fork.turn), axis=0, kind="stable"), np.full(len(rows), np.inf)
@@ -169,10 +193,13 @@ class Rollout:
             apart = np.abs(donors.state.table.n_active - size[order])
             nearer = np.flatnonzero(apart < best[order])
             best[order[nearer]] = apart[nearer]
-            table.adopt(rows[order[nearer]], donors.state.table, nearer)
+            adopted = rows[order[nearer]]
+            table.adopt(adopted, donors.state.table, nearer)
+            self.state.users, shift = brought(self.state.users, adopted, donors.state.ledger, nearer)
+            table.answer[adopted] += np.where(table.answer[adopted] >= 0, np.int32(shift), 0)
 
 
-def write_cohort(logs: Sequence[Logbook], events: Events, out: Path) -> None:
+def write_cohort(logs: Sequence[Logbook], users: I32, out: Path) -> None:
     """Shards named by their first user, who is in no other shard of the arm, and the number of users."""
     for log in logs:
-        log.write(out, f"{int(events.user.min()):07d}-{len(events.user)}")
+        log.write(out, f"{int(users.min()):07d}-{len(users)}")

@@ -1,13 +1,29 @@
 """Runs of a subset of a user's events. Events keep their numbers, so each gets the same draws as in the full run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from skg_bench.core.grid import F32, I64
-from skg_bench.core.types import RIGHT, Events, Simulator, Truth
-from skg_bench.engine.cohort import Setting, run_cohort
+from skg_bench.core import state
+from skg_bench.core.grid import F32, I32, I64, Bool
+from skg_bench.core.world import (
+    RIGHT,
+    Draws,
+    Event,
+    Events,
+    Ledger,
+    Reaction,
+    Response,
+    Served,
+    Supposing,
+    Truth,
+    World,
+    with_ledger,
+)
+from skg_bench.engine.cohort import Cohort, Setting, run_cohort
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.stack import stacks
@@ -15,11 +31,69 @@ from skg_bench.engine.stack import stacks
 _NEVER = np.iinfo(np.int64).max
 
 
+@dataclass(frozen=True, slots=True)
+class Excerpted:
+    """Users of whom only some events happen."""
+
+    events: Events
+    users: Any  # what they remember: the world's
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The world `world` with the events of a table in place of its own."""
+
+    world: World[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__dict__["world"], name)
+
+    def events(self, state: Excerpted, turn: int) -> Event:
+        """Those of the table."""
+        return state.events.at(turn)
+
+    def respond(
+        self, state: Excerpted, event: Event, served: Served, draws: Draws
+    ) -> tuple[Excerpted, Response]:  # fmt: skip
+        """As in that world."""
+        users, response = self.world.respond(state.users, event, served, draws)
+        return Excerpted(state.events, users), response
+
+    def offer(self, state: Excerpted, event: Event, asked: Bool, draws: Draws) -> tuple[Excerpted, Reaction]:
+        """As in that world."""
+        users, reaction = self.world.offer(state.users, event, asked, draws)
+        return Excerpted(state.events, users), reaction
+
+    def judge(
+        self, state: Excerpted, event: Event, row: I64, answer: I32, supposing: Supposing = "as given"
+    ) -> I32:  # fmt: skip
+        """As in that world."""
+        return self.world.judge(state.users, event, row, answer, supposing)
+
+
+def table_of(world: World[Any], seed: int, user: int, weeks: int) -> Events:
+    """All events of one user of a world whose events do not depend on what is done."""
+    users = np.array([user], np.int32)
+    n, memory = world.count(seed, users, weeks), world.begin(seed, users, weeks)
+    events = [world.events(memory, turn) for turn in range(int(n[0]))]
+
+    def column(name: str) -> Any:
+        return np.stack([getattr(event, name) for event in events], axis=1)
+
+    truth = Truth(column("type"), column("intent"), column("answerable"), column("used_up"))
+    return Events(users, n, column("number"), column("time"), column("text"), truth)
+
+
 class Excerpts:
     """Parts of the events of one user, the only row of `whole`."""
 
-    def __init__(self, simulator: Simulator, whole: Events) -> None:
-        self._simulator, self._whole = simulator, whole
+    def __init__(self, setting: Setting, whole: Events) -> None:
+        if not isinstance(setting.world, Excerpt):
+            raise TypeError("excerpts run in an Excerpt of a world")
+        self._world, self._whole = setting.world.world, whole
+        self._memory = self._world.begin(setting.seed, whole.user, setting.weeks)
 
     def rows(self, kept: Sequence[I64]) -> Events:
         """A row of events for each of `kept`, ascending turns of the user; what was between them never happened."""
@@ -43,17 +117,24 @@ class Excerpts:
     @cached_property
     def _holds(self) -> F32:
         """1 where an answer given rightly at turn j would be right at the later turn i, `[T, T]`."""
-        type_, time = self._whole.truth.type[0], self._whole.time[0]
-        always = np.ones((1, 1), np.bool_)
-        quality = self._simulator.judge(type_[:, None], type_[None], always, np.maximum(time[:, None] - time[None], 0))
-        holds: F32 = np.tril(quality == RIGHT, -1).astype(np.float32)
+        whole, n = self._whole, int(self._whole.n[0])
+        users = with_ledger(self._memory, Ledger.of(whole))
+        quality = [
+            self._world.judge(users, whole.at(i), np.zeros(1, np.int64), whole.number[0], "rightly") for i in range(n)
+        ]
+        holds: F32 = np.tril(np.stack(quality) == RIGHT, -1).astype(np.float32)
         return holds
 
+    def cohort(self, events: Events) -> Cohort:
+        """Rows of `rows` before their first turn."""
+        users = state.rows(self._memory, np.zeros(len(events.n), np.int64))
+        return Cohort(events.user, events.n, Excerpted(events, with_ledger(users, Ledger.of(events))))
 
-def run_excerpts(setting: Setting, arms: Sequence[Arm], events: Events, top_k: int) -> list[Logbook]:
-    """The logs of these arms; row r is user r. The users must come in order of falling number of events."""
+
+def run_excerpts(setting: Setting, arms: Sequence[Arm], cohort: Cohort, top_k: int) -> list[Logbook]:
+    """The logs of these arms; row r is user r of the cohort, whose users come in order of falling number of events."""
     logbooks: dict[int, Logbook] = {}
     for stack in stacks(arms):
-        logs = run_cohort(setting, [arms[i] for i in stack], events, top_k, lambda _: None)
+        logs = run_cohort(setting, [arms[i] for i in stack], cohort, top_k, lambda _: None)
         logbooks |= zip(stack, logs, strict=True)
     return [logbooks[i] for i in range(len(arms))]

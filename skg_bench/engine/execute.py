@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64
-from skg_bench.core.types import Events, Similarity, Truth
-from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
+from skg_bench.core.types import Similarity
+from skg_bench.engine.cohort import Setting, cohort_of, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
@@ -32,13 +32,13 @@ class Task:
     """Users, with their events, under the arms of a stack (indices)."""
 
     arms: tuple[int, ...]
-    events: Events
+    users: I32
 
 
 def execute(
     plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress, embedding: Progress | None = None
-) -> Events:
-    """Run all arms over all users that have no shard yet; returns the events.
+) -> None:
+    """Run all arms over all users that have no shard yet.
 
     `progress(done, total)` counts turns, those of earlier attempts included, and `embedding` texts before the first
     turn. Raises UsageError for unusable vectors, a torn shard, and workers that keep dying or do not start.
@@ -48,8 +48,8 @@ def execute(
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)
-    events = _population(plan, out, workers)
-    tasks, done, total = _tasks(plan, events, out, cohort)
+    counts = plan.simulator.count(plan.seed, np.arange(plan.users, dtype=np.int32), plan.weeks)
+    tasks, done, total = _tasks(plan, counts, out, cohort)
     progress(done, total)
     if tasks:
         pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
@@ -59,7 +59,6 @@ def execute(
                 carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
             finally:
                 _sweep(out)
-    return events
 
 
 def _sweep(out: Path) -> None:
@@ -80,68 +79,26 @@ def _sweep(out: Path) -> None:
 # ------------------------------------------------------------------------------------------------ population
 
 
-def _population(plan: Plan, out: Path, workers: int) -> Events:
-    """Events of all users, in order of user ids."""
-    users = np.arange(plan.users, dtype=np.int32)
-    chunks = [users[i : i + _CHUNK] for i in range(0, plan.users, _CHUNK)]
-    return _stack(carry_out(Populating(plan), chunks, workers if len(chunks) > 1 else 1, out))
-
-
-@dataclass(frozen=True)
-class Populating:
-    """Makes the events of some users."""
-
-    plan: Plan
-
-    def begin(self) -> Callable[[I32, Tick], Events]:
-        """Events of users of these ids."""
-        plan = self.plan
-        return lambda users, _tick: plan.simulator.population(plan.seed, users, plan.weeks)
-
-
-def _stack(parts: list[Events]) -> Events:
-    width = max(p.time.shape[1] for p in parts)
-
-    def column(get: Callable[[Events], np.ndarray], empty: int) -> np.ndarray:
-        wide = []
-        for part in parts:
-            array = get(part)
-            out = np.full((len(array), width), empty, array.dtype)
-            out[:, : array.shape[1]] = array
-            wide.append(out)
-        return np.concatenate(wide)
-
-    truth = Truth(
-        column(lambda e: e.truth.type, -1), column(lambda e: e.truth.intent, -1),
-        column(lambda e: e.truth.answerable, 0), column(lambda e: e.truth.used_up, 0),
-    )  # fmt: skip
-    never = np.iinfo(np.int64).max
-    return Events(
-        np.concatenate([p.user for p in parts]), np.concatenate([p.n for p in parts]),
-        column(lambda e: e.number, 0), column(lambda e: e.time, never), column(lambda e: e.text, 0), truth,
-    )  # fmt: skip
-
-
 # ----------------------------------------------------------------------------------------------------- tasks
 
 
-def _tasks(plan: Plan, events: Events, out: Path, cohort: int) -> tuple[list[Task], int, int]:
+def _tasks(plan: Plan, counts: I32, out: Path, cohort: int) -> tuple[list[Task], int, int]:
     """What is left to do, turns done, and turns in all. Users of like volume go together, the busiest first."""
     finished = np.zeros((len(plan.arms), plan.users), np.bool_)
     for done, arm in zip(finished, plan.arms, strict=True):
         for shard in sorted((out / "turns").glob(f"{arm.name}.*.parquet")):
             done[_users_of(shard)] = True
     tasks: list[Task] = []
-    by_volume = np.argsort(-events.n, kind="stable")
+    by_volume = np.argsort(-counts, kind="stable")
     for stack in stacks(plan.arms):
         missing = ~finished[stack].T[by_volume]  # [users, arms of the stack]
         for pattern in np.unique(missing[missing.any(axis=1)], axis=0):
             arms = tuple(np.array(stack)[pattern].tolist())
             left = by_volume[(missing == pattern).all(axis=1)]
             size = max(1, cohort // len(arms))
-            tasks += [Task(arms, events.rows(np.sort(left[i : i + size]))) for i in range(0, len(left), size)]
-    tasks.sort(key=lambda task: -task.events.time.shape[1])  # the longest first, so that workers end together
-    turns = events.n.astype(np.int64)
+            tasks += [Task(arms, np.sort(left[i : i + size]).astype(np.int32)) for i in range(0, len(left), size)]
+    tasks.sort(key=lambda task: -counts[task.users].max())  # the longest first, so that workers end together
+    turns = counts.astype(np.int64)
     return tasks, int((finished * turns).sum()), int(turns.sum()) * len(plan.arms)
 
 
@@ -167,8 +124,9 @@ class Job:
         setting = Setting(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
 
         def run(task: Task, tick: Tick) -> None:
-            logs = run_cohort(setting, [self.plan.arms[i] for i in task.arms], task.events, self.top_k, tick)
-            write_cohort(logs, task.events, self.out)
+            cohort = cohort_of(setting, task.users)
+            logs = run_cohort(setting, [self.plan.arms[i] for i in task.arms], cohort, self.top_k, tick)
+            write_cohort(logs, task.users, self.out)
 
         return run
 

@@ -12,11 +12,15 @@ import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.batch import OPERATIONS, Batch
+from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.types import CAUSES, OFFERS, RATINGS, Events
+from skg_bench.core.types import CAUSES, RATINGS
+from skg_bench.core.world import OFFERS
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted")
+_LEVELS = tuple(level for levels in KINDS.values() for level in levels)
+_FIRST_LEVEL = np.cumsum([0, *(len(levels) for levels in KINDS.values())])
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class TurnWriter(Protocol):
         self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
     ) -> None: ...
 
-    def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None: ...
+    def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None: ...
 
 
 class NullWriter:
@@ -53,7 +57,7 @@ class NullWriter:
     ) -> None:
         """Discarded."""
 
-    def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
+    def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
         """Discarded."""
 
 
@@ -66,7 +70,8 @@ class Logbook:
 
     arm: str
     seed: int
-    events: Events
+    user: I32  # [B] ids
+    n: I32  # [B] turns, falling
     top_k: int
     labels: Labels
     start: I64  # [T + 1]
@@ -75,15 +80,17 @@ class Logbook:
     feedbacks: list[dict[str, np.ndarray]]
 
     @classmethod
-    def empty(cls, arm: str, seed: int, events: Events, top_k: int, labels: Labels) -> "Logbook":
-        """A logbook with room for these events, whose users must come in order of falling `n`."""
-        here = np.searchsorted(-events.n, -np.arange(events.time.shape[1]), side="left")
+    def empty(cls, arm: str, seed: int, user: I32, n: I32, top_k: int, labels: Labels) -> "Logbook":
+        """A logbook with room for `n` `[B]` turns of each user, falling."""
+        here = np.searchsorted(-n, -np.arange(n.max(initial=0)), side="left")
         start = np.concatenate([[0], np.cumsum(here)])
 
         def table(kind: type[np.generic], *more: int) -> np.ndarray:
             return np.zeros((int(start[-1]), *more), kind)
 
         columns = {
+            "message": table(np.int32), "event": table(np.int32), "time": table(np.int64), "intent": table(np.int32),
+            "request_type": table(np.int32), "answerable": table(np.int32), "used_up": table(np.bool_),
             "max_sim": table(np.float32), "matched": table(np.int32), "skill_score": table(np.float32),
             "satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
             "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
@@ -95,17 +102,17 @@ class Logbook:
             "combined": table(np.float32, top_k), "correct": table(np.int8),
             "cause": table(np.int8),
         }  # fmt: skip
-        return cls(arm, seed, events, top_k, labels, start, columns, [], [])
+        return cls(arm, seed, user, n, top_k, labels, start, columns, [], [])
 
     def split(self, arms: Sequence[str]) -> list["Logbook"]:
         """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`."""
         n, updates, feedbacks = len(arms), _joined(self.updates), _joined(self.feedbacks)
         parts = []
         for j, arm in enumerate(arms):
-            events = self.events.rows(np.arange(j, len(self.events.user), n))
             columns = {name: column[j::n] for name, column in self.columns.items()}
             logs = _own(updates, j, n), _own(feedbacks, j, n)
-            parts.append(Logbook(arm, self.seed, events, self.top_k, self.labels, self.start // n, columns, *logs))
+            rows = self.user[j::n], self.n[j::n]
+            parts.append(Logbook(arm, self.seed, *rows, self.top_k, self.labels, self.start // n, columns, *logs))
         return parts
 
     def turn(self, t: int, **values: np.ndarray) -> None:
@@ -133,11 +140,12 @@ class Logbook:
              "hash": state[r]}
         )  # fmt: skip
 
-    def feedback(self, t: int, row: I64, time: I64, known_at: I64, skill: I32, rating: I32) -> None:
-        """Ratings of turn `t` by users `row`; all arrays `[n]`."""
+    def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
+        """What was said of turn `t`; `time` of the turn and `skill` that answered are of all rows, `[B]`."""
+        row, f = feedback.row, feedback
         self.feedbacks.append(
-            {"row": row, "turn": np.full(len(row), t, np.int32), "time": time, "known_at": known_at,
-             "skill": skill, "rating": rating}
+            {"row": row, "turn": np.full(len(row), t, np.int32), "time": time[row], "known_at": time[row] + f.delay,
+             "skill": skill[row], "kind": f.kind, "value": f.value}
         )  # fmt: skip
 
     def write(self, out: Path, shard: str) -> None:
@@ -147,10 +155,9 @@ class Logbook:
         _save(self._turn_table(), out / "turns" / f"{self.arm}.{shard}.parquet")
 
     def _turn_table(self) -> pa.Table:
-        events, labels, truth = self.events, self.labels, self.events.truth
-        real = np.arange(events.time.shape[1])[None, :] < events.n[:, None]
-        row, turn = np.nonzero(real)
-        user = events.user[row]
+        labels = self.labels
+        row, turn = np.nonzero(np.arange(len(self.start) - 1)[None, :] < self.n[:, None])
+        user = self.user[row]
 
         at = self.start[turn] + row
 
@@ -165,7 +172,7 @@ class Logbook:
         }
         values = {
             "user_msg_id": pa.array(names, pa.string()),
-            "message": _word(events.text[real], labels.messages),
+            "message": _word(flat("message"), labels.messages),
             "matched_skill": _word(flat("matched"), labels.names),
             "fallback_to_llm": ~hit,
             "user_satisfaction": _word(flat("satisfaction"), pa.array(RATINGS)),
@@ -173,8 +180,8 @@ class Logbook:
             "seed": np.full(len(row), self.seed, np.int64),
             "user": user,
             "turn": turn.astype(np.int32),
-            "event": events.number[real],
-            "time": _time(events.time[real]),
+            "event": flat("event"),
+            "time": _time(flat("time")),
             "serving": _word(flat("serving"), pa.array(_SERVINGS)),
             "offer": _word(flat("offer"), pa.array(OFFERS)),
             "agrees": pa.array(flat("agrees") == 1, mask=flat("agrees") < 0),
@@ -183,21 +190,20 @@ class Logbook:
             "skill_correct": pa.array(flat("correct") > 0, mask=~hit | (flat("correct") < 0)),
             "answer_correct": pa.array(flat("correct") > 0, mask=flat("correct") < 0),
             "cause": _word(flat("cause"), pa.array(CAUSES)),
-            "intent": _word(truth.intent[real], labels.intents),
-            "request_type": _word(truth.type[real], labels.types),
-            "answerable": pa.array(truth.answerable[real], mask=truth.answerable[real] < 0),
-            "used_up": truth.used_up[real],
+            "intent": _word(flat("intent"), labels.intents),
+            "request_type": _word(flat("request_type"), labels.types),
+            "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
         wanted = schema.turns(self.top_k)
         arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
         return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)
 
     def _update_table(self) -> pa.Table:
-        flat = _gather(self.updates, self.events)
+        flat = _gather(self.updates, self.user)
         n, labels = len(flat["row"]), self.labels
         values = {
             "arm": _word(np.zeros(n, np.int32), pa.array([self.arm])),
-            "user": self.events.user[flat["row"]],
+            "user": self.user[flat["row"]],
             "turn": flat["turn"],
             "time": _time(flat["time"]),
             "op": _word(flat["op"], pa.array(OPERATIONS)),
@@ -216,21 +222,22 @@ class Logbook:
         return pa.table([pa.array(values[f.name], f.type) for f in schema.UPDATES], schema=schema.UPDATES)
 
     def _feedback_table(self) -> pa.Table:
-        flat = _gather(self.feedbacks, self.events)
+        flat = _gather(self.feedbacks, self.user)
         values = {
             "arm": _word(np.zeros(len(flat["row"]), np.int32), pa.array([self.arm])),
-            "user": self.events.user[flat["row"]],
+            "user": self.user[flat["row"]],
             "turn": flat["turn"],
             "time": _time(flat["time"]),
             "known_at": _time(flat["known_at"]),
             "skill": flat["skill"],
-            "rating": _word(flat["rating"], pa.array(RATINGS)),
+            "kind": _word(flat["kind"], pa.array(list(KINDS))),
+            "value": _word(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
         }
         return pa.table([pa.array(values[f.name], f.type) for f in schema.FEEDBACK], schema=schema.FEEDBACK)
 
 
 _UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", "rating", "uses", "after", "born",
-                "reason", "version", "hash", "known_at")  # fmt: skip
+                "reason", "version", "hash", "known_at", "kind", "value")  # fmt: skip
 
 
 def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -246,13 +253,13 @@ def _own(flat: dict[str, np.ndarray], arm: int, n_arms: int) -> list[dict[str, n
     return [{k: v[mask] // n_arms if k == "row" else v[mask] for k, v in flat.items()}]
 
 
-def _gather(parts: list[dict[str, np.ndarray]], events: Events) -> dict[str, np.ndarray]:
+def _gather(parts: list[dict[str, np.ndarray]], user: I32) -> dict[str, np.ndarray]:
     """All parts by user, keeping the order within a user."""
     flat = _joined(parts)
     if not flat:
         empty = {k: np.zeros(0, np.int64) for k in _UPDATE_KEYS}
         return empty | {"hash": np.zeros((0, 2), np.uint64)}
-    order = np.argsort(events.user[flat["row"]], kind="stable")
+    order = np.argsort(user[flat["row"]], kind="stable")
     return {k: v[order] for k, v in flat.items()}
 
 

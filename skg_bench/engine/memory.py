@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.state import first
-from skg_bench.core.types import (
-    Scorer,
-    Similarity,
-)
+from skg_bench.core.types import Scorer
+from skg_bench.core.world import brought, ledger_of
 from skg_bench.engine.pending import Pending, Ratings
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.skillbook_table import SkillbookTable
@@ -30,14 +28,14 @@ class Memory:
 class State:
     """All that the arms of a stack remember of a cohort."""
 
-    def __init__(
-        self, stack: Stack, n_rows: int, n_turns: int, name_hash: U64, text_hash: U64, similarity: Similarity
-    ) -> None:
-        shared = stack.shared
-        self.stack = stack
-        self.table = SkillbookTable(n_rows, name_hash, text_hash, similarity)
+    def __init__(self, stack: Stack, table: SkillbookTable, users: Any, n_turns: int) -> None:
+        shared, n_rows = stack.shared, len(table.n_skills)
+        self.stack, self.table = stack, table
+        self.users = users  # what the users themselves remember: the world's
+        self.ledger = ledger_of(users)  # of all rows, those who have left included
         self.past = np.full((n_rows, n_turns), -1, np.int32)  # messages that the LLM answered
-        self.right = np.zeros((n_rows, n_turns), np.bool_)  # was the answer? (truth)
+        self.time = np.zeros((n_rows, n_turns), np.int64)
+        self.answer = np.full((n_rows, n_turns), -1, np.int32)  # handles of the answers given
         self.scorer = shared.reranker.start(n_rows, shared.signals.names)
         self.policies, self.curators = stack.start(n_rows)
         self.pending = Pending(n_rows)
@@ -46,8 +44,6 @@ class State:
         self.refitted = np.full(n_rows, -(2**40))  # turn of the last refit; before the first, long ago
         self.last_skill = np.full(n_rows, -1, np.int32)
         self.llm_turns = np.zeros(n_rows, np.int32)
-        self.fatigue = np.zeros(n_rows)
-        self.last_offer = np.zeros(n_rows, np.int64)
         self._there = n_rows
 
     def trim(self, n_rows: int) -> None:
@@ -57,7 +53,7 @@ class State:
             users = n_rows // n_arms
             parts = zip(self.stack.policies, self.policies, strict=True)
             self.policies = tuple(first(memory, users * len(part.arms)) for part, memory in parts)
-            self.curators = first(self.curators, n_rows)
+            self.curators, self.users = first(self.curators, n_rows), first(self.users, n_rows)
 
     def memory(self) -> Memory:
         """What `decide` needs of it."""
@@ -80,14 +76,19 @@ class State:
         elif not self.ratings.keep and any(other.shared.reranker != arm.reranker for other in later):
             self.ratings = Ratings(n_users, arm.reranker.window, keep=True)
 
-    def rewind(self) -> None:
-        """Back to the first turn, with the skillbook and the scorer from later on."""
+    def rewind(self, users: Any) -> None:
+        """Back to the first turn and what the users remembered then, with the skillbook and the scorer from later on.
+
+        The answers of that skillbook are those of the first pass.
+        """
         self._there = n_rows = len(self.last_skill)
         self.policies, self.curators = self.stack.start(n_rows)
         self.table.hindsight()
+        rows = np.arange(n_rows)
+        self.users, shift = brought(users, rows, self.ledger, rows)
+        self.table.answer[self.table.answer >= 0] += shift
         self.pending = Pending(n_rows)
-        for column, empty in ((self.past, -1), (self.right, False), (self.last_skill, -1), (self.llm_turns, 0),
-                              (self.fatigue, 0.0), (self.last_offer, 0)):  # fmt: skip
+        for column, empty in ((self.past, -1), (self.answer, -1), (self.last_skill, -1), (self.llm_turns, 0)):
             column[...] = empty
 
 

@@ -1,4 +1,4 @@
-"""Feedback on its way: ratings that are not known yet, and known ratings that the scorer learns from."""
+"""Feedback on its way: what is not known yet, and known ratings that the scorer learns from."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skg_bench.core.batch import EMPTY
-from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
+from skg_bench.core.feedback import RATING, WORTH, Feedback, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64
-from skg_bench.core.types import Reaction, TrainingRows
+from skg_bench.core.types import TrainingRows
 
 _NEVER = np.iinfo(np.int64).max
 Columns = dict[str, npt.NDArray[Any]]  # [B, n, ...] each
@@ -77,62 +77,57 @@ class Ratings:
 
 
 class Pending:
-    """Ratings of uses that become known later."""
+    """Feedback of all kinds that becomes known later."""
 
     def __init__(self, n_users: int) -> None:
         self._first = np.full(n_users, _NEVER)  # when the earliest of each user will be known
-        whole = dict.fromkeys(("skill", "rating", "turn"), (n_users, 4))
         self._columns: Columns = _context_columns(n_users) | {
-            k: np.zeros(shape, np.int32) for k, shape in whole.items()
+            name: np.zeros((n_users, 4), np.int32) for name in ("skill", "kind", "value", "turn")
         }
         self._columns["known_at"] = np.full((n_users, 4), _NEVER)
 
-    def add(
-        self, row: I64, turn: int, now: I64, reaction: Reaction, skill: I32, context: DecisionContext | None
-    ) -> None:
-        """Late ratings of users `row` for this turn; ratings of the LLM's answers teach nothing and are only logged.
+    def add(self, late: Feedback, turn: int, now: I64, skill: I32, context: DecisionContext | None) -> None:
+        """Feedback for this turn that is known later; `now`, `skill` and `context` are of all users, `[B]`."""
+        for kind in np.unique(late.kind):  # at most one row a user
+            self._add(late.rows(late.kind == kind), turn, now, skill, context)
 
-        All but `row` and `turn` are `[B]`.
-        """
-        row = row[skill[row] >= 0]
-        if not len(row):
-            return
+    def _add(self, late: Feedback, turn: int, now: I64, skill: I32, context: DecisionContext | None) -> None:
+        row = late.row
         free = self._columns["known_at"][row] == _NEVER
         if not free.any(axis=1).all():
             self._columns = {name: _wider(column) for name, column in self._columns.items()}
             free = self._columns["known_at"][row] == _NEVER
-        slot = free.argmax(axis=1)
-        known_at = now[row] + reaction.delay[row]
+        slot, known_at = free.argmax(axis=1), now[row] + late.delay
         self._first[row] = np.minimum(self._first[row], known_at)
-        for name, values in (("known_at", known_at), ("skill", skill[row]), ("rating", reaction.rating[row])):
-            self._columns[name][row, slot] = values
+        values = ("known_at", known_at), ("skill", skill[row]), ("kind", late.kind), ("value", late.value)
+        for name, column in values:
+            self._columns[name][row, slot] = column
         self._columns["turn"][row, slot] = turn
-        if context is not None:
-            _put(self._columns, row, slot, context.rows(row))
+        if context is not None:  # a scorer learns nothing from what is said of the LLM's answers
+            by_skill = skill[row] >= 0
+            _put(self._columns, row[by_skill], slot[by_skill], context.rows(row[by_skill]))
 
     def due(self, now: I64, ratings: Ratings) -> KnownFeedback:
-        """Ratings known by `now` `[B]`, in order of the rated turn; they go to `ratings` as well."""
+        """What is known by `now` `[B]`, in order of the turn that it is about; `ratings` gets those of skills."""
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
             return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
         known_at, turn = self._columns["known_at"], self._columns["turn"]
         at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]
-        order = np.lexsort((turn[row, slot], row))
+        order = np.lexsort((self._columns["kind"][row, slot], turn[row, slot], row))
         row, slot = row[order], slot[order]
-        skill, rating = (self._columns[name][row, slot] for name in ("skill", "rating"))
-        kind = np.full(len(row), RATING, np.int32)
-        late = KnownFeedback(row.astype(np.int32), turn[row, slot], kind, rating, skill)
+        skill, kind, value = (self._columns[name][row, slot] for name in ("skill", "kind", "value"))
         known_at[row, slot] = _NEVER
         self._first[users] = known_at[users].min(axis=1)
-        context = None
         if self._columns["features"].size:
+            rated = np.flatnonzero((kind == RATING) & (skill >= 0))
             context = DecisionContext(*(self._columns[name][row, slot] for name in DecisionContext.__slots__))
-        nth = np.arange(len(row)) - np.searchsorted(row, row)
-        for n in range(int(nth.max()) + 1):
-            part = np.flatnonzero(nth == n)
-            ratings.add(row[part], rating[part], None if context is None else context.rows(part))
-        return late
+            nth = np.arange(len(rated)) - np.searchsorted(row[rated], row[rated])
+            for n in range(int(nth.max(initial=-1)) + 1):
+                part = rated[nth == n]
+                ratings.add(row[part], value[part], context.rows(part))
+        return KnownFeedback(row.astype(np.int32), turn[row, slot], kind, value, skill)
 
 
 def _context_columns(n_users: int) -> Columns:

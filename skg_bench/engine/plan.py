@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay
-from skg_bench.core.types import LLM, Curator, Embedder, Reranker, Router, Serving, Simulator
+from skg_bench.core.types import LLM, Curator, Embedder, Reranker, Router, Serving
+from skg_bench.core.world import World
 from skg_bench.engine.signals import Signals
 
 Freeze = Literal["book", "book+scorer", "all"]
@@ -48,6 +49,7 @@ class Arm:
     llm: LLM
     signals: Signals
     serving: Serving
+    hit_latency_ms: float  # waiting time of a stored answer
     refit_every: int  # turns of a user between refits of the scorer
     refit_on_capture: bool
     refit_apart: int  # turns of a user at least from one refit to the next: captures between them wait
@@ -68,6 +70,8 @@ class Arm:
                 f"serving=prompted leaves {type(self.policy).__name__} without stored answers to compare; take "
                 "serving=stored, or another policy"
             )
+        if not 0 <= self.hit_latency_ms < float("inf"):
+            raise UsageError(f"hit_latency_ms={self.hit_latency_ms} must be milliseconds, not negative, and finite")
         if self.refit_every < 1:
             raise UsageError(f"refit_every={self.refit_every} must be at least 1")
         if self.refit_apart < 1:
@@ -130,7 +134,7 @@ class Plan:
     seed: int
     users: int
     weeks: int
-    simulator: Simulator
+    simulator: World[Any]
     embedder: Embedder
     arms: tuple[Arm, ...]
 

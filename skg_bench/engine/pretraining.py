@@ -22,7 +22,7 @@ from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32, I64
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
-from skg_bench.engine.cohort import Rollout, Setting
+from skg_bench.engine.cohort import Rollout, Setting, cohort_of
 from skg_bench.engine.logbook import NullWriter
 from skg_bench.engine.plan import Arm, Plan
 from skg_bench.engine.vectors import Rows
@@ -143,11 +143,11 @@ def ratings(setting: Setting, arm: Arm, users: int) -> TrainingRows:
     parts: list[tuple[I32, TrainingRows]] = []
     for first in range(0, users, _TOGETHER):
         ids: I32 = np.arange(first, min(first + _TOGETHER, users), dtype=np.int32)
-        events = setting.simulator.population(setting.seed, _POOL + ids, setting.weeks)
-        order = np.argsort(-events.n, kind="stable")
+        cohort = cohort_of(setting, _POOL + ids)
+        order = np.argsort(-cohort.n, kind="stable")
         recorder = _RatingRecorder(arm.reranker)
-        rollout = Rollout(setting, [_recording(simulated, recorder)], events.rows(order))
-        rollout.run(events.time.shape[1], NullWriter(), lambda _: None)
+        rollout = Rollout(setting, [_recording(simulated, recorder)], cohort.rows(order))
+        rollout.run(int(cohort.n.max()), NullWriter(), lambda _: None)
         parts += [(ids[order[rows]], training) for rows, training in recorder.recorded]
     if not parts:
         f = len(arm.signals.names)

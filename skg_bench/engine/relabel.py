@@ -7,14 +7,14 @@ An arm that took nearness of ids for nearness of meaning would know the truth. S
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skg_bench.core.draws import Purpose, arms_word, draw, key
-from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.record import replay
-from skg_bench.core.types import Draws, Events, Reaction, Simulator
+from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Stream, Supposing, World
 
 _TEXTS, _NAMES = 0, 1
 
@@ -23,7 +23,7 @@ _TEXTS, _NAMES = 0, 1
 class Relabelled:
     """`simulator` with ids of texts and names permuted by `seed`; the name of what nobody named stays the last."""
 
-    simulator: Simulator
+    simulator: World[Any]
     seed: int
 
     def __getattr__(self, name: str) -> Any:
@@ -55,7 +55,7 @@ class Relabelled:
         return np.append(np.argsort(self._old_name), -1).astype(np.int32)  # of no name: none
 
     @property
-    def stream(self) -> Literal["exogenous", "reactive"]:
+    def stream(self) -> Stream:
         """As it is."""
         return self.simulator.stream
 
@@ -98,31 +98,35 @@ class Relabelled:
         """As it is."""
         return self.simulator.digest
 
-    def population(self, seed: int, users: I32, weeks: int) -> Events:
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """As it is."""
+        return self.simulator.count(seed, users, weeks)
+
+    def begin(self, seed: int, users: I32, weeks: int) -> Any:
+        """As it is: the memory of users holds the old ids."""
+        return self.simulator.begin(seed, users, weeks)
+
+    def events(self, state: Any, turn: int) -> Event:
         """The same events, texts by new id."""
-        events = self.simulator.population(seed, users, weeks)
-        return replace(events, text=self._new_text[events.text])
+        event = self.simulator.events(state, turn)
+        return replace(event, text=self._new_text[event.text])
 
-    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
+        """As it is; answers are handles, which are no ids of texts."""
+        return self.simulator.respond(state, event, served, draws)
+
+    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
+        """The same reaction; the message and the name by new id."""
+        old = replace(event, text=self._old_text[event.text])
+        state, reaction = self.simulator.offer(state, old, asked, draws)
+        return state, replace(reaction, name=self._new_name[reaction.name])
+
+    def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """As it is."""
-        return self.simulator.judge(event_type, source_type, source_right, age)
-
-    def react(self, quality: I32, draws: Draws) -> Reaction:
-        """As it is."""
-        return self.simulator.react(quality, draws)
-
-    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
-        """As it is."""
-        return self.simulator.same_answer(stored, fresh, draws)
-
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
-        """The same reaction; `text` and the name by new id."""
-        old = self._old_text[text]
-        code, name, tired = self.simulator.offer(type_, old, fatigue, idle, draws)
-        return code, self._new_name[name], tired
+        return self.simulator.judge(state, event, row, answer, supposing)
 
 
-def type_names(simulator: Simulator) -> I32:
+def type_names(simulator: World[Any]) -> I32:
     """Id of the name of each request type, `[n_types]`."""
     if isinstance(simulator, Relabelled):
         return simulator.type_names

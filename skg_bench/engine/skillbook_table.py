@@ -15,7 +15,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "last_used": (np.int64, 0), "last_ok": (np.int64, 0), "examples_of": (np.int32, 0), "square": (np.int64, 0),
     "weekend": (np.int32, 0),
     "after": (np.int32, -1), "lineage": (np.int64, -1), "examples_hash": (np.uint64, 0),
-    "source_type": (np.int32, -1), "source_right": (np.bool_, 0),
+    "answer": (np.int32, -1),
 }  # fmt: skip
 _VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name != "starts")
 _TIMES = ("born", "last_used", "last_ok")
@@ -37,12 +37,11 @@ class Stored:
     """The answers that operations store, `[n]` each; anything where an operation stores none."""
 
     born: I64
-    type: I32  # truth
-    right: Bool  # truth
+    answer: I32  # handle in the world's ledger (core/world.py)
 
 
 class SkillbookTable:
-    """Skillbooks of B users. The two `source_*` columns are truth: they are in no view of the book."""
+    """Skillbooks of B users. `answer`, what the world knows of the stored answer by, is in no view of the book."""
 
     active: Bool
     name: I32
@@ -60,8 +59,7 @@ class SkillbookTable:
     after: I32
     lineage: I64
     examples_hash: U64
-    source_type: I32
-    source_right: Bool
+    answer: I32
 
     def __init__(self, n_users: int, name_hash: U64, text_hash: U64, similarity: Similarity) -> None:
         self._name_hash, self._text_hash, self._similarity = name_hash, text_hash, similarity
@@ -156,7 +154,7 @@ class SkillbookTable:
             self._answer(batch, skill, answered, stamp)
             row, s = batch.row[answered], skill[answered]
             self.born[row, s] = stored.born[answered]
-            self.source_type[row, s], self.source_right[row, s] = stored.type[answered], stored.right[answered]
+            self.answer[row, s] = stored.answer[answered]
             self._examples(batch.row[with_text], skill[with_text], batch.text[with_text])
             gone = (batch.op == REMOVE).nonzero()[0]
             self.active[batch.row[gone], skill[gone]] = False

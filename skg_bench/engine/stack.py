@@ -19,7 +19,7 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.types import Events, Observation, Skillbooks
+from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.engine.plan import Arm
 
 
@@ -46,11 +46,6 @@ def _alike_now(arm: Arm, other: Arm) -> bool:
     unshared: dict[str, Any] = {"fork": None, "book": "own", "freeze": None, "freeze_at": None}
     same = replace(other, name=arm.name, policy=arm.policy, curator=arm.curator, **unshared) == replace(arm, **unshared)
     return same and arm.curator.sees_truth == other.curator.sees_truth
-
-
-def repeated(events: Events, n_arms: int) -> Events:
-    """Each user's row `n_arms` times."""
-    return events.rows(np.repeat(np.arange(len(events.user)), n_arms))
 
 
 @dataclass(frozen=True)

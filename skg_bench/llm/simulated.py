@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.types import Answer, Draws
+from skg_bench.core.grid import F64, Bool
+from skg_bench.core.types import Completions, Prompts
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class Simulated:
     usd_per_million_out: float
     latency_ms: float
     latency_spread: float
-    hit_latency_ms: float
 
     def __post_init__(self) -> None:
         for name in ("right", "right_with_skill"):
@@ -34,20 +33,18 @@ class Simulated:
             if not getattr(self, name) >= 0:
                 raise UsageError(f"llm.{name}={getattr(self, name)} must not be negative")
 
-    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer:
+    def complete(self, prompts: Prompts) -> Completions:
         """A metered call; length of the answer and latency are about log-normal (log-logistic)."""
-        tokens_in = self.prompt_tokens + np.rint(words * self.tokens_per_word) + with_skill * self.skill_tokens
-        tokens_out = np.maximum(1, np.rint(self.answer_tokens * np.exp(self.answer_spread * _spread(draws.length))))
+        tokens_in = self.prompt_tokens + np.rint(prompts.words * self.tokens_per_word)
+        tokens_in = tokens_in + prompts.with_skill * self.skill_tokens
+        tokens_out = np.maximum(1, np.rint(self.answer_tokens * np.exp(self.answer_spread * _spread(prompts.length))))
         usd = (tokens_in * self.usd_per_million_in + tokens_out * self.usd_per_million_out) / 1e6
-        latency = np.rint(self.latency_ms * np.exp(self.latency_spread * _spread(draws.latency)))
-        right = np.where(with_skill, draws.skill_right < self.right_with_skill, draws.llm_right < self.right)
-        return Answer(right, tokens_in.astype(np.int32), tokens_out.astype(np.int32), usd, latency)
+        latency = np.rint(self.latency_ms * np.exp(self.latency_spread * _spread(prompts.latency)))
+        return Completions(tokens_in.astype(np.int32), tokens_out.astype(np.int32), usd, latency)
 
-    def serve(self, words: I32, draws: Draws) -> Answer:
-        """A stored answer: no tokens, no price, the latency of a hit."""
-        b = len(words)
-        none = np.zeros(b, np.int32)
-        return Answer(np.zeros(b, np.bool_), none, none, np.zeros(b), np.full(b, float(self.hit_latency_ms)))
+    def ability(self, with_skill: Bool) -> F64:
+        """Probability that the answer of each call is right, `[B]`."""
+        return np.where(with_skill, self.right_with_skill, self.right)
 
 
 def _spread(u: F64) -> F64:

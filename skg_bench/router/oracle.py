@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.shortlist import top
-from skg_bench.core.types import RIGHT, Query, Shortlist, Skillbooks
+from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.core.world import RIGHT
 
 
 @dataclass(frozen=True)

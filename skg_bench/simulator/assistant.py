@@ -10,17 +10,19 @@ Both choices lean towards intents that fit the hour, the weekday and the intent 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import joined
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.types import OFFERS, RIGHT, Draws, Events, Reaction, Truth
+from skg_bench.core.world import OFFERS, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
 from skg_bench.simulator.habits import Habits, column
+from skg_bench.simulator.judging import Judging, Users
 from skg_bench.simulator.order import Order, answerable, permuted
 from skg_bench.simulator.reactions import Reactions
 
@@ -74,7 +76,7 @@ class Assistant:
     bad_name_share: float
     fatigue: float
     fatigue_half_life_days: float
-    stream: Literal["exogenous", "reactive"] = field(default="exogenous", init=False)
+    stream: Stream = field(default="exogenous", init=False)
 
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):
@@ -348,19 +350,27 @@ class Assistant:
         events = np.tile(np.arange(type_.shape[1], dtype=np.int32), (len(users), 1))
         return Events(users, n, events, time, text, Truth(type_, intent, np.zeros(type_.shape, np.int32), used_up))
 
-    # -------------------------------------------------------------------------------------------- reactions
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """Temporary."""
+        return self.population(seed, users, weeks).n
 
-    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
-        """Quality of stored answers, any broadcastable shape: WRONG, NEAR or RIGHT."""
-        same = source_right & (self._intent_of[event_type] == self._intent_of[source_type]) & (event_type >= 0)
-        holds = (event_type == source_type) & (age < self._ttl_of[event_type])
-        quality: I32 = same.astype(np.int32) + (same & holds)  # WRONG 0, NEAR 1, RIGHT 2
-        return quality
+    # ------------------------------------------------------------------------------------------------ turns
 
-    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
-        """Right answers agree; wrong ones differ from them and from one another."""
-        same: Bool = (stored == RIGHT) & (fresh == RIGHT)
-        return same
+    def begin(self, seed: int, users: I32, weeks: int) -> Users:
+        """What these users remember before their first turn: all events are made here."""
+        return Users.of(self.population(seed, users, weeks))
+
+    def events(self, state: Users, turn: int) -> Event:
+        """What they bring at their turn `turn`."""
+        return state.events.at(turn)
+
+    @cached_property
+    def _judging(self) -> Judging:
+        return Judging(self._intent_of, self._ttl_of)
+
+    def judge(self, state: Users, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        """Quality of answers to the events of rows `row`: RIGHT while it holds, for the very same request."""
+        return self._judging.judge(state.ledger, event, row, answer, supposing)
 
     @cached_property
     def reactions(self) -> Reactions:
@@ -370,21 +380,33 @@ class Assistant:
             self.bad_name_share, self.fatigue, self.fatigue_half_life_days,
         )  # fmt: skip
 
-    def react(self, quality: I32, draws: Draws) -> Reaction:
-        """Ratings, missing not at random."""
-        return self.reactions.rate(quality, draws)
+    def respond(self, state: Users, event: Event, served: Served, draws: Draws) -> tuple[Users, Response]:
+        """Ratings, missing not at random, and agreement where it is asked for."""
+        return self.responded(self.reactions, state, event, served, draws)
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
-        """Reaction to an offer to capture, `[B]`: code in OFFERS, index into `names` (-1: declined), new fatigue."""
-        return self.offered(self.reactions, type_, text, fatigue, idle, draws)
+    def responded(
+        self, reactions: Reactions, state: Users, event: Event, served: Served, draws: Draws
+    ) -> tuple[Users, Response]:
+        """`respond` of users who react in this way."""
+        quality, answer = self._judging.answered(state.ledger, event, served, draws)
+        ratings = reactions.rate(quality, draws)
+        agreeing = self._judging.agreeing(state.ledger, event, served, quality)
+        return state, Response(quality, answer, joined([ratings, agreeing]))
+
+    def offer(self, state: Users, event: Event, asked: Bool, draws: Draws) -> tuple[Users, Reaction]:
+        """Whether they accept an offer to capture, and the name that they give; each offer tires."""
+        return self.offered(self.reactions, state, event, asked, draws)
 
     def offered(
-        self, reactions: Reactions, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws
-    ) -> tuple[I32, I32, F64]:
+        self, reactions: Reactions, state: Users, event: Event, asked: Bool, draws: Draws
+    ) -> tuple[Users, Reaction]:
         """`offer` to users who react in this way."""
-        code, tired, among = reactions.offer(type_ >= 0, fatigue, idle, draws)
+        type_ = event.type
+        code, tired, among = reactions.offer(type_ >= 0, state.fatigue, event.time - state.last_offer, draws)
         n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
-        proper = np.where(type_ >= 0, type_, n_types + text - int(self._corpus.one_offs[0]))
+        proper = np.where(type_ >= 0, type_, n_types + event.text - int(self._corpus.one_offs[0]))
         vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)
         named = np.where(code == OFFERS.index("badly_named"), vague, proper)
-        return code, np.where(code == OFFERS.index("declined"), -1, named).astype(np.int32), tired
+        name = np.where(asked & (code != OFFERS.index("declined")), named, -1).astype(np.int32)
+        state.fatigue[asked], state.last_offer[asked] = tired[asked], event.time[asked]
+        return state, Reaction(np.where(asked, code, -1).astype(np.int32), name)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from skg_bench.core.feedback import RATING, Feedback, said
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
-from skg_bench.core.types import OFFERS, Draws, Reaction
+from skg_bench.core.world import OFFERS, Draws
 
 _DAY = 86_400
 _BADLY, _ACCEPTED, _DECLINED = (OFFERS.index(word) for word in ("badly_named", "accepted", "declined"))
@@ -34,18 +35,20 @@ class Reactions:
             return self
         return Reactions(*(np.asarray(getattr(self, f.name))[:n_rows] for f in fields(self)))
 
-    def rate(self, quality: I32, draws: Draws) -> Reaction:
-        """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds."""
+    def rate(self, quality: I32, draws: Draws) -> Feedback:
+        """Ratings through the confusion matrix, missing not at random: bad answers are rated with higher odds. Those of
+        unknown quality are not rated.
+        """
         reactions = self.first(len(quality))
         row = () if reactions.said.ndim == 1 else (np.arange(len(quality)),)
         rows = reactions.confusion[(*row, quality)]
         miss = draws.rating < rows[:, 2]
         at_most_partial = draws.rating < rows[:, 2] + rows[:, 1]
         code = miss.astype(np.int32) + at_most_partial  # ok 0, partial 1, miss 2
-        given = draws.rated < reactions.said[(*row, code)]
+        given = (draws.rated < reactions.said[(*row, code)]) & (quality >= 0)
         late = draws.late < reactions.late_share
         seconds = 1 + np.rint(np.minimum(-np.log(draws.delay) * reactions.late_hours * 3600, 2.0**39))
-        return Reaction(np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
+        return said(RATING, np.where(given, code, -1), np.where(late, seconds, 0).astype(np.int64))
 
     def offer(self, recurring: Bool, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, F64, F64]:
         """Code in OFFERS, new fatigue, and where between 0 and 1 a bad name lies among all bad names, `[B]` each.

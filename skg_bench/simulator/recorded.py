@@ -17,9 +17,28 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.record import Record, RecordedAnswers
-from skg_bench.core.types import LOGGED, OFFERS, UNKNOWN, WRONG, Draws, Events, Reaction, Truth
+from skg_bench.core.feedback import RATING, said
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.record import Record
+from skg_bench.core.world import (
+    LOGGED,
+    OFFERS,
+    PROMPTED,
+    RIGHT,
+    STORED,
+    UNKNOWN,
+    WRONG,
+    Draws,
+    Event,
+    Events,
+    Ledger,
+    Reaction,
+    Response,
+    Served,
+    Stream,
+    Supposing,
+    Truth,
+)
 from skg_bench.simulator.recorded_agentropy import assumed, turns
 from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
 from skg_bench.simulator.recorded_log import WEEK, RecordedLog, assemble
@@ -29,6 +48,14 @@ Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS = "unnamed"
 _WORDS = 6  # of a message, in the name of a skill made from it
 _NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Users of a log, who only read from it what they said."""
+
+    events: Events
+    ledger: Ledger
 
 
 @dataclass(frozen=True)
@@ -45,7 +72,7 @@ class Recorded:
     dialogues_per_user: int
     accept: float
     redact: bool
-    stream: Literal["exogenous", "reactive"] = field(default="exogenous", init=False)
+    stream: Stream = field(default="exogenous", init=False)
 
     def __post_init__(self) -> None:
         if self.format not in get_args(Format):
@@ -196,36 +223,51 @@ class Recorded:
         number = np.where(mask, np.arange(mask.shape[1], dtype=np.int32), np.int32(0))
         return Events(users, n, number, column(log.time, _NEVER), column(log.text, 0), truth)
 
-    def logged(self, user: I32, number: I32) -> RecordedAnswers:
-        """What the log says of events, `[B]`."""
-        at = self._log.start[user] + number
-        log = self._log
-        return RecordedAnswers(log.by_llm[at], log.rating[at], log.delay[at], log.local[at])
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """Temporary."""
+        return self.population(seed, users, weeks).n
 
-    # -------------------------------------------------------------------------------------------- reactions
+    # ------------------------------------------------------------------------------------------------ turns
 
-    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
+    def begin(self, seed: int, users: I32, weeks: int) -> Readers:
+        """All their turns."""
+        events = self.population(seed, users, weeks)
+        return Readers(events, Ledger.of(events))
+
+    def events(self, state: Readers, turn: int) -> Event:
+        """Their turns number `turn` in the log, with what the users' clocks showed."""
+        return state.events.at(turn, self._log.local[self._at(state, state.events.number[:, turn])])
+
+    def _at(self, state: Readers, number: I32) -> I64:
+        at: I64 = self._log.start[state.events.user] + number
+        return at
+
+    def judge(self, state: Readers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent; else UNKNOWN."""
-        intent, answer = self._log.intent_of, self._log.answer_of
-        event_intent, source_intent = intent[event_type], intent[source_type]
-        same = (answer[event_type] == answer[source_type]) & (answer[event_type] >= 0)
-        other = (event_intent >= 0) & (source_intent >= 0) & (event_intent != source_intent)
+        intent, said_of = self._log.intent_of, self._log.answer_of
+        type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
+        same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
+        other = (intent[type_] >= 0) & (intent[source] >= 0) & (intent[type_] != intent[source])
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
-    def react(self, quality: I32, draws: Draws) -> Reaction:
-        """Nobody rates an answer that was not given: `logged` has what was said of the others."""
-        return Reaction(np.full(quality.shape, -1, np.int32), np.zeros(quality.shape, np.int64))
+    def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:
+        """Nobody rates an answer that was not given; that of the log has the rating of the log."""
+        at = self._at(state, event.number)
+        called = served.how != STORED
+        prompted = served.how == PROMPTED
+        fresh = np.where(prompted | ~self._log.by_llm[at], UNKNOWN, LOGGED)
+        stored = self.judge(state, event, np.arange(len(at)), served.answer)
+        quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)
+        state.ledger.mint(np.flatnonzero(called), event, quality == RIGHT)
+        rating = np.where(quality == LOGGED, self._log.rating[at], -1)
+        feedback = said(RATING, rating, self._log.delay[at])
+        return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 
-    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
-        """Both are the answer of the log."""
-        same: Bool = (stored == LOGGED) & (fresh == LOGGED)
-        return same
-
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
+    def offer(self, state: Readers, event: Event, asked: Bool, draws: Draws) -> tuple[Readers, Reaction]:
         """Accepted with a probability that is assumed, under a name of the message's own."""
-        yes = draws.accept < self.accept
-        code = np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")).astype(np.int32)
-        return code, np.where(yes, len(self.types) + text, -1).astype(np.int32), fatigue
+        yes = asked & (draws.accept < self.accept)
+        code = np.where(asked, np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
+        return state, Reaction(code.astype(np.int32), np.where(yes, len(self.types) + event.text, -1).astype(np.int32))
 
 
 def _distinct(messages: Sequence[str], taken: set[str]) -> Iterator[str]:

@@ -20,7 +20,6 @@ from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
     RATINGS,
-    RIGHT,
     Curator,
     Observation,
     Query,
@@ -30,6 +29,7 @@ from skg_bench.core.types import (
     Skillbooks,
     TrainingRows,
 )
+from skg_bench.core.world import RIGHT
 from skg_bench.engine.plan import Arm
 
 WORLD = (

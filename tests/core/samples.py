@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from skg_bench.core.batch import lineage
 from skg_bench.core.grid import I16, I32, U64, quantise
-from skg_bench.core.types import BookSimilarity, Draws, Query, Similarity, Skillbooks, TurnTruth
+from skg_bench.core.types import BookSimilarity, Query, Similarity, Skillbooks, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
+from skg_bench.core.world import Draws
 from skg_bench.engine.vectors import InBook, SimilarityTable
 
 Which = list[int] | npt.NDArray[Any]

@@ -5,7 +5,8 @@ import pytest
 
 from skg_bench.core import schema
 from skg_bench.core.batch import OPERATIONS
-from skg_bench.core.types import OFFERS, RATINGS
+from skg_bench.core.types import RATINGS
+from skg_bench.core.world import OFFERS
 
 TURNS = schema.turns(5)
 PAPER = {

@@ -14,7 +14,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.state import check, rows
-from skg_bench.core.types import OFFERS, RATINGS, Curator, Observation, Skillbooks, TurnTruth
+from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks, TurnTruth
+from skg_bench.core.world import OFFERS
 from skg_bench.curator.budget import Budget
 from skg_bench.curator.everything import Everything
 from skg_bench.curator.none import NoLearning

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core.types import Reaction, TrainingRows
+from skg_bench.core.types import TrainingRows
+from skg_bench.core.world import Reaction
 from skg_bench.engine.pending import DecisionContext, Pending, Ratings
 
 LABEL = (1.0, 0.5, 0.0)

@@ -23,7 +23,6 @@ from skg_bench.core.types import (
     BookSimilarity,
     BookWords,
     Curator,
-    Draws,
     Observation,
     Query,
     Router,
@@ -32,6 +31,7 @@ from skg_bench.core.types import (
     TurnTruth,
 )
 from skg_bench.core.vocabulary import TermsOfBook
+from skg_bench.core.world import Draws
 from skg_bench.engine import cohort, execute
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import InBook

@@ -13,7 +13,8 @@ import pytest
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I64
 from skg_bench.core.run import Run
-from skg_bench.core.types import Draws, Reranker, Scorer, TrainingRows
+from skg_bench.core.types import Reranker, Scorer, TrainingRows
+from skg_bench.core.world import Draws
 from skg_bench.engine.step import draws_by_turn, trim
 from tests.laws import world
 from tests.laws.conftest import USERS

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.grid import I64
-from skg_bench.core.types import RIGHT, Events
+from skg_bench.core.world import RIGHT, Events
 from skg_bench.engine.cohort import Setting
 from skg_bench.engine.excerpt import Excerpts, run_excerpts
 from skg_bench.engine.logbook import Logbook

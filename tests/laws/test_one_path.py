@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from skg_bench.core.grid import I16, I32, U64
-from skg_bench.core.types import Query, Simulator, Skillbooks
+from skg_bench.core.types import Query, Skillbooks
+from skg_bench.core.world import World
 from skg_bench.engine import step
 from skg_bench.engine.memory import Memory
 from skg_bench.engine.relabel import Relabelled
@@ -166,9 +167,7 @@ def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None
     (template,) = plan.arms
     seams = ("router", "reranker", "policy", "curator", "llm", "signals")
     careful: dict[str, Any] = {seam: Sealed(getattr(template, seam), calls) for seam in seams}
-    guarded = replace(
-        plan, simulator=cast(Simulator, Sealed(plan.simulator, calls)), arms=(replace(template, **careful),)
-    )
+    guarded = replace(plan, simulator=cast(World, Sealed(plan.simulator, calls)), arms=(replace(template, **careful),))
     first, second = world.carry_out(plan, tmp_path / "a", 12, 256), world.carry_out(guarded, tmp_path / "b", 12, 256)
     assert world.differences(first, second, range(12)) == []
     kinds = {name.split(".")[1] for name in calls}

@@ -8,14 +8,15 @@ import numpy as np
 
 from skg_bench.core.draws import fold, key
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.types import LLM, Answer, Draws, Events, Reaction, Simulator, Truth
+from skg_bench.core.types import LLM, Answer
+from skg_bench.core.world import Draws, Events, Reaction, Truth, World
 
 
 @dataclass
 class Front:
     """Does what the users behind it do."""
 
-    users: Simulator
+    users: World
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["users"], name)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT
-from skg_bench.core.types import RIGHT, Query, Router, Shortlist, Skillbooks, TurnTruth
+from skg_bench.core.types import Query, Router, Shortlist, Skillbooks, TurnTruth
 from skg_bench.core.vocabulary import vocabulary_of
+from skg_bench.core.world import RIGHT
 from skg_bench.engine.vectors import Pinned, SimilarityTable
 from skg_bench.router.bm25 import BM25
 from skg_bench.router.centroid import Centroid

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from skg_bench.core.types import RIGHT, Events, Truth
+from skg_bench.core.world import RIGHT, Events, Truth
 from tests.simulator.users import assistant, real
 
 USERS = np.arange(40, dtype=np.int32)

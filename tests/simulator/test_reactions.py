@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.types import NEAR, OFFERS, RATINGS, RIGHT, WRONG, Draws
+from skg_bench.core.types import RATINGS
+from skg_bench.core.world import NEAR, OFFERS, RIGHT, WRONG, Draws
 from skg_bench.simulator.reactions import Reactions
 from tests.core import samples
 from tests.simulator.users import DAY, HOUR, assistant, small_corpus

@@ -12,7 +12,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time
-from skg_bench.core.types import LOGGED, UNKNOWN, WRONG
+from skg_bench.core.world import LOGGED, UNKNOWN, WRONG
 from skg_bench.simulator.recorded import Recorded
 from tests.core import samples
 from tests.simulator.logs import ALL, SMALL, defaults, recorded, turn, write_csv, write_lines

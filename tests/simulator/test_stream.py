@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.draws import Purpose, draw, key
-from skg_bench.core.types import Events
+from skg_bench.core.world import Events
 from tests.simulator.users import DAY, HOUR, WEEK, assistant, events, real
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skg_bench.core.types import Events
+from skg_bench.core.world import Events
 from tests.simulator.users import WEEK, assistant, events, real
 
 

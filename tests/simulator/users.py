@@ -9,7 +9,7 @@ import numpy as np
 import yaml
 
 from skg_bench.core.paths import CONF
-from skg_bench.core.types import Events
+from skg_bench.core.world import Events
 from skg_bench.simulator.assistant import Assistant
 from tests.simulator.test_bad_corpora import write
 

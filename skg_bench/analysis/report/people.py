@@ -17,8 +17,9 @@ import pyarrow as pa
 from skg_bench.core import draws
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.record import Offsets, local_time, offsets_of
-from skg_bench.core.run import Run
-from skg_bench.core.types import OFFERS, RATINGS
+from skg_bench.core.run import Run, ratings
+from skg_bench.core.types import RATINGS
+from skg_bench.core.world import OFFERS
 
 CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
 PLACES = 5  # of the shortlist, by combined score
@@ -97,7 +98,7 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
     for by_user in turns.values():
         by_user["clock"] = _local(by_user["time"], offsets_of(run.manifest))
     updates = _by_user(run.updates(arm, None, users))
-    feedback = _by_user(run.feedback(arm, None, users))
+    feedback = _by_user(ratings(run.feedback(arm, None, users)))
     outcome = {
         other: _by_user(run.turns(other, ["fallback_to_llm", "answer_correct"], users))
         for other in run.arms

@@ -1,0 +1,271 @@
+"""The world's side of a turn, and its Protocol: it brings events, judges answers and reacts; it alone knows the truth.
+
+B users stepped together, T events. Times are int64 seconds that have passed since Monday 00:00 local time of the first
+week. That is what the users' clocks show, except in a replayed log after clocks were turned (core/record.py).
+
+An answer is a handle: an index into the ledger of its row (one user under one arm), where the world keeps what it alone
+knows of the answer. The answer that is minted at an event has the number of that event.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from skg_bench.core.feedback import Feedback
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
+
+Stream = Literal["exogenous", "stateful", "reactive"]
+Supposing = Literal["as given", "rightly", "rightly now"]
+OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
+FALLBACK, STORED, PROMPTED = 0, 1, 2  # how a turn was served
+WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
+UNKNOWN, LOGGED = -1, -2  # nobody knows; neither, but it is the answer that a replayed log is about (core/record.py)
+
+S = TypeVar("S")  # what users remember: a state as that of a component, see core/state.py
+
+# ---------------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What users bring at one turn, and what is really meant; `[B]` each. No arm sees this."""
+
+    number: I32  # the event's own number, in the key of its draws: it stays when events move or are left out
+    time: I64
+    local: I64  # what the user's clock shows
+    text: I32  # text id of the message
+    type: I32  # request type, -1 for a one-off
+    intent: I32  # -1 for a one-off
+    answerable: I32  # earlier answers of this user that still hold for this event, -1: not known
+    used_up: Bool  # all wordings of this type were said before; for a one-off: it was drawn again
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What the events of a table are really about."""
+
+    type: I32  # [B, T]
+    intent: I32  # [B, T]
+    answerable: I32  # [B, T]
+    used_up: Bool  # [B, T]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events made beforehand, each row a user's stream in order of time."""
+
+    user: I32  # [B] user ids
+    n: I32  # [B] number of events
+    number: I32  # [B, T]
+    time: I64  # [B, T] padded with the largest int64
+    text: I32  # [B, T] padded with 0
+    truth: Truth
+
+    def rows(self, rows: I64) -> "Events":
+        """These users only, padded no longer than they need."""
+        width = int(self.n[rows].max(initial=0))
+        t = self.truth
+        truth = Truth(t.type[rows, :width], t.intent[rows, :width], t.answerable[rows, :width], t.used_up[rows, :width])
+        number, time, text = self.number[rows, :width], self.time[rows, :width], self.text[rows, :width]
+        return Events(self.user[rows], self.n[rows], number, time, text, truth)
+
+    def at(self, turn: int, local: I64 | None = None) -> Event:
+        """Those of one turn; their padding for users who have fewer. `local` `[B]`; None: `time`."""
+        truth, time = self.truth, self.time[:, turn]
+        return Event(
+            self.number[:, turn], time, time if local is None else local, self.text[:, turn], truth.type[:, turn],
+            truth.intent[:, turn], truth.answerable[:, turn], truth.used_up[:, turn],
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------- answers
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What the world alone knows of the answers of each row, `[B, W]` each. `mint` writes into the arrays."""
+
+    type: I32  # request type that it was given to, -1: a one-off
+    right: Bool  # was it right when it was given?
+    time: I64  # when it was given
+
+    @staticmethod
+    def blank(n: int, width: int) -> "Ledger":
+        """Room for `width` answers a row."""
+        return Ledger(np.full((n, width), -1, np.int32), np.zeros((n, width), np.bool_), np.zeros((n, width), np.int64))
+
+    @staticmethod
+    def of(events: Events) -> "Ledger":
+        """Of answers to all events of a table, none of them right."""
+        ledger = Ledger.blank(len(events.n), int(events.number.max(initial=0)) + 1)
+        row, turn = np.nonzero(np.arange(events.number.shape[1])[None] < events.n[:, None])
+        number = events.number[row, turn]
+        ledger.type[row, number] = events.truth.type[row, turn]
+        ledger.time[row, number] = events.time[row, turn]
+        return ledger
+
+    def mint(self, row: I64, event: Event, right: Bool) -> None:
+        """New answers of rows `row` `[n]` at their events; `event` and `right` are of all rows."""
+        number = event.number[row]
+        self.type[row, number], self.right[row, number] = event.type[row], right[row]
+        self.time[row, number] = event.time[row]
+
+
+def brought(state: S, rows: I64, ledger: Ledger, theirs: I64) -> tuple[S, int]:
+    """`state` with the rows `theirs` of another ledger behind those of its rows `rows`, and by how much the handles of
+    those answers grow.
+    """
+    own = ledger_of(state)
+    columns, width = {}, own.type.shape[1]
+    for f in fields(Ledger):
+        mine, added = getattr(own, f.name), getattr(ledger, f.name)
+        block = np.zeros((len(mine), added.shape[1]), mine.dtype)
+        block[rows] = added[theirs]
+        columns[f.name] = np.concatenate([mine, block], axis=1)
+    added_to: S = with_ledger(state, Ledger(**columns))
+    return added_to, width
+
+
+def ledger_of(state: Any) -> Ledger:
+    """The ledger among what users remember."""
+    return next(part for part in _parts(state) if isinstance(part, Ledger))
+
+
+def with_ledger(state: Any, ledger: Ledger) -> Any:
+    """The same memory with another ledger."""
+    if isinstance(state, Ledger):
+        return ledger
+    if isinstance(state, tuple):
+        return tuple(with_ledger(part, ledger) for part in state)
+    if not is_dataclass(state) or isinstance(state, type):
+        return state
+    return replace(state, **{f.name: with_ledger(getattr(state, f.name), ledger) for f in fields(state)})
+
+
+def _parts(state: Any) -> list[Any]:
+    if isinstance(state, Ledger):
+        return [state]
+    inner = state if isinstance(state, tuple) else ()
+    if is_dataclass(state):
+        inner = tuple(getattr(state, f.name) for f in fields(state))
+    return [part for value in inner for part in _parts(value)]
+
+
+# ------------------------------------------------------------------------------------------------------- turn
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What was done for the users, `[B]` each."""
+
+    how: I32  # FALLBACK, STORED or PROMPTED
+    answer: I32  # handle of the answer that the skill stores, -1: no skill was served
+    ability: F64  # probability that the model which was called is right; NaN: nobody knows
+    compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came of it, `[B]` each, and what users say of it."""
+
+    quality: I32
+    answer: I32  # handle of the answer that was given
+    feedback: Feedback
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """How users react to an offer to capture, `[B]` each."""
+
+    code: I32  # in OFFERS, -1: nobody was asked
+    name: I32  # index into the world's `names`, -1: none was given
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The world's uniforms of one turn, `[B]` each; keyed by (seed, user, event, purpose). No arm sees them."""
+
+    llm_right: F64
+    skill_right: F64
+    latency: F64
+    length: F64
+    rating: F64
+    rated: F64
+    late: F64
+    delay: F64
+    accept: F64
+    name: F64
+    event: U64  # key of the event
+
+
+class World(Protocol[S]):
+    """Who the users are: their events, what is right, and how they react. Its config group is `simulator`.
+
+    `S` is what users remember, with one `Ledger` in it, to which answers are added in place; `respond` and `offer` may
+    write into the other arrays too.
+    """
+
+    @property
+    def stream(self) -> Stream:
+        """`exogenous`: events and reactions are functions of the turn alone. `stateful`: the events are the same for
+        every arm, reactions depend on what was done to the user before. `reactive`: events may change too.
+        """
+        ...
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """All texts that can occur; a text id is an index into it."""
+        ...
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Names of request types."""
+        ...
+
+    @property
+    def intents(self) -> Sequence[str]:
+        """Names of intents."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All names of skills, first those of the request types in their order, last the one of what nobody named."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of the data it draws from."""
+        ...
+
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """How many events these users have, `[B]`, without making them."""
+        ...
+
+    def begin(self, seed: int, users: I32, weeks: int) -> S:
+        """What these users remember before their first turn; a pure function of (seed, user, weeks)."""
+        ...
+
+    def events(self, state: S, turn: int) -> Event:
+        """What the users bring at their turn `turn`; anything for those who have fewer turns."""
+        ...
+
+    def respond(self, state: S, event: Event, served: Served, draws: Draws) -> tuple[S, Response]:
+        """What comes of the answers given; the answers of models are minted."""
+        ...
+
+    def offer(self, state: S, event: Event, asked: Bool, draws: Draws) -> tuple[S, Reaction]:
+        """How those who are `asked` react to an offer to capture."""
+        ...
+
+    def judge(self, state: S, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        """Quality of answers to the events of rows `row`, which broadcast with the handles `answer` (-1: none). As they
+        were given, or supposing that they had been given rightly, or rightly just now.
+        """
+        ...
+
+
+def timetable(world: World[S], state: S, turns: int) -> I64:
+    """Times of the first `turns` events, `[B, turns]`, of a world whose events do not depend on what is done."""
+    return np.stack([world.events(state, turn).time for turn in range(turns)], axis=1)

@@ -1,0 +1,80 @@
+"""Simulated users before their turns, and what their answers are worth."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.core.feedback import AGREES, Feedback, said
+from skg_bench.core.grid import F64, I32, I64
+from skg_bench.core.world import (
+    PROMPTED,
+    RIGHT,
+    STORED,
+    UNKNOWN,
+    WRONG,
+    Draws,
+    Event,
+    Events,
+    Ledger,
+    Served,
+    Supposing,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """What simulated users will bring, and what they remember."""
+
+    events: Events
+    fatigue: F64  # [B] earlier offers to capture, with a half-life
+    last_offer: I64  # [B] time of the last one
+    ledger: Ledger
+
+    @staticmethod
+    def of(events: Events) -> "Users":
+        """Before the first turn."""
+        n = len(events.user)
+        return Users(events, np.zeros(n), np.zeros(n, np.int64), Ledger.of(events))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judging:
+    """What an answer is worth at an event; both arrays have one value more, which type -1 finds."""
+
+    intent_of: I32  # [types + 1] intent of a request type; the last is like nothing else
+    ttl_of: I64  # [types + 1] seconds that an answer to it holds
+
+    def judge(self, ledger: Ledger, event: Event, row: I64, answer: I32, supposing: Supposing) -> I32:
+        """Quality of answers; `row` and `answer` broadcast."""
+        type_, source = event.type[row], ledger.type[row, answer]
+        about = (answer >= 0) & (type_ >= 0) & (self.intent_of[type_] == self.intent_of[source])
+        if supposing == "as given":
+            about &= ledger.right[row, answer]
+        age = 0 if supposing == "rightly now" else np.maximum(event.time[row] - ledger.time[row, answer], 0)
+        holds = (type_ == source) & (age < self.ttl_of[type_])
+        quality: I32 = about.astype(np.int32) + (about & holds)  # WRONG 0, NEAR 1, RIGHT 2
+        return quality
+
+    def answered(self, ledger: Ledger, event: Event, served: Served, draws: Draws) -> tuple[I32, I32]:
+        """Quality and handle of the answers given, `[B]`; those of a model are minted."""
+        rows = np.arange(len(served.how))
+        called, prompted = served.how != STORED, served.how == PROMPTED
+        right = np.where(prompted, draws.skill_right, draws.llm_right) < served.ability
+        quality = np.where(right, RIGHT, np.where(np.isnan(served.ability), UNKNOWN, WRONG)).astype(np.int32)
+        if not called.all():
+            quality = np.where(called, quality, self.judge(ledger, event, rows, served.answer, "as given"))
+        if prompted.any():  # a skill's prompt carries no answer: what counts is that it is about the same intent
+            about = self.judge(ledger, event, rows, served.answer, "rightly now")
+            quality[prompted & (about == WRONG)] = WRONG
+        ledger.mint(np.flatnonzero(called), event, quality == RIGHT)
+        return quality, np.where(called, event.number, served.answer)
+
+    def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
+        """Whether answers of this quality say what those say with which they are compared: right ones do, wrong ones
+        differ from all others.
+        """
+        compared = served.compared >= 0
+        if not compared.any():
+            return said(AGREES, served.compared)
+        stored = self.judge(ledger, event, np.arange(len(quality)), served.compared, "as given")
+        return said(AGREES, np.where(compared, (stored == RIGHT) & (quality == RIGHT), -1))
