@@ -22,7 +22,7 @@ from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import CAUSES, RATINGS, Embedder
 from skg_bench.core.world import OFFERS, Events, Truth, World
 from skg_bench.engine.cohort import Setting
-from skg_bench.engine.excerpt import Excerpt, Excerpts, run_excerpts
+from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import Rows
@@ -78,7 +78,7 @@ class Replayer:
     def __init__(self, simulator: World[Any], embedder: Embedder, seed: int, weeks: int) -> None:
         self.simulator, self._embedder = simulator, embedder
         self.names = simulator.names
-        self.setting = Setting(seed, Excerpt(simulator), lambda: Rows(self._vectors), weeks)
+        self.setting = Setting(seed, excerpted(simulator), lambda: Rows(self._vectors), weeks)
         self._known: Bool = np.zeros(len(simulator.messages), np.bool_)
         self._vectors = np.zeros((len(simulator.messages), 0), np.int16)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,6 +73,11 @@ class Excerpt:
         return self.world.judge(state.users, event, row, answer, supposing)
 
 
+def excerpted(world: World[Any]) -> World[Any]:
+    """The world with the events of tables in place of its own; `Excerpts` makes what its users remember."""
+    return cast("World[Any]", Excerpt(world))
+
+
 def table_of(world: World[Any], seed: int, user: int, weeks: int) -> Events:
     """All events of one user of a world whose events do not depend on what is done."""
     users = np.array([user], np.int32)
@@ -90,9 +95,7 @@ class Excerpts:
     """Parts of the events of one user, the only row of `whole`."""
 
     def __init__(self, setting: Setting, whole: Events) -> None:
-        if not isinstance(setting.world, Excerpt):
-            raise TypeError("excerpts run in an Excerpt of a world")
-        self._world, self._whole = setting.world.world, whole
+        self._world, self._whole = cast(Excerpt, setting.world).world, whole
         self._memory = self._world.begin(setting.seed, whole.user, setting.weeks)
 
     def rows(self, kept: Sequence[I64]) -> Events:

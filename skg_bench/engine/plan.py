@@ -139,6 +139,12 @@ class Plan:
     arms: tuple[Arm, ...]
 
     def __post_init__(self) -> None:
+        forks = [arm.name for arm in self.arms if arm.fork is not None]
+        if forks and self.simulator.stream == "reactive":
+            raise UsageError(
+                f"arm {forks[0]!r} forks, and the events of this simulator depend on what was done (stream: reactive): "
+                f"after the fork its users would bring something else; leave it out: '~arms.{forks[0]}'"
+            )
         if replay(self.simulator) is None:
             return
         for arm in self.arms:

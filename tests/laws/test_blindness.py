@@ -2,26 +2,42 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow.compute as pc
 import pytest
 
 from skg_bench.core import schema
+from skg_bench.core.run import Run
+from skg_bench.core.world import World
+from skg_bench.engine import step
+from skg_bench.engine.plan import Plan
 from tests.laws import world
-from tests.laws.worlds_apart import Contrary, Lying, Remembering
+from tests.laws.worlds_apart import Contrary, Lying, Remembering, Retelling, redrawn
 
 USERS = 24
 TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
 
 
-@pytest.mark.parametrize("arm", world.BLIND)
-def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: str) -> None:
+def told_again(out: Path, arm: str) -> tuple[Run, Plan, Remembering]:
+    """A run of an arm, its plan, and what was said in it."""
     plan = world.plan(USERS, (arm,))
     memory = Remembering(plan.simulator)
-    first = world.carry_out(replace(plan, simulator=memory), tmp_path / "first", USERS, 256)
+    simulator = cast("World[Any]", memory)
+    return world.carry_out(replace(plan, simulator=simulator), out, USERS, 256), plan, memory
+
+
+def again(plan: Plan, simulator: object, out: Path) -> Run:
+    """The run of a plan in another world."""
+    return world.carry_out(replace(plan, simulator=cast("World[Any]", simulator)), out, USERS, 256)
+
+
+@pytest.mark.parametrize("arm", world.BLIND)
+def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: str) -> None:
+    first, plan, memory = told_again(tmp_path / "first", arm)
     contrary = replace(plan.arms[0], llm=Contrary(plan.arms[0].llm))
-    lies = replace(plan, simulator=Lying(plan.simulator, memory, 1), arms=(contrary,))
-    second = world.carry_out(lies, tmp_path / "second", USERS, 256)
+    lies = replace(plan, arms=(contrary,))
+    second = again(lies, Lying(plan.simulator, memory, 1), tmp_path / "second")
 
     differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS))}
     assert differ <= TRUTH
@@ -31,13 +47,48 @@ def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: 
     assert pc.sum(first.turns(arm)["skill_learned"]).as_py() > 0 or arm in ("band", "deaf")
 
 
+@pytest.mark.parametrize("arm", world.BLIND)
+def test_what_was_said_is_kept_the_world_draws_anew_and_no_decision_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str
+) -> None:
+    first, plan, memory = told_again(tmp_path / "first", arm)
+    monkeypatch.setattr(step, "draws_of", redrawn())
+    second = again(plan, Retelling(plan.simulator, memory), tmp_path / "second")
+    differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS))}
+    assert differ <= TRUTH | {"tokens_out", "cost_usd", "latency_ms"}
+    assert {"answer_correct", "latency_ms"} <= differ  # they were other draws
+
+
+def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, since = (
+        world.plan(USERS, tuple(arm for arm in world.BLIND if arm != "mlp_pool")),
+        20,
+    )  # a pool is others' past
+    first = world.carry_out(plan, tmp_path / "first", USERS, 256)
+    monkeypatch.setattr(step, "draws_of", redrawn(since))
+    second = world.carry_out(plan, tmp_path / "second", USERS, 256)
+    drawn = {"tokens_out", "cost_usd", "latency_ms", "user_satisfaction", "offer", *TRUTH}
+    after = {"skill_learned", "book_size", "book_version", "book_hash"}  # as they are after the turn
+    for arm in first.arms:
+        turns = [world.rows(run, "turns", arm, range(USERS)) for run in (first, second)]
+        for column in turns[0].column_names:
+            last = since - (
+                column in drawn | after
+            )  # at the event itself the decision is the same, what comes of it not
+            a, b = (table.filter(pc.less_equal(table["turn"], last))[column] for table in turns)
+            assert world.bits(a) == world.bits(b), (arm, column)
+        assert not turns[0].equals(turns[1])
+        updates = [world.rows(run, "updates", arm, range(USERS)) for run in (first, second)]
+        a, b = (table.filter(pc.less(table["turn"], since)) for table in updates)
+        assert a.equals(b), arm
+
+
 def test_an_oracle_is_recognised_by_the_same_test(tmp_path: Path) -> None:
     """Else the test above could not fail."""
-    plan = world.plan(USERS, ("oracle",))
-    memory = Remembering(plan.simulator)
-    first = world.carry_out(replace(plan, simulator=memory), tmp_path / "first", USERS, 256)
-    lies = replace(plan, simulator=Lying(plan.simulator, memory, 1))
-    second = world.carry_out(lies, tmp_path / "second", USERS, 256)
+    first, plan, memory = told_again(tmp_path / "first", "oracle")
+    second = again(plan, Lying(plan.simulator, memory, 1), tmp_path / "second")
     assert "oracle turns skill" in world.differences(first, second, range(USERS))
 
 

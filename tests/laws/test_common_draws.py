@@ -15,7 +15,7 @@ from skg_bench.core.grid import I64
 from skg_bench.core.run import Run
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.core.world import Draws
-from skg_bench.engine.step import draws_by_turn, trim
+from skg_bench.engine.step import draws_of
 from tests.laws import world
 from tests.laws.conftest import USERS
 
@@ -69,13 +69,11 @@ def test_ratings_follow_the_answer_and_not_the_arm(base: Run) -> None:
 @pytest.mark.parametrize("first", [0, 64, 1000])
 def test_the_draws_of_a_turn_are_those_of_its_key(first: int) -> None:
     keys = key(3, np.arange(50))
-    turns = draws_by_turn(keys, np.tile(np.arange(first, first + 5, dtype=np.int32), (50, 1)))
-    for t, draws in enumerate(turns, first):
+    for t in range(first, first + 5):
+        draws = draws_of(keys, np.full(50, t, np.int32))
         for name in Draws.__dataclass_fields__:
             if name != "event":
                 assert np.array_equal(getattr(draws, name), draw(keys, t, Purpose[name.upper()])), name
-    few = trim(turns[0], 7)
-    assert all(np.array_equal(getattr(few, n), getattr(turns[0], n)[:7]) for n in Draws.__dataclass_fields__)
 
 
 def test_frozen_arms_are_their_live_arm_until_they_freeze(base: Run) -> None:

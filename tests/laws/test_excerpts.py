@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.grid import I64
-from skg_bench.core.world import RIGHT, Events
+from skg_bench.core.world import Events
 from skg_bench.engine.cohort import Setting
-from skg_bench.engine.excerpt import Excerpts, run_excerpts
+from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts, table_of
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Rows
@@ -26,14 +26,15 @@ def place() -> tuple[Plan, Setting, Events]:
     """The dense world, and a user with many events."""
     plan = world.plan(12, ARMS)
     vectors = plan.embedder.embed(plan.simulator.messages)
-    events = plan.simulator.population(plan.seed, np.arange(12, dtype=np.int32), plan.weeks)
-    busiest = int(np.argmax(events.n))
-    return plan, Setting(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks), events.rows(np.array([busiest]))
+    users = np.arange(12, dtype=np.int32)
+    busiest = int(np.argmax(plan.simulator.count(plan.seed, users, plan.weeks)))
+    events = table_of(plan.simulator, plan.seed, busiest, plan.weeks)
+    return plan, Setting(plan.seed, excerpted(plan.simulator), lambda: Rows(vectors), plan.weeks), events
 
 
 def of_row(log: Logbook, name: str, row: int) -> np.ndarray:
     """A column of one row."""
-    column: np.ndarray = log.columns[name][log.start[: log.events.n[row]] + row]
+    column: np.ndarray = log.columns[name][log.start[: log.n[row]] + row]
     return column
 
 
@@ -41,14 +42,15 @@ def of_row(log: Logbook, name: str, row: int) -> np.ndarray:
 def whole() -> list[Logbook]:
     """The user's life under each arm."""
     plan, here, events = place()
-    return run_excerpts(here, plan.arms, events, 5)
+    return run_excerpts(here, plan.arms, Excerpts(here, events).cohort(events), 5)
 
 
 def part(kept: list[I64]) -> tuple[Events, list[Logbook]]:
     """Excerpts, and what each arm does with them."""
     plan, here, events = place()
-    some = Excerpts(plan.simulator, events).rows(kept)
-    return some, run_excerpts(here, plan.arms, some, 5)
+    excerpts = Excerpts(here, events)
+    some = excerpts.rows(kept)
+    return some, run_excerpts(here, plan.arms, excerpts.cohort(some), 5)
 
 
 def test_all_of_a_users_events_are_the_life_that_a_run_logs(tmp_path: Path) -> None:
@@ -90,25 +92,24 @@ def test_an_event_keeps_its_draws_whatever_else_is_left_out(seed: int) -> None:
 
 
 def test_what_can_be_answered_is_counted_within_the_part() -> None:
-    plan, _, events = place()
+    plan, here, events = place()
     rng, n = np.random.default_rng(0), int(events.n[0])
     kept = [np.sort(rng.choice(n, size, replace=False)) for size in (n - 1, n // 2, 3)]
-    some = Excerpts(plan.simulator, events).rows(kept)
+    some = Excerpts(here, events).rows(kept)
     for row, turns in enumerate(kept):
         type_, time = events.truth.type[0, turns], events.time[0, turns]
+        holds = plan.simulator._judging.ttl_of[type_]  # type: ignore[attr-defined]
         age = np.maximum(time[:, None] - time[None], 0)
-        same = plan.simulator.judge(type_[:, None], type_[None], np.ones((1, 1), np.bool_), age) == RIGHT
+        same = (type_[:, None] == type_) & (type_[:, None] >= 0) & (age < holds[:, None])
         assert np.array_equal(some.truth.answerable[row, : len(turns)], np.tril(same, -1).sum(axis=1))
     assert some.truth.answerable[0].max() > some.truth.answerable[2].max()
-    assert np.array_equal(
-        Excerpts(plan.simulator, events).rows([np.arange(n)]).truth.answerable, events.truth.answerable
-    )
+    assert np.array_equal(Excerpts(here, events).rows([np.arange(n)]).truth.answerable, events.truth.answerable)
 
 
 @pytest.mark.parametrize("turns", [[0], [5, 6, 7]])
 def test_padding_says_nothing(turns: list[int]) -> None:
-    plan, _, events = place()
-    some = Excerpts(plan.simulator, events).rows([np.arange(9), np.array(turns)])
+    _, here, events = place()
+    some = Excerpts(here, events).rows([np.arange(9), np.array(turns)])
     beyond = np.arange(9) >= len(turns)
     assert (some.time[1, beyond] == np.iinfo(np.int64).max).all()
     assert (some.truth.type[1, beyond] == -1).all()

@@ -144,12 +144,12 @@ class Sealed:
         if not callable(member):
             return member
 
-        def call(*values: Any) -> Any:
-            states = {"learn": 1, "curate": 6}.get(name, 0)  # a state belongs to the component
+        def call(*values: Any, **options: Any) -> Any:
+            states = {"learn": 1, "curate": 6, "respond": 1, "offer": 1}.get(name, 0)  # it owns its state
             given = [v if i + 1 == states else sealed(v) for i, v in enumerate(values)]
             kept = [v for i, v in enumerate(given) if i + 1 != states]
             before = [a.tobytes() for v in kept for a in arrays(v) if a.size < 10_000]
-            made = member(*given)
+            made = member(*given, **options)
             assert before == [a.tobytes() for v in kept for a in arrays(v) if a.size < 10_000]
             key = f"{type(self._component).__name__}.{name}"
             self._calls[key] = self._calls.get(key, 0) + 1
@@ -167,9 +167,11 @@ def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None
     (template,) = plan.arms
     seams = ("router", "reranker", "policy", "curator", "llm", "signals")
     careful: dict[str, Any] = {seam: Sealed(getattr(template, seam), calls) for seam in seams}
-    guarded = replace(plan, simulator=cast(World, Sealed(plan.simulator, calls)), arms=(replace(template, **careful),))
+    guarded = replace(
+        plan, simulator=cast(World[Any], Sealed(plan.simulator, calls)), arms=(replace(template, **careful),)
+    )
     first, second = world.carry_out(plan, tmp_path / "a", 12, 256), world.carry_out(guarded, tmp_path / "b", 12, 256)
     assert world.differences(first, second, range(12)) == []
     kinds = {name.split(".")[1] for name in calls}
-    assert {"route", "propensities", "answer", "react", "curate", "prefer", "combine"} <= kinds
+    assert {"route", "propensities", "complete", "respond", "curate", "prefer", "combine"} <= kinds
     assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle", "exact")), calls

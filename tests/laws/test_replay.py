@@ -10,6 +10,7 @@ import pytest
 
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import Skillbook, rebuild
+from skg_bench.engine.excerpt import table_of
 from skg_bench.engine.logbook import EPOCH
 from tests.laws import world
 from tests.laws.conftest import USERS
@@ -66,16 +67,18 @@ def test_turns_without_an_update_keep_version_and_hash(base: Run) -> None:
 
 def test_every_event_is_a_turn_under_every_arm(base: Run) -> None:
     """And none is there twice."""
-    events = world.plan(USERS).simulator.population(7, np.arange(USERS, dtype=np.int32), 1)
+    simulator = world.plan(USERS).simulator
+    tables = [table_of(simulator, 7, user, 1) for user in range(USERS)]
+    counts = np.array([int(table.n[0]) for table in tables])
     for arm in world.ALL:
         turns = base.turns(arm, ["message", "user_msg_id"])
-        assert turns.num_rows == events.n.sum()
+        assert turns.num_rows == counts.sum()
         user, turn = turns["user"].to_numpy(), turns["turn"].to_numpy()
-        assert np.array_equal(np.bincount(user), events.n)
-        assert np.array_equal(turn, np.concatenate([np.arange(n) for n in events.n]))
+        assert np.array_equal(np.bincount(user), counts)
+        assert np.array_equal(turn, np.concatenate([np.arange(n) for n in counts]))
         assert turns["user_msg_id"].to_pylist() == [f"u{u}-t{t}" for u, t in zip(user, turn, strict=True)]
-    messages = np.array(world.plan(USERS).simulator.messages, dtype=object)
-    texts = np.concatenate([events.text[u, :n] for u, n in enumerate(events.n)])
+    messages = np.array(simulator.messages, dtype=object)
+    texts = np.concatenate([table.text[0] for table in tables])
     assert base.turns("skg", ["message"])["message"].to_pylist() == messages[texts].tolist()
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.core.run import LogName, Run
+from skg_bench.core.world import World
 from skg_bench.engine.logbook import EPOCH
 from tests.laws import world
 from tests.laws.worlds_apart import Moody
@@ -35,7 +37,7 @@ def until(run: Run, log: LogName, arm: str, cut: int) -> pa.Table:
 def test_a_rating_changes_nothing_before_it_is_known(tmp_path: Path, cut: int) -> None:
     plan = world.plan(USERS)
     first = world.carry_out(plan, tmp_path / "first", USERS, 256)
-    moody = replace(plan, simulator=Moody(plan.simulator, cut))
+    moody = replace(plan, simulator=cast("World[Any]", Moody(plan.simulator, cut)))
     second = world.carry_out(moody, tmp_path / "second", USERS, 256)
     later = set()
     for arm in world.ALL:
@@ -70,7 +72,7 @@ def test_every_rating_comes_with_the_turn_or_later_and_none_is_lost(base: Run) -
         assert np.array_equal(turns["time"].to_numpy()[at], feedback["time"].to_numpy())
         assert np.array_equal(turns["skill"].to_numpy()[at], feedback["skill"].to_numpy())
         now = pc.equal(feedback["known_at"], feedback["time"]).to_numpy()
-        rating = np.array(feedback["rating"].cast("string").to_pylist())
+        rating = np.array(feedback["value"].cast("string").to_pylist())
         ratings = np.array(turns["user_satisfaction"].cast("string").to_pylist(), dtype=object)
         expected = np.full(len(ratings), None, dtype=object)
         expected[at[now]] = rating[now]

@@ -1,109 +1,130 @@
-"""Users in front of the real ones: they remember what was said, lie about the truth, or change their mind."""
+"""Worlds in front of the real one: they remember what was said, lie about the truth, or change the users' mind."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from skg_bench.core.draws import fold, key
+from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.types import LLM, Answer
-from skg_bench.core.world import Draws, Events, Reaction, Truth, World
+from skg_bench.core.types import LLM, Completions, Prompts
+from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing, World
+from skg_bench.engine import step
+
+_DRAWS_OF = step.draws_of
 
 
 @dataclass
 class Front:
-    """Does what the users behind it do."""
+    """Does what the world behind it does."""
 
-    users: World
+    world: World[Any]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["users"], name)
+        return getattr(self.__dict__["world"], name)
 
 
 @dataclass
 class Remembering(Front):
-    """Keeps what users did at each event; for runs of one arm, as events are all that it is kept by."""
+    """Keeps what users said and did at each event; for runs of one arm, as events are all that it is kept by."""
 
-    reactions: dict[int, tuple[int, int]] = field(default_factory=dict)
-    offers: dict[int, tuple[int, int, float]] = field(default_factory=dict)
-    agreed: dict[int, bool] = field(default_factory=dict)
+    said: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # kind, value, delay
+    offers: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def react(self, quality: I32, draws: Draws) -> Reaction:
-        """As the users behind."""
-        done = self.users.react(quality, draws)
-        rows = zip(done.rating.tolist(), done.delay.tolist(), strict=True)
-        self.reactions.update(zip(draws.event.tolist(), rows, strict=True))
-        return done
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
+        """As the world behind."""
+        state, response = self.world.respond(state, event, served, draws)
+        given = response.feedback
+        self.said.update({key: [] for key in draws.event.tolist()})
+        for row, *rest in zip(*(column.tolist() for column in columns(given)), strict=True):
+            self.said[int(draws.event[row])].append(tuple(rest))
+        return state, response
 
-    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
-        """As the users behind."""
-        same: Bool = self.users.same_answer(stored, fresh, draws)
-        self.agreed.update(zip(draws.event.tolist(), same.tolist(), strict=True))
-        return same
+    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
+        """As the world behind."""
+        state, reaction = self.world.offer(state, event, asked, draws)
+        for row in np.flatnonzero(asked).tolist():
+            self.offers[int(draws.event[row])] = int(reaction.code[row]), int(reaction.name[row])
+        return state, reaction
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
-        """As the users behind."""
-        done = self.users.offer(type_, text, fatigue, idle, draws)
-        self.offers.update(zip(draws.event.tolist(), zip(*(d.tolist() for d in done), strict=True), strict=True))
-        return done
+
+def columns(given: Feedback) -> Sequence[np.ndarray]:
+    """Row, kind, value, delay."""
+    return given.row, given.kind, given.value, given.delay
 
 
 @dataclass
-class Lying(Front):
+class Retelling(Front):
+    """What users say and do is what was said and done the first time; nobody is asked at another event than then."""
+
+    memory: Remembering
+
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
+        """As the world behind, and what was said the first time."""
+        state, response = self.world.respond(state, event, served, draws)
+        rows = [(row, *what) for row, key in enumerate(draws.event.tolist()) for what in self.memory.said[key]]
+        row, kind, value, delay = np.array(rows, np.int64).reshape(-1, 4).T
+        given = Feedback(row, kind.astype(np.int32), value.astype(np.int32), delay)
+        return state, replace(response, feedback=given)
+
+    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
+        """What was done the first time."""
+        code, name = np.full(len(asked), -1, np.int32), np.full(len(asked), -1, np.int32)
+        for row in np.flatnonzero(asked).tolist():
+            code[row], name[row] = self.memory.offers[int(draws.event[row])]
+        return state, Reaction(code, name)
+
+
+@dataclass
+class Lying(Retelling):
     """The same messages and the same feedback, under another truth: other types, other qualities."""
 
-    said: Remembering
     seed: int
 
-    def population(self, seed: int, users: I32, weeks: int) -> Events:
-        """All truth is shuffled: over the events of all users, one-offs included."""
-        events = self.users.population(seed, users, weeks)
-        real = np.arange(events.time.shape[1])[None] < events.n[:, None]
-        order = np.random.default_rng(self.seed).permutation(int(real.sum()))
+    def events(self, state: Any, turn: int) -> Event:
+        """All that is true of the events is shuffled, over the users of each turn, one-offs included."""
+        event = self.world.events(state, turn)
+        order = np.random.default_rng([self.seed, turn]).permutation(len(event.type))
+        truth = {name: getattr(event, name)[order] for name in ("type", "intent", "answerable", "used_up")}
+        return replace(event, **truth)
 
-        def shuffled(column: np.ndarray) -> np.ndarray:
-            out = column.copy()
-            out[real] = column[real][order]
-            return out
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
+        """Right where the world behind is wrong."""
+        state, response = super().respond(state, event, served, draws)
+        return state, replace(response, quality=2 - response.quality)
 
-        return replace(events, truth=Truth(*(shuffled(getattr(events.truth, f.name)) for f in fields(Truth))))
-
-    def judge(self, event_type: I32, source_type: I32, source_right: Bool, age: I64) -> I32:
+    def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """The contrary of what is."""
-        contrary: I32 = 2 - self.users.judge(event_type, source_type, source_right, age)
+        contrary: I32 = 2 - self.world.judge(state, event, row, answer, supposing)
         return contrary
 
-    def react(self, quality: I32, draws: Draws) -> Reaction:
-        """What was said the first time."""
-        rating, delay = zip(*(self.said.reactions[e] for e in draws.event.tolist()), strict=True)
-        return Reaction(np.array(rating, np.int32), np.array(delay, np.int64))
 
-    def same_answer(self, stored: I32, fresh: I32, draws: Draws) -> Bool:
-        """What was found the first time."""
-        return np.array([self.said.agreed[e] for e in draws.event.tolist()])
+def redrawn(since: int = 0) -> Callable[[U64, I32], Draws]:
+    """The world's draws, others than its own from event number `since` of each user on."""
 
-    def offer(self, type_: I32, text: I32, fatigue: F64, idle: I64, draws: Draws) -> tuple[I32, I32, F64]:
-        """What was done the first time; nobody is asked at another event than then."""
-        code, name, tired = zip(*(self.said.offers[e] for e in draws.event.tolist()), strict=True)
-        return np.array(code, np.int32), np.array(name, np.int32), np.array(tired)
+    def draws_of(keys: U64, number: I32) -> Draws:
+        own, other = _DRAWS_OF(keys, number), _DRAWS_OF(~keys, number)
+        later = number >= since
+        names = [name for name in Draws.__dataclass_fields__ if name != "event"]
+        return replace(own, **{name: np.where(later, getattr(other, name), getattr(own, name)) for name in names})
+
+    return draws_of
 
 
 @dataclass(frozen=True)
 class Contrary:
-    """An LLM that is right where the other is wrong."""
+    """An LLM that is as often right as the other is wrong."""
 
     llm: LLM
 
-    def answer(self, words: I32, with_skill: Bool, draws: Draws) -> Answer:
+    def complete(self, prompts: Prompts) -> Completions:
         """At the same cost."""
-        answer = self.llm.answer(words, with_skill, draws)
-        return replace(answer, right=~answer.right)
+        return self.llm.complete(prompts)
 
-    def serve(self, words: I32, draws: Draws) -> Answer:
-        """At the same cost."""
-        return self.llm.serve(words, draws)
+    def ability(self, with_skill: Bool) -> F64:
+        """The rest to one."""
+        return 1.0 - self.llm.ability(with_skill)
 
 
 @dataclass
@@ -111,20 +132,16 @@ class Moody(Front):
     """Ratings that become known after `until` are others."""
 
     until: int
-    _time_of: Callable[[U64], I64] | None = None
 
-    def population(self, seed: int, users: I32, weeks: int) -> Events:
-        """As the users behind; which event happens when is kept."""
-        events = self.users.population(seed, users, weeks)
-        keys = fold(key(seed, users)[:, None], np.arange(events.time.shape[1])[None])
-        order = np.argsort(keys.reshape(-1))
-        known, time = keys.reshape(-1)[order], events.time.reshape(-1)[order]
-        self._time_of = lambda event: time[np.searchsorted(known, event)]
-        return events
-
-    def react(self, quality: I32, draws: Draws) -> Reaction:
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """Ok becomes partial, partial miss, miss ok; who would have said nothing says miss."""
-        assert self._time_of is not None
-        done = self.users.react(quality, draws)
-        later = self._time_of(draws.event) + done.delay > self.until
-        return replace(done, rating=np.where(later, (done.rating + 1) % 3, done.rating).astype(np.int32))
+        state, response = self.world.respond(state, event, served, draws)
+        said = response.feedback
+        rating, delay = np.full(len(event.time), -1, np.int32), np.zeros(len(event.time), np.int64)
+        rated = said.kind == RATING
+        rating[said.row[rated]], delay[said.row[rated]] = said.value[rated], said.delay[rated]
+        later = event.time + delay > self.until
+        changed = np.where(later, (rating + 1) % 3, rating).astype(np.int32)
+        row = np.flatnonzero(changed >= 0)
+        given = Feedback(row, np.full(len(row), RATING, np.int32), changed[row], delay[row])
+        return state, replace(response, feedback=given)
