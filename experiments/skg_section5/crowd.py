@@ -50,6 +50,9 @@ class Crowd:
     def digest(self) -> str:
         return self.one.digest
 
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        return self.one.count(seed, users, weeks)
+
     def population(self, seed: int, users: I32, weeks: int) -> Events:
         """Those of the assistant; the crowd's own are made by `one.populated`."""
         return self.one.population(seed, users, weeks)

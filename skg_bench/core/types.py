@@ -96,6 +96,10 @@ class Simulator(Protocol):
         """Hash of the data it draws from."""
         ...
 
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """How many events `population` gives each of these users, `[B]`, without making them."""
+        ...
+
     def population(self, seed: int, users: I32, weeks: int) -> Events:
         """The events of these users; a pure function of (seed, user, weeks)."""
         ...

@@ -98,6 +98,10 @@ class Relabelled:
         """As it is."""
         return self.simulator.digest
 
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """As it is."""
+        return self.simulator.count(seed, users, weeks)
+
     def population(self, seed: int, users: I32, weeks: int) -> Events:
         """The same events, texts by new id."""
         events = self.simulator.population(seed, users, weeks)
