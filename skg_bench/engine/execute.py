@@ -1,4 +1,7 @@
-"""A plan, carried out: cohorts under arms, in one process or several, from wherever an earlier attempt was cut off."""
+"""A plan, carried out: cohorts under arms, in one process or several, from wherever an earlier attempt was cut off.
+
+Tasks are user ids. Events are a pure function of seed and user, so the process that carries out a task makes them.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,34 +14,42 @@ import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64
-from skg_bench.core.types import Events, Similarity, Truth
+from skg_bench.core.launching import FILES, Launcher, Tick
+from skg_bench.core.types import Events, Similarity
 from skg_bench.engine.cohort import Setting, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import Rows, check, open_table, write_table
-from skg_bench.engine.workers import FILES, Tick, carry_out
 
 Progress = Callable[[int, int], None]
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
 _TABLE = "similarity.tmp.npy"
-_CHUNK = 64  # users whose events are made at once
+_CHUNK = 1024  # users whose events are counted at once
+_COUNTED_HERE = 50_000  # users up to which starting workers takes longer than counting their events: 1.5 s at 26 weeks
 
 
 @dataclass(frozen=True)
 class Task:
-    """Users, with their events, under the arms of a stack (indices)."""
+    """Users, by ascending id, under the arms of a stack (indices)."""
 
     arms: tuple[int, ...]
-    events: Events
+    users: I32
 
 
 def execute(
-    plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress, embedding: Progress | None = None
-) -> Events:
-    """Run all arms over all users that have no shard yet; returns the events.
+    plan: Plan,
+    out: Path,
+    *,
+    cohort: int,
+    workers: int,
+    launcher: Launcher,
+    progress: Progress,
+    embedding: Progress | None = None,
+) -> None:
+    """Run all arms over all users that have no shard yet.
 
     `progress(done, total)` counts turns, those of earlier attempts included, and `embedding` texts before the first
     turn. Raises UsageError for unusable vectors, a torn shard, and workers that keep dying or do not start.
@@ -48,18 +59,17 @@ def execute(
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)
-    events = _population(plan, out, workers)
-    tasks, done, total = _tasks(plan, events, out, cohort)
+    counts = _counts(plan, out, workers, launcher)
+    tasks, done, total = _tasks(plan, counts, out, cohort)
     progress(done, total)
     if tasks:
         pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
         with _similarity(vectors, pays, out) as source:
             job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), source)
             try:
-                carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
+                launcher.carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
             finally:
                 _sweep(out)
-    return events
 
 
 def _sweep(out: Path) -> None:
@@ -77,71 +87,51 @@ def _sweep(out: Path) -> None:
                 shard.unlink(missing_ok=True)
 
 
-# ------------------------------------------------------------------------------------------------ population
+# -------------------------------------------------------------------------------------------------- counting
 
 
-def _population(plan: Plan, out: Path, workers: int) -> Events:
-    """Events of all users, in order of user ids."""
+def _counts(plan: Plan, out: Path, workers: int, launcher: Launcher) -> I32:
+    """Number of events of each user, by id."""
     users = np.arange(plan.users, dtype=np.int32)
     chunks = [users[i : i + _CHUNK] for i in range(0, plan.users, _CHUNK)]
-    return _stack(carry_out(Populating(plan), chunks, workers if len(chunks) > 1 else 1, out))
+    workers = workers if plan.users > _COUNTED_HERE else 1
+    return np.concatenate(launcher.carry_out(Counting(plan), chunks, workers, out, lambda _chunks: None))
 
 
 @dataclass(frozen=True)
-class Populating:
-    """Makes the events of some users."""
+class Counting:
+    """Counts the events of some users."""
 
     plan: Plan
 
-    def begin(self) -> Callable[[I32, Tick], Events]:
-        """Events of users of these ids."""
+    def begin(self) -> Callable[[I32, Tick], I32]:
+        """Counts of users of these ids."""
         plan = self.plan
-        return lambda users, _tick: plan.simulator.population(plan.seed, users, plan.weeks)
-
-
-def _stack(parts: list[Events]) -> Events:
-    width = max(p.time.shape[1] for p in parts)
-
-    def column(get: Callable[[Events], np.ndarray], empty: int) -> np.ndarray:
-        wide = []
-        for part in parts:
-            array = get(part)
-            out = np.full((len(array), width), empty, array.dtype)
-            out[:, : array.shape[1]] = array
-            wide.append(out)
-        return np.concatenate(wide)
-
-    truth = Truth(
-        column(lambda e: e.truth.type, -1), column(lambda e: e.truth.intent, -1),
-        column(lambda e: e.truth.answerable, 0), column(lambda e: e.truth.used_up, 0),
-    )  # fmt: skip
-    never = np.iinfo(np.int64).max
-    return Events(
-        np.concatenate([p.user for p in parts]), np.concatenate([p.n for p in parts]),
-        column(lambda e: e.number, 0), column(lambda e: e.time, never), column(lambda e: e.text, 0), truth,
-    )  # fmt: skip
+        return lambda users, _tick: plan.simulator.count(plan.seed, users, plan.weeks)
 
 
 # ----------------------------------------------------------------------------------------------------- tasks
 
 
-def _tasks(plan: Plan, events: Events, out: Path, cohort: int) -> tuple[list[Task], int, int]:
+def _tasks(plan: Plan, counts: I32, out: Path, cohort: int) -> tuple[list[Task], int, int]:
     """What is left to do, turns done, and turns in all. Users of like volume go together, the busiest first."""
     finished = np.zeros((len(plan.arms), plan.users), np.bool_)
     for done, arm in zip(finished, plan.arms, strict=True):
         for shard in sorted((out / "turns").glob(f"{arm.name}.*.parquet")):
             done[_users_of(shard)] = True
     tasks: list[Task] = []
-    by_volume = np.argsort(-events.n, kind="stable")
+    by_volume = np.argsort(-counts, kind="stable")
     for stack in stacks(plan.arms):
         missing = ~finished[stack].T[by_volume]  # [users, arms of the stack]
         for pattern in np.unique(missing[missing.any(axis=1)], axis=0):
             arms = tuple(np.array(stack)[pattern].tolist())
             left = by_volume[(missing == pattern).all(axis=1)]
             size = max(1, cohort // len(arms))
-            tasks += [Task(arms, events.rows(np.sort(left[i : i + size]))) for i in range(0, len(left), size)]
-    tasks.sort(key=lambda task: -task.events.time.shape[1])  # the longest first, so that workers end together
-    turns = events.n.astype(np.int64)
+            cohorts = [np.sort(left[i : i + size]).astype(np.int32) for i in range(0, len(left), size)]
+            tasks += [Task(arms, users) for users in cohorts]
+    # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
+    tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
+    turns = counts.astype(np.int64)
     return tasks, int((finished * turns).sum()), int(turns.sum()) * len(plan.arms)
 
 
@@ -165,12 +155,31 @@ class Job:
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and writes their shards."""
         setting = Setting(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
+        made = _Made(self.plan)
 
         def run(task: Task, tick: Tick) -> None:
-            logs = run_cohort(setting, [self.plan.arms[i] for i in task.arms], task.events, self.top_k, tick)
-            write_cohort(logs, task.events, self.out)
+            events = made.events(task.users)
+            logs = run_cohort(setting, [self.plan.arms[i] for i in task.arms], events, self.top_k, tick)
+            write_cohort(logs, events, self.out)
 
         return run
+
+
+@dataclass
+class _Made:
+    """Events, made as they are asked for. The last ones are kept: the next task often has the same users under other
+    arms, and making events takes a quarter of the time of running one arm.
+    """
+
+    plan: Plan
+    kept: Events | None = None
+
+    def events(self, users: I32) -> Events:
+        """Of these users."""
+        if self.kept is None or not np.isin(users, self.kept.user).all():
+            self.kept = None  # before others are made: room for both is not needed
+            self.kept = self.plan.simulator.population(self.plan.seed, users, self.plan.weeks)
+        return self.kept.rows(np.flatnonzero(np.isin(self.kept.user, users)))
 
 
 def _maker(source: "I16 | Path") -> Callable[[], Similarity]:
