@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
-from skg_bench.core import deciding, types
+from skg_bench.core import deciding, launching, types
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
 from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.feedback import KINDS, KnownFeedback
@@ -21,7 +21,7 @@ from tests.core import samples
 from tests.policy.played import Living, candidates, decided, keys
 
 ROOT = Path(__file__).resolve().parents[1]
-SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm")
+SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm", "launcher")
 B = 24
 
 
@@ -56,7 +56,7 @@ def test_a_seam_is_one_word_for_its_yamls_its_package_its_tests_and_its_protocol
     assert (ROOT / "skg_bench" / seam / "__init__.py").is_file()
     assert list((ROOT / "tests" / seam).glob("test_*.py"))
     protocol = {"llm": "LLM"}.get(seam, seam.capitalize())
-    home = deciding if seam == "policy" else types
+    home = {"policy": deciding, "launcher": launching}.get(seam, types)
     assert getattr(getattr(home, protocol), "_is_protocol", False)
 
 

@@ -32,6 +32,7 @@ from skg_bench.engine.plan import Plan
 from skg_bench.engine.stack import stacked
 from skg_bench.engine.step import decide
 from skg_bench.engine.vectors import InBook, Pinned, Rows
+from skg_bench.launcher.local import Local
 
 Row = tuple[str, str, str, str]
 EVEN = ["arms={skg: []}", "reference=skg", "simulator.messages_per_day=14", "simulator.volume_spread=0"]
@@ -60,7 +61,9 @@ def closed_loop(users: int, weeks: int, workers: int, finite: bool, *more: str) 
 
     with TemporaryDirectory() as folder, _table(finite), _memory() as most:
         begun = time.perf_counter()
-        engine.execute(plan(users, weeks, *more), Path(folder), cohort=512, workers=workers, progress=progress)
+        engine.execute(
+            plan(users, weeks, *more), Path(folder), cohort=512, workers=workers, launcher=Local(), progress=progress
+        )
         seconds = time.perf_counter() - begun
     return count / seconds, max(most)
 

@@ -9,7 +9,7 @@ from skg_bench.app.overrides import Override
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
-SHARED_SEAMS = ("simulator", "embedder", "tracker")
+SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
 SEAMS_OF_ARMS = (
     "router", "reranker", "policy", "curator", "llm", "signals", "serving", "hit_latency_ms", "refit_every",
     "refit_on_capture", "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book", "freeze", "freeze_at",

@@ -19,6 +19,7 @@ from skg_bench.app.tracking import beside
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
+from skg_bench.core.launching import Launcher
 from skg_bench.core.record import Replay, replay
 from skg_bench.core.run import BESIDE, Run
 from skg_bench.core.tracking import Sink, Stage
@@ -42,15 +43,16 @@ class PreparedRun:
     data: Mapping[str, str]  # hashes of what the run draws from
     out: Path
     state: State
+    launcher: Launcher
     sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
 
     def turns(self) -> int:
-        """Estimated turns of all arms, from the events of the first users."""
+        """Estimated turns of all arms, from the numbers of events of the first users."""
         import numpy as np
 
         sampled: I32 = np.arange(min(_SAMPLED, self.plan.users), dtype=np.int32)
-        n = self.plan.simulator.count(self.plan.seed, sampled, self.plan.weeks)
-        return round(float(n.mean()) * self.plan.users * len(self.plan.arms))
+        counts = self.plan.simulator.count(self.plan.seed, sampled, self.plan.weeks)
+        return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
 
 
 def run(overrides: Sequence[str] = (), progress: Progress | None = None) -> Run:
@@ -78,7 +80,8 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
-    job = PreparedRun(composed, plan, key, data, out, "new", build("tracker", root["tracker"]).sinks)
+    launcher, sinks = build("launcher", root["launcher"]), build("tracker", root["tracker"]).sinks
+    job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks)
     return replace(job, state=_state(job))
 
 
@@ -167,7 +170,10 @@ def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progr
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
-        execute(job.plan, job.out, cohort=root["cohort"], workers=root["workers"], progress=watch, embedding=embedding)
+        execute(
+            job.plan, job.out, cohort=root["cohort"], workers=root["workers"], launcher=job.launcher, progress=watch,
+            embedding=embedding,
+        )  # fmt: skip
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
         deliveries.reached("turns")

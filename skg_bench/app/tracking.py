@@ -5,7 +5,6 @@ machine. What is not delivered then is counted and said, and is still in the run
 """
 
 import shlex
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
+from skg_bench.launcher.local import signals_held
 from skg_bench.tracker.address import without_secrets
 
 if TYPE_CHECKING:
@@ -62,14 +62,18 @@ class _Delivery:
 class Deliveries:
     """What is under way of the run in folder `out`."""
 
-    def __init__(self, sinks: Sequence[Sink], out: Path) -> None:
+    def __init__(self, out: Path) -> None:
         self._out, self._running = out, list[_Delivery]()
-        for sink in sinks:
-            local, remote = get_context("spawn").Pipe()
-            process = get_context("spawn").Process(target=_work, args=(sink, out, remote), daemon=True)
+
+    def start(self, sink: Sink) -> None:
+        """Begin to deliver to this sink."""
+        local, remote = get_context("spawn").Pipe()
+        process = get_context("spawn").Process(target=_work, args=(sink, self._out, remote), daemon=True)
+        place = sink.local(self._out)
+        with signals_held():  # the run is interrupted, and ends this process
             process.start()
-            remote.close()
-            self._running.append(_Delivery(sink, process, local, sink.local(out)))
+            self._running.append(_Delivery(sink, process, local, place))
+        remote.close()
 
     def reached(self, stage: Stage) -> None:
         """Say what is in the run directory now."""
@@ -128,8 +132,10 @@ class Deliveries:
 @contextmanager
 def beside(sinks: Sequence[Sink], out: Path) -> Iterator[Deliveries]:
     """Deliveries that start now, and end with the block at the latest."""
-    deliveries = Deliveries(sinks, out)
+    deliveries = Deliveries(out)
     try:
+        for sink in sinks:
+            deliveries.start(sink)
         yield deliveries
     finally:
         deliveries.end()
@@ -137,7 +143,6 @@ def beside(sinks: Sequence[Sink], out: Path) -> Iterator[Deliveries]:
 
 def _work(sink: Sink, out: Path, pipe: Connection) -> None:
     """What the process of a sink does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run is interrupted, and ends this
     try:
         sink.open(out)
         pipe.send(("opened", None))

@@ -1,4 +1,7 @@
-"""A plan, carried out: cohorts under arms, in one process or several, from wherever an earlier attempt was cut off."""
+"""A plan, carried out: cohorts under arms, in one process or several, from wherever an earlier attempt was cut off.
+
+Tasks are user ids. Events are a pure function of seed and user, so the process that carries out a task makes them.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,32 +14,40 @@ import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64
+from skg_bench.core.launching import FILES, Launcher, Tick
 from skg_bench.core.types import Similarity
-from skg_bench.engine.cohort import Setting, cohort_of, run_cohort, write_cohort
+from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import Rows, check, open_table, write_table
-from skg_bench.engine.workers import FILES, Tick, carry_out
 
 Progress = Callable[[int, int], None]
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
 _TABLE = "similarity.tmp.npy"
-_CHUNK = 64  # users whose events are made at once
+_CHUNK = 1024  # users whose events are counted at once
+_COUNTED_HERE = 50_000  # users up to which starting workers takes longer than counting their events: 1.5 s at 26 weeks
 
 
 @dataclass(frozen=True)
 class Task:
-    """Users, with their events, under the arms of a stack (indices)."""
+    """Users, by ascending id, under the arms of a stack (indices)."""
 
     arms: tuple[int, ...]
     users: I32
 
 
 def execute(
-    plan: Plan, out: Path, *, cohort: int, workers: int, progress: Progress, embedding: Progress | None = None
+    plan: Plan,
+    out: Path,
+    *,
+    cohort: int,
+    workers: int,
+    launcher: Launcher,
+    progress: Progress,
+    embedding: Progress | None = None,
 ) -> None:
     """Run all arms over all users that have no shard yet.
 
@@ -48,7 +59,7 @@ def execute(
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)
-    counts = plan.simulator.count(plan.seed, np.arange(plan.users, dtype=np.int32), plan.weeks)
+    counts = _counts(plan, out, workers, launcher)
     tasks, done, total = _tasks(plan, counts, out, cohort)
     progress(done, total)
     if tasks:
@@ -56,7 +67,7 @@ def execute(
         with _similarity(vectors, pays, out) as source:
             job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), source)
             try:
-                carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
+                launcher.carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
             finally:
                 _sweep(out)
 
@@ -76,7 +87,27 @@ def _sweep(out: Path) -> None:
                 shard.unlink(missing_ok=True)
 
 
-# ------------------------------------------------------------------------------------------------ population
+# -------------------------------------------------------------------------------------------------- counting
+
+
+def _counts(plan: Plan, out: Path, workers: int, launcher: Launcher) -> I32:
+    """Number of events of each user, by id."""
+    users = np.arange(plan.users, dtype=np.int32)
+    chunks = [users[i : i + _CHUNK] for i in range(0, plan.users, _CHUNK)]
+    workers = workers if plan.users > _COUNTED_HERE else 1
+    return np.concatenate(launcher.carry_out(Counting(plan), chunks, workers, out, lambda _chunks: None))
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts the events of some users."""
+
+    plan: Plan
+
+    def begin(self) -> Callable[[I32, Tick], I32]:
+        """Counts of users of these ids."""
+        plan = self.plan
+        return lambda users, _tick: plan.simulator.count(plan.seed, users, plan.weeks)
 
 
 # ----------------------------------------------------------------------------------------------------- tasks
@@ -96,8 +127,10 @@ def _tasks(plan: Plan, counts: I32, out: Path, cohort: int) -> tuple[list[Task],
             arms = tuple(np.array(stack)[pattern].tolist())
             left = by_volume[(missing == pattern).all(axis=1)]
             size = max(1, cohort // len(arms))
-            tasks += [Task(arms, np.sort(left[i : i + size]).astype(np.int32)) for i in range(0, len(left), size)]
-    tasks.sort(key=lambda task: -counts[task.users].max())  # the longest first, so that workers end together
+            cohorts = [np.sort(left[i : i + size]).astype(np.int32) for i in range(0, len(left), size)]
+            tasks += [Task(arms, users) for users in cohorts]
+    # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
+    tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
     turns = counts.astype(np.int64)
     return tasks, int((finished * turns).sum()), int(turns.sum()) * len(plan.arms)
 
@@ -122,13 +155,33 @@ class Job:
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and writes their shards."""
         setting = Setting(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
+        made = _Made(setting)
 
         def run(task: Task, tick: Tick) -> None:
-            cohort = cohort_of(setting, task.users)
-            logs = run_cohort(setting, [self.plan.arms[i] for i in task.arms], cohort, self.top_k, tick)
+            logs = run_cohort(
+                setting, [self.plan.arms[i] for i in task.arms], made.cohort(task.users), self.top_k, tick
+            )
             write_cohort(logs, task.users, self.out)
 
         return run
+
+
+@dataclass
+class _Made:
+    """Cohorts before their first turn. The last one is kept: the next task often has the same users under other arms,
+    and making events takes a quarter of the time of running one arm.
+    """
+
+    setting: Setting
+    kept: Cohort | None = None
+
+    def cohort(self, users: I32) -> Cohort:
+        """Of these users, by ascending id."""
+        if self.kept is None or not np.isin(users, self.kept.user).all():
+            self.kept = None  # before others are made: room for both is not needed
+            self.kept = cohort_of(self.setting, users)
+        same = len(self.kept.user) == len(users)
+        return self.kept if same else self.kept.rows(np.flatnonzero(np.isin(self.kept.user, users)))
 
 
 def _maker(source: "I16 | Path") -> Callable[[], Similarity]:

@@ -20,8 +20,8 @@ from skg_bench.core.feedback import joined
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.world import OFFERS, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator import corpus as corpora
-from skg_bench.simulator.chance import CANDIDATES, block, clock, normal
-from skg_bench.simulator.habits import Habits, column
+from skg_bench.simulator.chance import CANDIDATES, block, clock
+from skg_bench.simulator.habits import Habits, column, messages_by_day
 from skg_bench.simulator.judging import Judging, Users
 from skg_bench.simulator.order import Order, answerable, permuted
 from skg_bench.simulator.reactions import Reactions
@@ -187,6 +187,11 @@ class Assistant:
         """The events of these users; a pure function of (seed, user, weeks), whoever else is asked for."""
         return self.populated(self.habits, seed, users, weeks)
 
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """How many events these users have: the sum over their days."""
+        total: I32 = self._by_day(self.habits, key(seed, users), weeks).sum(axis=1, dtype=np.int32)
+        return total
+
     @cached_property
     def habits(self) -> Habits:
         """How much these users ask, and how much of it again."""
@@ -203,23 +208,14 @@ class Assistant:
         truth = replace(events.truth, answerable=answerable(events.truth.type, time, self._ttl_of))
         return replace(events, truth=truth)
 
+    def _by_day(self, habits: Habits, keys: U64, weeks: int) -> I64:
+        return messages_by_day(
+            habits, keys, weeks, most=self.max_per_day, weekend=self.weekend_activity, spread=self.day_spread
+        )
+
     def _times(self, habits: Habits, keys: U64, weeks: int) -> tuple[I64, I32]:
         """`[B, T]` seconds in order, padded with the largest int64, and `[B]` counts."""
-        b, days = len(keys), weeks * 7
-        volume = np.minimum(
-            habits.messages_per_day * np.exp(habits.volume_spread * normal(keys, 0, Purpose.VOLUME)), self.max_per_day
-        )
-        share = habits.active_low + (habits.active_high - habits.active_low) * draw(keys, 0, Purpose.ACTIVE_SHARE)
-        day = np.arange(days, dtype=np.int64)[None, :]
-        weekend = day % 7 >= 5
-        active = draw(keys[:, None], day, Purpose.DAY_ACTIVE) < share[:, None] * np.where(
-            weekend, self.weekend_activity, 1.0
-        )
-        spread = np.exp(self.day_spread * normal(keys[:, None], day, Purpose.DAY_COUNT))
-        most = 4 * np.ceil(self.max_per_day)
-        count = np.where(active, np.maximum(1, np.rint(np.minimum(volume[:, None] * spread, most))), 0).astype(np.int64)
-        count[:, 0] = np.maximum(count[:, 0], 1)  # everyone says something on the first day
-
+        b, count = len(keys), self._by_day(habits, keys, weeks)
         row, col = np.nonzero(count)
         per = count[row, col]
         flat_row, flat_day = np.repeat(row, per), np.repeat(col, per).astype(np.int64)
@@ -349,10 +345,6 @@ class Assistant:
         used_up[row_s, col_s] = k >= wordings
         events = np.tile(np.arange(type_.shape[1], dtype=np.int32), (len(users), 1))
         return Events(users, n, events, time, text, Truth(type_, intent, np.zeros(type_.shape, np.int32), used_up))
-
-    def count(self, seed: int, users: I32, weeks: int) -> I32:
-        """Temporary."""
-        return self.population(seed, users, weeks).n
 
     # ------------------------------------------------------------------------------------------------ turns
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.grid import F64, I64
+from skg_bench.core.draws import Purpose, draw
+from skg_bench.core.grid import F64, I64, U64
+from skg_bench.simulator.chance import normal
 
 
 @dataclass(frozen=True)
@@ -32,3 +34,19 @@ class Habits:
 def column(parameter: float | F64) -> float | F64:
     """`[B]` to `[B, 1]`; a number stays one."""
     return parameter[:, None] if isinstance(parameter, np.ndarray) else parameter
+
+
+def messages_by_day(habits: Habits, keys: U64, weeks: int, *, most: float, weekend: float, spread: float) -> I64:
+    """Number of messages of users with these keys on each day, `[B, days]`, by the parameters `max_per_day`,
+    `weekend_activity` and `day_spread`.
+    """
+    volume = np.minimum(habits.messages_per_day * np.exp(habits.volume_spread * normal(keys, 0, Purpose.VOLUME)), most)
+    share = habits.active_low + (habits.active_high - habits.active_low) * draw(keys, 0, Purpose.ACTIVE_SHARE)
+    day = np.arange(weeks * 7, dtype=np.int64)[None, :]
+    activity = np.where(day % 7 >= 5, weekend, 1.0)
+    active = draw(keys[:, None], day, Purpose.DAY_ACTIVE) < share[:, None] * activity
+    wanted = volume[:, None] * np.exp(spread * normal(keys[:, None], day, Purpose.DAY_COUNT))
+    capped = np.rint(np.minimum(wanted, 4 * np.ceil(most)))
+    count = np.where(active, np.maximum(1, capped), 0).astype(np.int64)
+    count[:, 0] = np.maximum(count[:, 0], 1)  # everyone says something on the first day
+    return count

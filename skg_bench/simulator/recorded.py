@@ -199,8 +199,8 @@ class Recorded:
 
     # ----------------------------------------------------------------------------------------------- events
 
-    def population(self, seed: int, users: I32, weeks: int) -> Events:
-        """The turns of these users in the first `weeks`.
+    def count(self, seed: int, users: I32, weeks: int) -> I32:
+        """How many turns these users have in the first `weeks`.
 
         Raises UsageError for a user whom the log does not have.
         """
@@ -210,7 +210,17 @@ class Recorded:
                 f"the log has {log.users} users, and more were asked for: lower users, and have no pool or donors"
             )
         first, last = log.start[users], log.start[users.astype(np.int64) + 1]
-        n = np.array([np.searchsorted(log.time[a:b], weeks * WEEK) for a, b in zip(first, last, strict=True)], np.int32)
+        return np.array(
+            [np.searchsorted(log.time[a:b], weeks * WEEK) for a, b in zip(first, last, strict=True)], np.int32
+        )
+
+    def population(self, seed: int, users: I32, weeks: int) -> Events:
+        """The turns of these users in the first `weeks`.
+
+        Raises UsageError for a user whom the log does not have.
+        """
+        log, n = self._log, self.count(seed, users, weeks)
+        first = log.start[users]
         mask = np.arange(n.max(initial=0)) < n[:, None]
         at = np.where(mask, first[:, None] + np.arange(mask.shape[1]), 0)
 
@@ -222,10 +232,6 @@ class Recorded:
         truth = Truth(type_, log.intent_of[type_], unknown, np.zeros(type_.shape, np.bool_))
         number = np.where(mask, np.arange(mask.shape[1], dtype=np.int32), np.int32(0))
         return Events(users, n, number, column(log.time, _NEVER), column(log.text, 0), truth)
-
-    def count(self, seed: int, users: I32, weeks: int) -> I32:
-        """Temporary."""
-        return self.population(seed, users, weeks).n
 
     # ------------------------------------------------------------------------------------------------ turns
 

@@ -51,6 +51,7 @@ ROOT = """
       - llm: plain
       - signals: plain
       - tracker: plain
+      - launcher: plain
       - experiment: first
       - profile: small
     seed: 0
@@ -100,7 +101,7 @@ def build(tmp_path: Path) -> Path:
     """Write package and configuration; returns the configuration's folder."""
     conf = tmp_path / "conf"
     write(conf / "config.yaml", ROOT)
-    for seam in ("simulator", "embedder", "router", "reranker", "llm", "signals", "tracker"):
+    for seam in ("simulator", "embedder", "router", "reranker", "llm", "signals", "tracker", "launcher"):
         write(conf / seam / "plain.yaml", part(0.5))
     write(conf / "policy" / "threshold.yaml", part(0.5, "threshold: 0.5\n").replace("threshold: 0.5\n", "every: 5\n"))
     write(conf / "policy" / "never.yaml", "_target_: lab_parts.things.Part\nrate: 0.0\n")

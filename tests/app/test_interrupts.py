@@ -27,9 +27,22 @@ def at_work(_running: Running, folder: Path) -> bool:
     return any(folder.glob("here/turns/*.parquet"))
 
 
-def ended(folder: Path, when: Callable[[Running, Path], bool], send: Callable[[int], None]) -> tuple[int, str]:
+def importing(running: Running, _folder: Path) -> bool:
+    """The first process of the run has begun to import: its Python handles Ctrl-C."""
+    caught = [
+        line.split()[1]
+        for pid in workers(running.pid)[:1]
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("SigCgt")
+    ]
+    return any(int(mask, 16) & 1 << signal.SIGINT - 1 for mask in caught)
+
+
+def ended(
+    folder: Path, when: Callable[[Running, Path], bool], send: Callable[[int], None], *more: str
+) -> tuple[int, str]:
     """Exit code and standard error of a run to whose process `send` sends signals at this moment."""
-    with process(WORDS, folder) as running:
+    with process([*WORDS, *more], folder) as running:
         try:
             deadline = time.monotonic() + 60
             while not when(running, folder):
@@ -74,6 +87,14 @@ def test_one_signal_ends_with_130_and_how_to_go_on_and_leaves_no_half_file(
     assert "the same command goes on from there" in err
     assert "Traceback" not in err
     assert not [file for file in tmp_path.rglob("*") if "tmp" in file.name.split(".")]
+
+
+@needs_proc
+def test_ctrl_c_while_a_tracker_starts_prints_no_traceback_of_its_process(tmp_path: Path) -> None:
+    tracker = ("tracker=opik", "tracker.url=http://127.0.0.1:9/api")
+    code, err = ended(tmp_path, importing, lambda pid: os.killpg(pid, signal.SIGINT), *tracker)
+    assert code == 130
+    assert "Traceback" not in err
 
 
 STUCK = """

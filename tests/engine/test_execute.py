@@ -1,6 +1,7 @@
 """Carrying out a plan: going on from whatever an earlier attempt left, and saying what stands in the way."""
 
 import errno
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -12,20 +13,30 @@ import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
+from skg_bench.core.types import Events, Simulator
 from skg_bench.engine import execute as engine
+from skg_bench.engine.plan import Plan
+from skg_bench.launcher.local import Local
 from tests.laws import world
 
 ARMS = ("skg", "frozen_all", "frequency")
 USERS = 26
 
 
+def execute(
+    plan: Plan, out: Path, cohort: int, workers: int = 1, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """In processes of this machine."""
+    watch = progress or (lambda _done, _total: None)
+    engine.execute(plan, out, cohort=cohort, workers=workers, launcher=Local(), progress=watch)
+
+
 def carry_out(out: Path, cohort: int = 24, workers: int = 1, progress: Callable[[int, int], None] | None = None) -> Run:
     """Three arms, in cohorts of so many rows."""
     world.manifest(out, USERS, ARMS)
-    engine.execute(
-        world.plan(USERS, ARMS), out, cohort=cohort, workers=workers, progress=progress or (lambda _done, _total: None)
-    )
+    execute(world.plan(USERS, ARMS), out, cohort, workers, progress)
     return Run(out)
 
 
@@ -65,7 +76,7 @@ def test_a_run_that_was_cut_off_goes_on_in_cohorts_of_any_size(
 
 
 def test_a_folder_that_is_made_for_a_run_is_open_to_its_owner_only(tmp_path: Path) -> None:
-    engine.execute(world.plan(2, ARMS), tmp_path / "new", cohort=24, workers=1, progress=lambda *_: None)
+    execute(world.plan(2, ARMS), tmp_path / "new", 24)
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
@@ -154,7 +165,7 @@ def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path
             return plan.embedder.embed(texts) * np.int16(2)
 
     with pytest.raises(UsageError, match="vectors are off the grid"):
-        engine.execute(replace(plan, embedder=Doubled()), tmp_path, cohort=9, workers=1, progress=lambda *_: None)
+        execute(replace(plan, embedder=Doubled()), tmp_path, 9)
     assert not list(tmp_path.rglob("*.parquet"))
 
 
@@ -162,10 +173,64 @@ def test_arms_whose_names_begin_alike_do_not_take_each_others_shards(tmp_path: P
     plan = world.plan(USERS, ("skg",))
     twins = tuple(replace(plan.arms[0], name=name) for name in ("skg", "skg-2", "skg2", "s"))
     for arms in (twins[1:], twins):
-        engine.execute(replace(plan, arms=arms), tmp_path, cohort=30, workers=1, progress=lambda *_: None)
+        execute(replace(plan, arms=arms), tmp_path, 30)
     world.manifest(tmp_path, USERS, ("skg",))
     rows = {len({*pq.read_table(f, columns=["user"])["user"].to_pylist()}) for f in (tmp_path / "turns").glob("s.*")}
     assert sum(rows) >= 1
     assert Run(tmp_path).turns("skg").num_rows * 4 == sum(
         pq.read_metadata(f).num_rows for f in (tmp_path / "turns").iterdir()
     )
+
+
+class Noting:
+    """A simulator that notes for whom events are made."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator, self.asked = simulator, list[int]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._simulator, name)
+
+    def population(self, seed: int, users: I32, weeks: int) -> Events:
+        self.asked += users.tolist()
+        return self._simulator.population(seed, users, weeks)
+
+
+class Listing:
+    """Keeps the tasks of a run, and carries out none; counts are made."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Any] = []
+
+    def carry_out(self, job: Any, tasks: Any, workers: int, folder: Path, progress: Any) -> Any:
+        if isinstance(job, engine.Counting):
+            return Local().carry_out(job, tasks, workers, folder, progress)
+        self.tasks = list(tasks)
+        return []
+
+
+def test_tasks_are_user_ids_and_the_process_that_hands_them_out_makes_no_events(tmp_path: Path) -> None:
+    plan, listing = world.plan(3000, ARMS), Listing()
+    noting = Noting(plan.simulator)
+    made = replace(plan, simulator=noting)
+    totals: list[tuple[int, int]] = []
+    engine.execute(
+        made, tmp_path, cohort=512, workers=2, launcher=listing, progress=lambda *given: totals.append(given)
+    )
+    assert noting.asked == []
+    for arm in range(len(ARMS)):
+        users = np.concatenate([task.users for task in listing.tasks if arm in task.arms])
+        assert np.array_equal(np.sort(users), np.arange(3000))
+    assert max(len(pickle.dumps(task)) for task in listing.tasks) < 512 * 4 + 1000
+    counts = plan.simulator.count(plan.seed, np.arange(3000, dtype=np.int32), plan.weeks)
+    assert totals == [(0, 3 * int(counts.sum()))]
+    busiest = [int(counts[task.users].max()) for task in listing.tasks]
+    assert busiest == sorted(busiest, reverse=True)
+
+
+@pytest.mark.parametrize("cohort", [4, 8, 500])
+def test_one_process_makes_the_events_of_a_user_once_for_all_arms(tmp_path: Path, cohort: int) -> None:
+    plan = world.plan(USERS, ARMS)
+    noting = Noting(plan.simulator)
+    execute(replace(plan, simulator=noting), tmp_path, cohort)
+    assert sorted(noting.asked) == list(range(USERS))

@@ -16,6 +16,7 @@ from skg_bench.app.launch import prepare
 from skg_bench.core import schema
 from skg_bench.core.run import Run
 from skg_bench.engine import execute as engine
+from skg_bench.launcher.local import Local
 from tests.laws import world
 
 FILE = Path(__file__).with_name("decisions.txt")
@@ -40,7 +41,7 @@ def simulated(name: str, out: Path) -> Run:
     manifest = {"schema": schema.VERSION, "arms": list(composed.arms), "config": composed.root}
     (out / "manifest.json").write_text(json.dumps(manifest))
     plan = prepare(composed).plan
-    engine.execute(plan, out, cohort=512, workers=1, progress=lambda _done, _total: None)
+    engine.execute(plan, out, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None)
     return Run(out)
 
 

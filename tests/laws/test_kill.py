@@ -16,6 +16,7 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.core.run import Run
 from skg_bench.engine import execute
+from skg_bench.launcher.local import Local
 from tests.laws import world
 from tests.laws.conftest import USERS
 from tests.processes import await_end, needs_proc
@@ -129,7 +130,7 @@ def test_workers_that_are_killed_while_they_start_are_replaced(tmp_path: Path, r
 
 
 @needs_proc
-def test_events_are_the_same_if_a_worker_is_killed_while_it_makes_them(
+def test_counts_are_the_same_if_a_worker_is_killed_while_it_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin, started = SpawnProcess.start, list[SpawnProcess]()
@@ -141,11 +142,17 @@ def test_events_are_the_same_if_a_worker_is_killed_while_it_makes_them(
             started[0].kill()
 
     monkeypatch.setattr(SpawnProcess, "start", start)
+    monkeypatch.setattr(execute, "_CHUNK", 40)
     plan = world.plan(100, ("skg",))
-    events = execute._population(plan, tmp_path, 2)
+    here = execute._counts(plan, tmp_path, 2, Local())
+    assert not started  # so few are counted in this process
+    monkeypatch.setattr(execute, "_COUNTED_HERE", 50)
+    counts = execute._counts(plan, tmp_path, 2, Local())
     assert len(started) == 3
     assert not list(tmp_path.iterdir())
-    assert events.time.tobytes() == execute._population(plan, tmp_path, 1).time.tobytes()
+    assert counts.tolist() == here.tolist()
+    users = np.arange(100, dtype=np.int32)
+    assert counts.tolist() == plan.simulator.population(plan.seed, users, plan.weeks).n.tolist()
 
 
 @pytest.mark.soak

@@ -21,6 +21,7 @@ from skg_bench.core import schema
 from skg_bench.core.run import LogName, Run
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.launcher.local import Local
 
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback")
 FREEZE = 15  # the turn at which frozen arms stop to learn
@@ -109,7 +110,7 @@ def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, .
 def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1) -> Run:
     """Simulate a plan, or go on."""
     manifest(out, users, tuple(arm.name for arm in made.arms))
-    engine.execute(made, out, cohort=cohort, workers=workers, progress=lambda _done, _total: None)
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: None)
     return Run(out)
 
 

@@ -22,55 +22,45 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.launching import FILES, Result, Task, Tick, WorkerJob
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-TaskIn = TypeVar("TaskIn", contravariant=True)
-ResultOut = TypeVar("ResultOut", covariant=True)
-Tick = Callable[[int], None]  # is given the number of steps of a task that are done
-
-FILES = "work.*.tmp"  # files of tasks; those that a killed parent left may be deleted
 _START = 120.0  # seconds that a worker has to start and to read its job
 _DEATHS = 3  # times the number of workers: so many may die in a row without a finished task between them
 _POLL = 0.2  # seconds between looks at workers that say nothing
 _END = 5.0  # seconds that workers have to end by themselves when all is done
 
 
-class WorkerJob(Protocol[TaskIn, ResultOut]):
-    """What a process needs to carry out any task. It is pickled."""
+@dataclass(frozen=True)
+class Local:
+    """Processes of this machine; with one worker, this process."""
 
-    def begin(self) -> Callable[[TaskIn, Tick], ResultOut]:
-        """Called once in each process; returns what carries out a task."""
-        ...
+    def carry_out(
+        self,
+        job: WorkerJob[Task, Result],
+        tasks: Sequence[Task],
+        workers: int,
+        folder: Path,
+        progress: Callable[[int], None],
+    ) -> list[Result]:
+        """Results in order of tasks, which are begun in that order.
 
+        In `folder` lies a file while workers run. A task whose worker dies is begun again by another one. Raises
+        UsageError for workers that keep dying or do not start.
+        """
+        if workers > 1 and tasks:
+            return _shared(job, tasks, min(workers, len(tasks)), folder, progress)
+        run, steps, results = job.begin(), [0] * len(tasks), []
+        for index, task in enumerate(tasks):
 
-def carry_out(
-    job: WorkerJob[Task, Result],
-    tasks: Sequence[Task],
-    workers: int,
-    folder: Path,
-    progress: Callable[[int], None] = lambda _steps: None,
-) -> list[Result]:
-    """Results in order of tasks, which are begun in that order; with one worker they run in this process.
+            def tick(done: int, index: int = index) -> None:
+                steps[index] = done
+                progress(sum(steps))
 
-    `progress` is given the steps of all tasks that are done. In `folder` lies a file while workers run. A task whose
-    worker dies is begun again by another one. An exception of a task ends all workers and is raised here. Raises
-    UsageError for workers that keep dying or do not start.
-    """
-    if workers > 1 and tasks:
-        return _shared(job, tasks, min(workers, len(tasks)), folder, progress)
-    run, steps, results = job.begin(), [0] * len(tasks), []
-    for index, task in enumerate(tasks):
-
-        def tick(done: int, index: int = index) -> None:
-            steps[index] = done
-            progress(sum(steps))
-
-        results.append(run(task, tick))
-    return results
+            results.append(run(task, tick))
+        return results
 
 
 def _shared(
@@ -190,7 +180,7 @@ class _Crew(Generic[Result]):
         here, remote = get_context("spawn").Pipe()
         given = (os.getpid(), remote, self.job, self.steps)
         process = get_context("spawn").Process(target=_serve, args=given, daemon=True)
-        with _signals_held(), _as_workers_begin():
+        with signals_held(), _as_workers_begin():
             process.start()
             self.workers.append(_Worker(process, here, time.monotonic() + _START))
         remote.close()  # the end of the worker is then the end of the pipe
@@ -236,8 +226,9 @@ class _Crew(Generic[Result]):
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Ctrl-C never reaches a worker, which its parent ends, and interrupts the parent only after this block.
+def signals_held() -> Iterator[None]:
+    """Ctrl-C never reaches a process that is started here, which its parent ends, and interrupts the parent only after
+    this block.
 
     A new process inherits the mask of signals. The mask does not hold signals back from this process, as they go to
     another one of its threads; so they are noted.

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.engine import workers
-from skg_bench.engine.workers import Tick, carry_out
-from tests.processes import await_end, needs_proc
-from tests.processes import workers as workers_of
+from skg_bench.core.launching import FILES, Tick
+from skg_bench.launcher import local
+from skg_bench.launcher.local import Local
+from tests.processes import await_end, needs_proc, workers
 
 LARGE = bytes(1 << 20)  # 16 times what a pipe holds
 
@@ -64,6 +64,13 @@ class Lab:
         return -number
 
 
+def carry_out(
+    job: Lab, given: list[tuple[str, int, bytes]], n: int, folder: Path, progress: Callable[[int], None] | None = None
+) -> list[int]:
+    """Results of these tasks by `n` workers."""
+    return Local().carry_out(job, given, n, folder, progress or (lambda _steps: None))
+
+
 def tasks(*what: str) -> list[tuple[str, int, bytes]]:
     """Numbered from 1, each larger than a pipe."""
     return [(one, number, LARGE) for number, one in enumerate(what, 1)]
@@ -71,7 +78,7 @@ def tasks(*what: str) -> list[tuple[str, int, bytes]]:
 
 def empty(folder: Path) -> bool:
     """Whether no file of tasks is left, and no process."""
-    return not list(folder.glob(workers.FILES)) and not active_children()
+    return not list(folder.glob(FILES)) and not active_children()
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
@@ -101,8 +108,8 @@ def test_workers_that_do_not_start_are_replaced_and_given_up_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "hang").touch()
-    monkeypatch.setattr(workers, "_START", 0.5)
-    monkeypatch.setattr(workers, "_DEATHS", 1)
+    monkeypatch.setattr(local, "_START", 0.5)
+    monkeypatch.setattr(local, "_DEATHS", 1)
     before = time.monotonic()
     with pytest.raises(UsageError, match="did not start within"):
         carry_out(Lab(tmp_path), tasks("do", "do"), 2, tmp_path)
@@ -159,7 +166,7 @@ def test_an_error_that_cannot_be_sent_comes_as_text(tmp_path: Path) -> None:
 
 
 def test_a_file_of_tasks_is_private_and_nothing_else_is_unpickled(tmp_path: Path) -> None:
-    with workers._file(["one", "other"], tmp_path) as parts:
+    with local._file(["one", "other"], tmp_path) as parts:
         (file,) = tmp_path.iterdir()
         assert file.stat().st_mode & 0o777 == 0o600
         assert [part.load() for part in parts] == ["one", "other"]
@@ -208,7 +215,7 @@ def test_ctrl_c_while_a_worker_starts_interrupts_when_it_has_started(
 def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     script = (
-        "from pathlib import Path\nfrom tests.engine.test_workers import Lab, carry_out, tasks\n"
+        "from pathlib import Path\nfrom tests.launcher.test_local import Lab, carry_out, tasks\n"
         "if __name__ == '__main__': carry_out(Lab(Path.cwd()), tasks('wait', 'wait'), 2, Path.cwd())\n"
     )
     (tmp_path / "script.py").write_text(script)
@@ -219,7 +226,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         while len(list(tmp_path.glob("begun *"))) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        children = workers_of(parent.pid)
+        children = workers(parent.pid)
         assert len(children) == 2
     finally:
         parent.kill()

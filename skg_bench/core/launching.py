@@ -1,0 +1,42 @@
+"""The launcher seam: how the tasks of a job are spread over processes, which never changes what comes out of them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+TaskIn = TypeVar("TaskIn", contravariant=True)
+ResultOut = TypeVar("ResultOut", covariant=True)
+Tick = Callable[[int], None]  # is given the number of steps of a task that are done
+
+FILES = "work.*.tmp"  # what a launcher may keep in the folder of a run; files that a killed run left are deleted
+
+
+class WorkerJob(Protocol[TaskIn, ResultOut]):
+    """What a process needs to carry out any task. It is pickled, as are tasks and results."""
+
+    def begin(self) -> Callable[[TaskIn, Tick], ResultOut]:
+        """Called once in each process; returns what carries out a task."""
+        ...
+
+
+class Launcher(Protocol):
+    """Carries out tasks somewhere: in this process, in others of this machine, on a cluster."""
+
+    def carry_out(
+        self,
+        job: WorkerJob[Task, Result],
+        tasks: Sequence[Task],
+        workers: int,
+        folder: Path,
+        progress: Callable[[int], None],
+    ) -> list[Result]:
+        """Results in the order of `tasks`, which are independent of one another and may be carried out in any order, by
+        at most `workers` processes at once.
+
+        A task may be begun again after its process has died: it then gives the same result and writes the same files.
+        `folder` is open to all processes. `progress` is given the number of steps of all tasks that are done. An
+        exception of a task ends the job and is raised here. Raises UsageError where tasks cannot be carried out.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Launchers: how the tasks of a run are spread over processes."""
