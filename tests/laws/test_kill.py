@@ -152,7 +152,7 @@ def test_counts_are_the_same_if_a_worker_is_killed_while_it_counts(
     assert not list(tmp_path.iterdir())
     assert counts.tolist() == here.tolist()
     users = np.arange(100, dtype=np.int32)
-    assert counts.tolist() == plan.simulator.population(plan.seed, users, plan.weeks).n.tolist()
+    assert counts.tolist() == cohort_of(setting, users).n.tolist()
 
 
 @pytest.mark.soak

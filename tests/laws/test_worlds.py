@@ -85,5 +85,5 @@ def test_what_is_done_to_users_changes_what_they_say(tmp_path: Path) -> None:
 
 
 def test_forks_are_refused_where_events_depend_on_what_was_done(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"arm 'as_before' forks .* stream: reactive"):
+    with pytest.raises(UsageError, match=r"arm .as_before. forks, .*stream: reactive"):
         run(tmp_path / "run", ("skg", "as_before"), 256, "reactive")
