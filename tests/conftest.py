@@ -1,23 +1,35 @@
-"""What all tests share: the requirement marker's check and the way to the shared datasets."""
+"""What all tests share: the way to datasets of others."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from skg_bench.core.datasets import datasets
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """Folder of datasets and oracles that are not part of the repository: SKG_BENCH_SHARED, default ../shared.
+def published() -> Callable[[str], Path]:
+    """Folder of a dataset by its name in `data/manifest.toml`: $SKG_BENCH_SHARED/datasets, default ../shared, or where
+    `skg-bench data get` puts it.
 
     Absent: the test is skipped, and in CI it fails.
     """
-    folder = Path(os.environ.get("SKG_BENCH_SHARED", ROOT.parent / "shared"))
-    if not folder.is_dir():
-        missing = f"{folder} is absent; get the shared datasets, then: export SKG_BENCH_SHARED=/path/to/shared"
+
+    def folder(name: str) -> Path:
+        dataset = datasets()[name]
+        shared = Path(os.environ.get("SKG_BENCH_SHARED", ROOT.parent / "shared")) / "datasets" / name
+        fetched = next(iter(dataset.files))
+        homes = (shared, dataset.locations(fetched)[-1].parents[fetched.count("/")])
+        for home in homes:
+            if all((home / file).is_file() for file in dataset.files):
+                return home
+        missing = f"dataset {name} is absent; get it: skg-bench data get {name}"
         if os.environ.get("CI") == "true":
             pytest.fail(missing)
         pytest.skip(missing)
+
     return folder

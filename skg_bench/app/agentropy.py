@@ -45,7 +45,7 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
         raise UsageError(f"{clashes[0]} is there already; name another folder with --out")
     shared = path / "pool" / f"{arm}.json"
     for user, folder in folders.items():
-        write(folder, index(run, arm, user, simulator, embedder, monday), monday)
+        write(folder, index(run, arm, user, simulator, embedder, monday=monday), monday)
         if shared.is_file():
             copyfile(shared, folder / MODEL)
     screen.print(f"{len(folders)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
@@ -55,7 +55,9 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     screen.print(kept, soft_wrap=True)
 
 
-def index(run: Run, arm: str, user: int, simulator: World[Any], embedder: Embedder, monday: datetime) -> AgentropyIndex:
+def index(
+    run: Run, arm: str, user: int, simulator: World[Any], embedder: Embedder, *, monday: datetime
+) -> AgentropyIndex:
     """A user's skillbook at the end, and all that was logged on the way. `monday`: when the run's first one was."""
     skillbook = book(run, arm, user)
     turns = run.turns(arm, users=[user]).to_pylist()

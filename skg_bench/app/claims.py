@@ -24,14 +24,7 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
     """
     if form not in FORMATS:
         raise UsageError(f"--format {form}: valid are {', '.join(FORMATS)}")
-    root = DATA.parent
-    every = {line.claim.id: line for line in lines(root)}
-    for claim_id in ids:
-        if claim_id not in every:
-            close = nearest(claim_id.upper(), every)
-            raise UsageError(f"no source has a claim {claim_id!r}; {close or 'ids are K01-K33, P01-P51, U01-U14'}")
-    chosen = [every[claim_id] for claim_id in ids] or list(every.values())
-    chosen = [line for line in chosen if line.state == "open" or not only_open]
+    chosen = [line for line in _chosen(ids) if line.state == "open" or not only_open]
     screen = console()
     if form == "json":
         screen.out(json.dumps([asdict(line) | {"state": line.state} for line in chosen], indent=1, ensure_ascii=False))
@@ -51,12 +44,21 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
     for line in chosen if ids else ():
         for text in told(line):
             screen.print(text, soft_wrap=True)
-    if not (root / "tests").is_dir():
+    if not (DATA.parent / "tests").is_dir():
         screen.print("What carries a claim is told in a checkout: an installed package has neither tests nor reports.")
     elif not ids:
         states = [line.state for line in chosen]
         counts = {"found by experiments": "found", "held by tests": "held", "outside": "outside", "open": "open"}
         screen.print(f"{len(chosen)} claims: " + ", ".join(f"{states.count(s)} {name}" for name, s in counts.items()))
+
+
+def _chosen(ids: Sequence[str]) -> list[Line]:
+    every = {line.claim.id: line for line in lines(DATA.parent)}
+    for claim_id in ids:
+        if claim_id not in every:
+            close = nearest(claim_id.upper(), every)
+            raise UsageError(f"no source has a claim {claim_id!r}; {close or 'ids are K01-K33, P01-P51, U01-U14'}")
+    return [every[claim_id] for claim_id in ids] or list(every.values())
 
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:

@@ -86,6 +86,7 @@ def run(
 @app.command()
 def compare(
     runs: Runs,
+    *,
     reference: Annotated[str | None, typer.Option(help="Arm to compare with; default: the run's own.")] = None,
     correction: Annotated[str, typer.Option(help="For the number of arms: holm, bh or by.")] = "holm",
     margin: Annotated[
@@ -101,12 +102,13 @@ def compare(
     with plain_errors():
         from skg_bench.app.commands import compare as command
 
-        command(runs, reference, correction, margin or [], flips, figure)
+        command(runs, reference=reference, correction=correction, margins=margin or [], flips=flips, figure=figure)
 
 
 @app.command()
 def gate(
     run: One,
+    *,
     baseline: Annotated[Path, typer.Option(help="The committed baseline file.")],
     release: Annotated[Path | None, typer.Option(help="That of the last release, held to cumulative margins.")] = None,
     update: Annotated[bool, typer.Option("--update", help="Write the baseline file from RUN instead.")] = False,
@@ -262,6 +264,7 @@ def export(
 @counterexample.command("find")
 def find(
     runs: Annotated[list[Path], typer.Argument(help="The run; or that of the arm and that of the reference.")],
+    *,
     arm: Annotated[str, typer.Option(help="Name of the arm.")],
     reference: Annotated[str | None, typer.Option(help="The arm that it differs from; default: the run's own.")] = None,
     user: Annotated[int | None, typer.Option(help="Number of the user; default: who comes first.")] = None,
@@ -276,7 +279,7 @@ def find(
     with plain_errors():
         from skg_bench.app.counterexamples import find as command
 
-        command(runs, arm, reference, user, turn, metric, out, trust_remote_code=trust)
+        command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust_remote_code=trust)
 
 
 @counterexample.command("replay")

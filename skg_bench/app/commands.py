@@ -101,6 +101,7 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
 
 def compare(
     runs: Sequence[Path],
+    *,
     reference: str | None,
     correction: str,
     margins: Sequence[str],

@@ -19,11 +19,11 @@ def find(
     runs: Sequence[Path],
     arm: str,
     reference: str | None,
+    *,
     user: int | None,
     turn: int | None,
     metric: str | None,
     out: Path | None,
-    *,
     trust_remote_code: bool = False,
 ) -> None:
     """Find the smallest session, show it, and write it to `out`.

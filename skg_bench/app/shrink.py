@@ -61,7 +61,7 @@ def find(
         if user is None or turn is not None:
             raise UsageError("a metric is of a whole session: give --user, and no --turn")
         return _of_metric(run, specs, user, metric)
-    at, reason = _flip(run, arm, other, name, user, turn)
+    at, reason = _flip(run, arm, other, name, user=user, turn=turn)
     right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
     return of_turn(_scenario(run, at[0]), specs, at[1], reason, right=right)
 
@@ -108,7 +108,7 @@ def _of_metric(run: Run, specs: Mapping[str, ArmSpec], user: int, name: str) -> 
 
 
 def _flip(
-    run: Run, arm: str, other: Run, reference: str, user: int | None, turn: int | None
+    run: Run, arm: str, other: Run, reference: str, *, user: int | None, turn: int | None
 ) -> tuple[tuple[int, int], str]:
     """User and turn of an event that only one of them answers rightly, and why the other does not."""
     arm_turns, reference_turns = done(run, arm), done(other, reference)

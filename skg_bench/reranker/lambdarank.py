@@ -141,7 +141,7 @@ def _arrays(model: str) -> tuple[I32, F64, F64]:
     for t, text in enumerate(texts):
         tree = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
         column: dict[str, Any] = {name: tree.get(name, "").split() for name in _COLUMNS}
-        _place(column, 0 if column["split_feature"] else -1, 0, feature[t], threshold[t], leaf[t])
+        _place(column, 0 if column["split_feature"] else -1, 0, (feature[t], threshold[t], leaf[t]))
     leaf = np.rint(leaf / WEIGHT_UNIT) * WEIGHT_UNIT
     return feature, threshold, leaf - leaf[:, :1]
 
@@ -149,8 +149,9 @@ def _arrays(model: str) -> tuple[I32, F64, F64]:
 _COLUMNS = ("split_feature", "threshold", "left_child", "right_child", "leaf_value")
 
 
-def _place(tree: dict[str, list[str]], node: int, at: int, feature: I32, threshold: F64, leaf: F64) -> None:
-    """Put a node (leaves are -1, -2, ...) at place `at` of a complete tree."""
+def _place(tree: dict[str, list[str]], node: int, at: int, complete: tuple[I32, F64, F64]) -> None:
+    """Put a node (leaves are -1, -2, ...) at place `at` of a complete tree: features, thresholds, leaves."""
+    feature, threshold, leaf = complete
     if at >= _SPLITS:
         leaf[at - _SPLITS] = float(tree["leaf_value"][-node - 1])
         return
@@ -158,5 +159,5 @@ def _place(tree: dict[str, list[str]], node: int, at: int, feature: I32, thresho
     if node >= 0:
         feature[at], threshold[at] = int(tree["split_feature"][node]), float(tree["threshold"][node])
         left, right = int(tree["left_child"][node]), int(tree["right_child"][node])
-    _place(tree, left, 2 * at + 1, feature, threshold, leaf)
-    _place(tree, right, 2 * at + 2, feature, threshold, leaf)
+    _place(tree, left, 2 * at + 1, complete)
+    _place(tree, right, 2 * at + 2, complete)

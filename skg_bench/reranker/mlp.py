@@ -117,7 +117,7 @@ class MLP:
         for step in range(1, self.steps + 1):
             slopes = [(w - w0) * self.l2 for w, w0 in zip(net, pull, strict=True)]
             for part in parts:  # one, unless a pool has more rated turns than sum exactly
-                slopes = [s + more for s, more in zip(slopes, _slopes(net, table, *part), strict=True)]
+                slopes = [s + more for s, more in zip(slopes, _slopes(net, table, part), strict=True)]
             for i, slope in enumerate(slopes):
                 first[i] = first[i] * 0.9 + slope * 0.1
                 second[i] = second[i] * 0.999 + slope * slope * 0.001
@@ -128,11 +128,10 @@ class MLP:
         return hidden, out
 
 
-def _slopes(
-    net: list[Tensor], table: Tensor, features: Tensor, mask: Tensor, served: Tensor, label: Tensor, offset: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Gradients of the summed loss by the weights of `net`."""
+def _slopes(net: list[Tensor], table: Tensor, lists: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    """Gradients of the summed loss by the weights of `net`; `lists` are in the order of `_lists`."""
     hidden, out = net
+    features, mask, served, label, offset = lists
     x, most = features.flatten(1, 2), _UNIT_MAX / UNIT  # x: [R, N K, F]
     units = (x @ hidden).div_(UNIT).round_().clamp_(0.0, most)  # whole numbers, as all that follows in units of 2**-16
     logit = (units @ out[:, :, None]).mul_(UNIT).view(mask.shape).add_(offset)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -260,8 +261,12 @@ def test_the_built_in_corpus_is_split_by_wording_with_out_of_scope_messages_in_e
 
 
 @pytest.mark.req("K08")
-def test_clinc150_is_found_and_has_its_splits(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SKG_BENCH_SHARED", str(shared))
+def test_clinc150_is_found_and_has_its_splits(
+    published: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "clinc150").symlink_to(published("clinc150"))
+    monkeypatch.setenv("SKG_BENCH_SHARED", str(tmp_path))
     content = json.loads(corpora.clinc150().read_text("utf-8"))
     assert {k: len(v) for k, v in content.items()} == {
         "train": 15_000, "val": 3_000, "test": 4_500, "oos_train": 100, "oos_val": 100, "oos_test": 1_000,

@@ -1,6 +1,7 @@
 """Datasets of others: the manifest says whose they are, and a file is read only if it is the one it should be."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,11 @@ def test_the_manifest_says_of_each_what_it_is_whose_and_where() -> None:
         assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in dataset.files.values())
 
 
-def test_the_shared_copies_are_those_of_the_manifest(shared: Path) -> None:
-    files = [(dataset, file) for dataset in datasets().values() for file in dataset.files]
-    for dataset, file in files:
-        place = shared / "datasets" / dataset.name / file
-        assert dataset.checked(file, place.read_bytes(), place)
+@pytest.mark.parametrize("name", datasets())
+def test_the_shared_copies_are_those_of_the_manifest(published: Callable[[str], Path], name: str) -> None:
+    dataset, folder = datasets()[name], published(name)
+    for file in dataset.files:
+        assert dataset.checked(file, (folder / file).read_bytes(), folder / file)
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -43,7 +43,7 @@ def test_gradients_are_those_of_the_listwise_loss() -> None:
     y, p = label[:, :, 0][rated], p[rated]
     loss = -(y * p.log() + (1 - y) * (1 - p).log()).sum()
     expected = torch.autograd.grad(loss, [hidden, out])
-    slopes = mlp._slopes([hidden.detach(), out.detach()], torch.from_numpy(mlp._exponentials()), *lists)
+    slopes = mlp._slopes([hidden.detach(), out.detach()], torch.from_numpy(mlp._exponentials()), tuple(lists))
     for ours, theirs in zip(slopes, expected, strict=True):
         assert (ours - theirs).abs().max() < 0.01 * theirs.abs().max()
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -44,8 +44,10 @@ def corpus(
     return Clinc150(str(folder / "said.json"), str(folder / "table.yaml"), split, values)
 
 
-def published(shared: Path, split: Split = "test", values: int = 4) -> Clinc150:
-    return Clinc150(str(shared / "datasets" / "clinc150" / "data_full.json"), None, split, values)
+@pytest.fixture
+def data_full(published: Callable[[str], Path]) -> Path:
+    """The published file."""
+    return published("clinc150") / "data_full.json"
 
 
 # ----------------------------------------------------------------------------------------------- what it is
@@ -91,19 +93,19 @@ def test_the_hash_sees_messages_values_labels_and_hours(tmp_path: Path) -> None:
     assert len(made) == 6
 
 
-def test_no_message_of_one_split_is_said_in_another(shared: Path) -> None:
-    splits = {split: set(published(shared, split).load().messages) for split in ("train", "val", "test")}
+def test_no_message_of_one_split_is_said_in_another(data_full: Path) -> None:
+    splits = {split: set(Clinc150(str(data_full), None, split, 4).load().messages) for split in get_args(Split)}
     sizes = {split: len(messages) for split, messages in splits.items()}
     assert sizes == {"train": 15_100, "val": 3_100, "test": 5_500}
-    document = json.loads((shared / "datasets" / "clinc150" / "data_full.json").read_text("utf-8"))
+    document = json.loads(data_full.read_text("utf-8"))
     for split, messages in splits.items():
         assert messages == {text for part in (split, f"oos_{split}") for text, _ in document[part]}
 
 
-def test_every_intent_of_the_published_file_has_one_label(shared: Path) -> None:
+def test_every_intent_of_the_published_file_has_one_label(data_full: Path) -> None:
     table = yaml.safe_load((DATA / "clinc150.yaml").read_text("utf-8"))
     labels = Counter([*table["stable"], *table["slot"], *table["stale"]])
-    document = json.loads((shared / "datasets" / "clinc150" / "data_full.json").read_text("utf-8"))
+    document = json.loads(data_full.read_text("utf-8"))
     assert set(labels) == {intent for _, intent in document["train"]}
     assert set(labels.values()) == {1}
     assert table["stale"]["weather"] < 24
@@ -111,18 +113,18 @@ def test_every_intent_of_the_published_file_has_one_label(shared: Path) -> None:
     assert "tell_joke" in table["stable"]
 
 
-def test_the_table_holds_names_and_no_message(shared: Path) -> None:
+def test_the_table_holds_names_and_no_message(data_full: Path) -> None:
     text = (DATA / "clinc150.yaml").read_text("utf-8").lower()
-    document = json.loads((shared / "datasets" / "clinc150" / "data_full.json").read_text("utf-8"))
+    document = json.loads(data_full.read_text("utf-8"))
     long = [message for pairs in document.values() for message, _ in pairs if message.count(" ") >= 3]
     assert len(long) > 20_000
     assert not [message for message in long if message.lower() in text]
 
 
-def test_a_user_says_each_wording_of_a_request_once_before_any_comes_again(shared: Path) -> None:
+def test_a_user_says_each_wording_of_a_request_once_before_any_comes_again(data_full: Path) -> None:
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
     del node["_target_"]
-    users = Assistant(**node | {"corpus": published(shared)})
+    users = Assistant(**node | {"corpus": Clinc150(str(data_full), None, "test", 4)})
     events = users.population(0, np.arange(24, dtype=np.int32), 4)
     loaded, types = users._corpus, set()
     for text, kind, used_up, n in zip(events.text, events.truth.type, events.truth.used_up, events.n, strict=True):
@@ -197,11 +199,11 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 
 def test_a_torn_copy_of_the_published_file_is_refused_by_its_checksum(
-    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data_full: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "datasets" / "clinc150" / "data_full.json"
     place.parent.mkdir(parents=True)
-    place.write_bytes((shared / "datasets" / "clinc150" / "data_full.json").read_bytes()[:-9])
+    place.write_bytes(data_full.read_bytes()[:-9])
     monkeypatch.setenv("SKG_BENCH_SHARED", str(tmp_path))
     with pytest.raises(UsageError, match=r"data_full\.json is not the data_full\.json of clinc150 that is known here"):
         Clinc150(None, None, "val", 3).load()

@@ -1,6 +1,7 @@
 """Dialogues are read in their publishers' forms; their users are pseudo-users, and say so."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,12 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------- as published
 
 
-def test_the_published_sgd_is_read_whole(shared: Path) -> None:
-    simulator = recorded(shared / "datasets" / "sgd" / "dev", "sgd")
+def test_the_published_sgd_is_read_whole(published: Callable[[str], Path]) -> None:
+    folder = published("sgd") / "dev"
+    simulator = recorded(folder, "sgd")
     utterances = [
         turn["utterance"]
-        for file in sorted((shared / "datasets" / "sgd" / "dev").glob("dialogues_*.json"))
+        for file in sorted(folder.glob("dialogues_*.json"))
         for dialogue in json.loads(file.read_text("utf-8"))
         for turn in dialogue["turns"]
         if turn["speaker"] == "USER"
@@ -130,8 +132,8 @@ def test_the_published_sgd_is_read_whole(shared: Path) -> None:
     assert "Restaurants.ReserveRestaurant" in simulator.intents
 
 
-def test_the_published_uss_is_read_whole_with_its_ratings(shared: Path) -> None:
-    path = shared / "datasets" / "uss" / "SGD.txt"
+def test_the_published_uss_is_read_whole_with_its_ratings(published: Callable[[str], Path]) -> None:
+    path = published("uss") / "SGD.txt"
     simulator = recorded(path, "uss")
     lines = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
     utterances = [line[1] for line in lines if line[0] == "USER" and line[1] != "OVERALL"]

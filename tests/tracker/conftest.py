@@ -1,11 +1,8 @@
 """A small finished run, and Opik's contract server with a memory and with ways to fail."""
 
-import importlib.util
 import shutil
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,24 +28,9 @@ def run(original: skg_bench.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return skg_bench.Run(shutil.copytree(original.path, tmp_path / "runs" / "small"))
 
 
-@pytest.fixture(scope="session")
-def stub(shared: Path) -> Callable[[], Any]:
-    """Starts Opik's contract server; its description is read once."""
-    spec = importlib.util.spec_from_file_location("contract_server", shared / "opik" / "contract_server.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # it leaves the file to be closed by chance
-        contract = module.Contract(shared / "opik" / "openapi.yaml")
-    vars(module)["Contract"] = lambda _path: contract
-    return lambda: module.Stub(None)
-
-
 @pytest.fixture
-def server(stub: Callable[[], Any]) -> Iterator[Server]:
+def server() -> Iterator[Server]:
     """Opik, as far as it matters here."""
-    started = Server(stub())
+    started = Server()
     yield started
     started.stop()

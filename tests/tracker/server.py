@@ -8,6 +8,8 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
+from tests.tracker.contract import ContractServer, Handler
+
 Failure = Literal["refuse", "500", "hang", "busy", "forgetful", "shy", "denied", "deaf"]
 _HALF_A_DAY = 12 * 3600 * 1000
 BATCH = ("post", "/v1/private/traces/batch")
@@ -20,7 +22,7 @@ class Server:
     take and not keep, keep and not show, deny, or keep and die before it is said.
     """
 
-    def __init__(self, stub: Any) -> None:
+    def __init__(self) -> None:
         self.traces: dict[str, dict[str, Any]] = {}
         self.batches = 0
         self.most = 10_000  # traces of a page that it gives
@@ -30,14 +32,9 @@ class Server:
         self._after = 0
         self._query = threading.local()
         self._released = threading.Event()
-        self._stub = stub
-        self._stub.c.extra.clear()
-        self._stub.answer = self._answer
-        handler, outer = self._stub.s.RequestHandlerClass, self
+        outer = self
 
-        class Asked(handler):  # type: ignore[misc, valid-type]
-            close_connection: bool
-
+        class Failing(Handler):
             def do_GET(self) -> None:  # noqa: N802
                 outer.headers.append(dict(self.headers))
                 outer._query.of = parse_qs(urlsplit(self.path).query)
@@ -63,9 +60,8 @@ class Server:
                 if code == 429:
                     self.send_header("RateLimit-Reset", "1")
 
-        self._stub.s.RequestHandlerClass = Asked
-        self._stub.s.handle_error = lambda *about: None
-        self.url = f"{self._stub.url}"
+        self._server = ContractServer(Failing, self._answer)
+        self.url = self._server.url
 
     def fail(self, failure: Failure | None, after: int = 0) -> None:
         """Fail from now on, when `after` more batches were taken; None: work again."""
@@ -74,11 +70,11 @@ class Server:
     def stop(self) -> None:
         """Answer whoever still waits, and nobody after that."""
         self._released.set()
-        self._stub.s.shutdown()
-        self._stub.s.server_close()
+        self._server.shutdown()
+        self._server.server_close()
 
-    def _answer(self, method: str, route: str, body: Any, _found: Any) -> tuple[int, Any]:
-        errors, failing = self._stub.calls[-1][2], self._failure if self.batches >= self._after else None
+    def _answer(self, method: str, route: str, body: Any, errors: list[str]) -> tuple[int, Any]:
+        failing = self._failure if self.batches >= self._after else None
         if failing == "hang":
             self._released.wait(60)
         if failing in ("500", "denied"):
@@ -114,8 +110,7 @@ class Server:
 
     def unknown_fields(self) -> set[str]:
         """Fields that the description does not know."""
-        fields: set[str] = self._stub.c.extra
-        return fields
+        return self._server.contract.unknown
 
 
 def _of_now(identifier: UUID) -> bool:

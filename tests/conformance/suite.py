@@ -1,0 +1,304 @@
+"""What every component has to keep to, whoever wrote it: found through `conf/`, run in small, held against itself."""
+
+import importlib
+import json
+import pickle
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from functools import lru_cache
+from inspect import Parameter, getmembers, signature
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow.compute as pc
+
+from skg_bench.app.checks import SEAMS_OF_ARMS
+from skg_bench.app.components import build
+from skg_bench.app.compose import Composed, Composer, compose
+from skg_bench.app.launch import prepare
+from skg_bench.app.packages import packages
+from skg_bench.app.targets import components
+from skg_bench.core import deciding, schema, state, types
+from skg_bench.core import world as world_types
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+from skg_bench.core.world import World
+from skg_bench.engine import execute as engine
+from skg_bench.engine.plan import Plan
+from skg_bench.launcher.local import Local
+from tests.conformance import worlds
+from tests.laws import world
+from tests.laws.worlds_apart import Contrary, Lying, Remembering
+
+NO_COMPONENTS = ("experiment", "profile")  # groups of values
+APART = {"tracker": "takes no part in a turn: tests/tracker", "launcher": "starts other processes: tests/launcher"}
+DOWNLOADED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first"}
+ABSENT = re.compile("pip install|skg-bench data get|hf download")  # in errors: something optional is not here
+FORK = 15
+LARGE, SMALL = 512, 3
+TRUTH = {f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A yaml of a seam."""
+
+    seam: str
+    option: str
+    package: str
+
+    def __str__(self) -> str:
+        return f"{self.seam}={self.option}"
+
+    @property
+    def overrides(self) -> list[str]:
+        """What chooses the component, at an arm or at the root."""
+        return [str(self), *worlds.DENSER.get((self.seam, self.option), ())]
+
+
+def cases() -> list[Case]:
+    """Every yaml of a component, of this package and of those that joined by an entry point, nested ones too."""
+    return [
+        Case(folder.name, file.relative_to(folder).with_suffix("").as_posix(), package.name)
+        for package in packages()
+        for folder in sorted(path for path in package.conf.iterdir() if path.is_dir())
+        for file in sorted(folder.rglob("*.yaml"))
+        if folder.name not in (*NO_COMPONENTS, *APART)
+    ]
+
+
+def absent(error: UsageError) -> bool:
+    """Does the error say that an optional library or a dataset is not here?"""
+    return ABSENT.search(str(error)) is not None
+
+
+def failures(case: Case, folder: Path, workers: int = 2) -> list[str]:
+    """What the component does not keep to, each line with its name; runs are written below `folder`.
+
+    Raises UsageError for a component that cannot run here.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = wrong_value(case, folder)
+    if not lines:
+        lines = changed_rows(case, folder, workers)
+        if case.seam in SEAMS_OF_ARMS and not _oracle(case, folder) and (columns := changed_by_truth(case, folder)):
+            lines.append(f"sees_truth is False, and with another truth differ {', '.join(columns)}")
+    return [f"{case} of {case.package}: {line}" for line in lines]
+
+
+# ------------------------------------------------------------------------------------------------ what it is
+
+
+def protocol(seam: str) -> type | None:
+    """The Protocol of a seam; None: it has one implementation and no Protocol."""
+    names = ("World",) if seam == "simulator" else (seam.capitalize(), seam.upper())
+    classes = (getattr(module, name, None) for module in (deciding, types, world_types) for name in names)
+    return next((made for made in classes if getattr(made, "_is_protocol", False)), None)
+
+
+def members(seam_protocol: type) -> list[str]:
+    """Public attributes of a Protocol."""
+    return [name for name, _ in getmembers(seam_protocol) if not name.startswith("_")]
+
+
+def wrong_value(case: Case, folder: Path) -> list[str]:
+    """What is wrong with the component before anything runs."""
+    config = composed(case, folder)
+    node = config.arms["itself"][case.seam] if case.seam in SEAMS_OF_ARMS else config.root[case.seam]
+    made, same = build(case.seam, node), build(case.seam, node)
+    lines = []
+    if not (is_dataclass(made) and vars(type(made))["__dataclass_params__"].frozen):
+        lines.append("is no frozen dataclass, so that a fork or another process may change it")
+    if made != same or pickle.loads(pickle.dumps(made)) != made:  # noqa: S301
+        lines.append("is not equal to a copy of itself, so that a fork would begin its memory anew")
+    if (seam_protocol := protocol(case.seam)) is not None:
+        lines += [line for name in members(seam_protocol) if (line := _wrong_member(made, seam_protocol, name))]
+    if not isinstance(getattr(made, "sees_truth", False), bool):
+        lines.append(f"sees_truth={made.sees_truth!r} must be True or False")
+    if case.seam in ("policy", "curator") and not lines:
+        lines += _wrong_state(made)
+    return lines
+
+
+def _wrong_member(made: Any, seam_protocol: type, name: str) -> str | None:
+    if not hasattr(made, name):
+        return f"lacks {name}, which {seam_protocol.__name__} has"
+    declared = getattr(seam_protocol, name)
+    if isinstance(declared, property):
+        return None
+    given = [p for p in list(signature(declared).parameters.values())[1:] if p.default is Parameter.empty]
+    try:
+        signature(getattr(made, name)).bind(*given)
+    except TypeError as error:
+        return f"{name} does not take what {seam_protocol.__name__}.{name} is given: {error}"
+    return None
+
+
+def _wrong_state(made: Any) -> list[str]:
+    try:
+        state.check(made.start(5), 5, made)
+    except UsageError as error:
+        return [str(error)]
+    return []
+
+
+# ----------------------------------------------------------------------------------------------- what it does
+
+
+@lru_cache(maxsize=4)
+def composed(case: Case, folder: Path) -> Composed:
+    """The component in an arm, in a fork from it, and beside arms that differ in policy and in curator only."""
+    chosen = case.overrides if case.seam in SEAMS_OF_ARMS else []
+    arms = {
+        "itself": chosen,
+        "fork": [*chosen, f"fork=itself@{FORK}"],
+        "daring": [*_without(chosen, "policy"), "policy=always"],
+        "greedy": [*_without(chosen, "curator"), "curator=everything"],
+    }
+    table = ", ".join(f"{name}: [{', '.join(overrides)}]" for name, overrides in arms.items())
+    return compose([*_root(case, folder), f"arms={{{table}}}", "reference=itself", "contrasts=[]"])
+
+
+def _root(case: Case, folder: Path) -> Sequence[str]:
+    if case.seam == "embedder":
+        return [worlds.EMBEDDED, *worlds.recorded(folder)[1:], *case.overrides]
+    if case.seam in SEAMS_OF_ARMS:
+        return worlds.SIMULATED
+    make = worlds.SIMULATORS.get(case.option) if case.seam == "simulator" else None
+    return [*case.overrides, *(make(folder) if make else worlds.SIMULATED)]
+
+
+def _without(overrides: Sequence[str], seam: str) -> list[str]:
+    return [text for text in overrides if not text.startswith((f"{seam}=", f"{seam}."))]
+
+
+def plan(case: Case, folder: Path, *, alone: bool) -> Plan:
+    """The case's arms, or its own one, of components that were made anew and remember nothing."""
+    made = prepare(composed(case, folder)).plan
+    return replace(made, arms=made.arms[:1]) if alone else made
+
+
+def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None) -> Run:
+    """Simulate, or go on."""
+    out.mkdir(parents=True, exist_ok=True)
+    manifest = {"schema": schema.VERSION, "arms": [arm.name for arm in made.arms], "config": {"users": made.users}}
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: tick())
+    return Run(out)
+
+
+class _KilledError(Exception):
+    """Ends a run after its first shard."""
+
+
+def killed_and_resumed(case: Case, folder: Path, out: Path, workers: int) -> Run:
+    """Small cohorts by one process, which ends after the first shard; then components made anew go on."""
+
+    def kill() -> None:
+        if any((out / "turns").iterdir()):
+            raise _KilledError
+
+    try:
+        run(plan(case, folder, alone=True), out, SMALL, tick=kill)
+    except _KilledError:
+        return run(plan(case, folder, alone=True), out, SMALL, workers)
+    raise AssertionError(f"{case}: the world is too small to be killed between shards")
+
+
+def changed_rows(case: Case, folder: Path, workers: int) -> list[str]:
+    """Where the component's rows depend on how the run is cut. One run has all differences at once; only if it shows
+    any, are they told apart.
+    """
+    together = run(plan(case, folder, alone=False), folder / "together", LARGE)
+    users = range(int(together.config["users"]))
+    assert together.turns("itself").num_rows > FORK * len(users), f"{case}: its world has too few turns"
+    if case.seam not in SEAMS_OF_ARMS:
+        assert pc.any(pc.invert(together.turns("itself")["fallback_to_llm"])).as_py(), f"{case}: no skill answers"
+    lines = [f"a fork from itself at turn {FORK} differs: {where}" for where in _forked(together, users)]
+    apart = killed_and_resumed(case, folder, folder / "apart", workers)
+    if world.differences(together, apart, users, ["itself"]):
+        lines += _told_apart(case, folder, together, users) or ["a run that was killed and resumed differs"]
+    return lines
+
+
+def _forked(together: Run, users: range) -> Iterator[str]:
+    for log in world.LOGS:
+        itself, fork = (world.rows(together, log, arm, users).drop_columns("arm") for arm in ("itself", "fork"))
+        if itself.num_rows != fork.num_rows:
+            yield f"{log}: {itself.num_rows} rows and {fork.num_rows}"
+        else:
+            yield from (f"{log} {c}" for c in itself.column_names if world.bits(itself[c]) != world.bits(fork[c]))
+
+
+def _told_apart(case: Case, folder: Path, together: Run, users: range) -> list[str]:
+    def alone(name: str, cohort: int, workers: int = 1) -> Run:
+        return run(plan(case, folder, alone=True), folder / name, cohort, workers)
+
+    large, small = alone("large", LARGE), alone("small", SMALL)
+    resumed = killed_and_resumed(case, folder, folder / "resumed", 1)
+    pairs = {
+        "alone and in a stack differ": (large, together),
+        "two runs of one plan differ": (large, alone("again", LARGE)),
+        f"cohort={LARGE} and cohort={SMALL} differ": (large, small),
+        "workers=1 and workers=2 differ": (small, alone("spread", SMALL, 2)),
+        "a run and one that was killed and resumed differ": (small, resumed),
+    }
+    differing = {what: world.differences(*runs, users, ["itself"]) for what, runs in pairs.items()}
+    return [f"{what}: {where[0]} and {len(where) - 1} more" for what, where in differing.items() if where]
+
+
+def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
+    """Components of arms whose rows differ between one process and two, all of them in one run."""
+    table = ", ".join(f"{case.seam}-{case.option}: [{', '.join(case.overrides)}]" for case in every)
+    config = compose(
+        [*worlds.SIMULATED, f"arms={{{table}}}", f"reference={every[0].seam}-{every[0].option}", "contrasts=[]"]
+    )
+    one, two = (
+        run(prepare(config).plan, folder / str(workers), cohort, workers) for cohort, workers in ((LARGE, 1), (24, 2))
+    )
+    return world.differences(one, two, range(worlds.USERS))
+
+
+def changed_by_truth(case: Case, folder: Path) -> list[str]:
+    """Columns that an arm decides otherwise where the truth is another and users say the same."""
+    made = plan(case, folder, alone=True)
+    memory = Remembering(made.simulator)
+    first = run(replace(made, simulator=cast("World[Any]", memory)), folder / "truth", LARGE)
+    anew = plan(case, folder, alone=True)
+    contrary = replace(anew.arms[0], llm=Contrary(anew.arms[0].llm))
+    lying = cast("World[Any]", Lying(made.simulator, memory, 1))
+    lies = replace(anew, simulator=lying, arms=(contrary,))
+    second = run(lies, folder / "lies", LARGE)
+    differing = [where.removeprefix("itself ") for where in world.differences(first, second, range(made.users))]
+    return [where for where in differing if where.removeprefix("turns ") not in TRUTH]
+
+
+def _oracle(case: Case, folder: Path) -> bool:
+    (arm,) = plan(case, folder, alone=True).arms
+    return arm.router.sees_truth or arm.curator.sees_truth
+
+
+# ------------------------------------------------------------------------------------------- what escapes it
+
+
+def unlisted(seam: str) -> list[str]:
+    """Classes below the seam's package that do what its Protocol says, and that no yaml names."""
+    seam_protocol, package = protocol(seam), importlib.import_module(f"skg_bench.{seam}")
+    assert seam_protocol is not None
+    options = [case.option for case in cases() if case.seam == seam]
+    nodes = Composer().options(seam, options)
+    named = {chain[-1][1] for node in nodes for _, chain, _ in components(seam, node)}
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    classes = {
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name, made in vars(module).items()
+        if isinstance(made, type) and made.__module__ == module.__name__ and not name.startswith("_")
+        if all(hasattr(made, member) or member in made.__annotations__ for member in members(seam_protocol))
+    }
+    return sorted(classes - named)

@@ -1,0 +1,154 @@
+"""Every component that `conf/` offers: same bits however a run is cut, forked, stacked, killed; blind; what it says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from skg_bench.app.checks import SEAMS_OF_ARMS
+from skg_bench.core.errors import UsageError
+from tests.app.lab import declare, forget, write
+from tests.app.test_extension import example
+from tests.conformance import suite
+
+OF_ARMS = [case for case in suite.cases() if case.seam in SEAMS_OF_ARMS]
+CURATOR = '''
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from skg_bench.core.batch import part
+from skg_bench.curator.everything import Everything
+
+@dataclass(frozen=True)
+class EveryThird:
+    """Captures every third answer of the LLM, and counts them where no state is."""
+    sees_truth: ClassVar[bool] = False
+    reasons: ClassVar[Sequence[str]] = Everything.reasons
+    count: dict[str, int] = field(default_factory=lambda: {"answers": 0}, hash=False)
+
+    def start(self, n: int) -> Any:
+        return None
+
+    def offers(self, seen, state):
+        return Everything().offers(seen, None)
+
+    def curate(self, seen, offer, name, known, books, state):
+        self.count["answers"] += int((seen.asks & ~seen.hit).sum())
+        _, batch = Everything().curate(seen, offer, name, known, books, None)
+        return None, part(batch, (batch.source < 0) | (self.count["answers"] % 3 == 0))
+
+@dataclass(frozen=True)
+class Listing(EveryThird):
+    """A state that is no dataclass of arrays."""
+    def start(self, n: int) -> Any:
+        return [0] * n
+
+@dataclass(frozen=True)
+class Short(EveryThird):
+    """It cannot be called as curators are."""
+    def curate(self, seen, offer):
+        return None
+'''
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@contextmanager
+def skipped_without_its_library() -> Iterator[None]:
+    """For components that need an optional library, or a dataset."""
+    try:
+        yield
+    except UsageError as error:
+        if not suite.absent(error):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("case", suite.cases(), ids=str)
+def test_a_component_keeps_to_what_all_keep_to(tmp_path: Path, case: suite.Case) -> None:
+    if reason := suite.DOWNLOADED.get(str(case)):
+        pytest.skip(reason)
+    workers = 1 if case in OF_ARMS else 2  # which take a second to start
+    with skipped_without_its_library():
+        assert suite.failures(case, tmp_path / "runs", workers) == []
+
+
+def test_components_of_arms_give_the_same_rows_in_one_process_and_in_two(tmp_path: Path) -> None:
+    with skipped_without_its_library():
+        assert suite.changed_side_by_side(OF_ARMS, tmp_path) == []
+
+
+@pytest.mark.parametrize("seam", ["simulator", "embedder", "router", "reranker", "policy", "curator", "llm"])
+def test_no_component_escapes_the_suite_for_want_of_a_yaml(seam: str) -> None:
+    made_with_an_index = ["skg_bench.router.shared.route.SharedMaxSim"]
+    assert suite.unlisted(seam) == (made_with_an_index if seam == "router" else [])
+
+
+def test_the_readmes_reranker_is_found_in_its_package_and_keeps_to_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in example().items():
+        write(tmp_path / "site" / name, text)
+    with joined(tmp_path / "site", "mine", monkeypatch) as cases:
+        assert [str(case) for case in cases] == ["reranker=freshness"]
+        assert suite.failures(cases[0], tmp_path / "runs") == []
+
+
+# -------------------------------------------------------------------------------------- that the suite can fail
+
+
+@contextmanager
+def joined(site: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[suite.Case]]:
+    """The components of a package in `site`, which joins by an entry point."""
+    declare(site, package)
+    monkeypatch.syspath_prepend(str(site))
+    forget()
+    try:
+        yield [case for case in suite.cases() if case.package == package]
+    finally:
+        forget()
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, suite.Case]]:
+    """Curators of a package that joins by an entry point, by their options."""
+    site = tmp_path / "site"
+    write(site / "planted" / "__init__.py", "")
+    write(site / "planted" / "curators" / "__init__.py", "")
+    write(site / "planted" / "curators" / "memory.py", CURATOR)
+    for option, name in (("every_third", "EveryThird"), ("listing", "Listing"), ("short", "Short")):
+        write(site / "planted" / "conf" / "curator" / f"{option}.yaml", f"_target_: planted.curators.memory.{name}\n")
+    with joined(site, "planted", monkeypatch) as cases:
+        yield {case.option: case for case in cases}
+
+
+def test_a_component_that_hides_a_memory_fails_by_name(tmp_path: Path, planted: dict[str, suite.Case]) -> None:
+    lines = suite.failures(planted["every_third"], tmp_path / "runs")
+    assert all(line.startswith("curator=every_third of planted: ") for line in lines)
+    broken = ("cohort=512 and cohort=3 differ", "killed and resumed differ", "alone and in a stack differ")
+    assert all(any(what in line for line in lines) for what in broken), lines
+
+
+def test_a_component_that_knows_the_truth_is_recognised(tmp_path: Path) -> None:
+    oracle = suite.Case("curator", "oracle", "skg_bench")
+    assert "turns skill_learned" in suite.changed_by_truth(oracle, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("listing", "Listing.start(5): its state is a list; return None"),
+        ("short", "curate does not take what Curator.curate is given: too many positional arguments"),
+    ],
+)
+def test_a_component_that_is_not_what_its_protocol_says_fails_by_name(
+    tmp_path: Path, planted: dict[str, suite.Case], option: str, says: str
+) -> None:
+    (line,) = suite.failures(planted[option], tmp_path / "runs")
+    assert line.startswith(f"curator={option} of planted: ")
+    assert says in line

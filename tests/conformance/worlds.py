@@ -1,0 +1,119 @@
+"""Small worlds for components that need more than the dense one: a log in each format, a corpus of a few messages."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core import agentropy
+from skg_bench.core.skillbook import Skillbook
+from skg_bench.simulator import corpus
+from tests.laws import world
+from tests.simulator.logs import turn, write_csv, write_lines
+from tests.simulator.test_clinc150 import corpus as clinc150_files
+
+USERS, TURNS = 8, 30
+MONDAY = datetime(2024, 3, 4, 9)
+COLUMNS = "simulator.columns={intent: intent, answer: answer, satisfaction: satisfaction}"
+Overrides = Sequence[str]
+SIMULATED = (f"users={USERS}", *world.DENSE)
+LOGGED = (
+    "embedder=corpus_minilm", "curator.offer_after=answer", "policy.threshold=0.4", "refit_every=5", "seed=7",
+)  # fmt: skip
+
+
+def rows() -> list[dict[str, Any]]:
+    """A log: some users ask for a few things of the built-in corpus, again and again, and rate some answers."""
+    rng, known, log = np.random.default_rng(7), corpus.load(), []
+    for i in range(USERS * TURNS):
+        kind = int(rng.integers(0, 6)) * 40
+        message = known.messages[rng.choice(known.wordings[kind][: known.n_wordings[kind]])]
+        time = MONDAY + timedelta(hours=5 * (i // USERS), minutes=i % USERS)
+        rating = ("", "ok", "ok", "partial", "miss")[int(rng.integers(0, 5))]
+        intent, answer = known.intents[known.intent[kind]], known.answers[kind]
+        more = {"intent": intent, "answer": answer, "satisfaction": rating}
+        log.append(turn(f"user {i % USERS}", time.isoformat(), message, **more))
+    return log
+
+
+def recorded(folder: Path) -> Overrides:
+    """A table."""
+    return (*LOGGED, f"simulator.path={write_csv(folder / 'log.csv', rows())}", COLUMNS)
+
+
+def sgd(folder: Path) -> Overrides:
+    """Dialogues of two messages."""
+    dialogues = []
+    for i, row in enumerate(rows()):
+        state = {"service": "A_1", "state": {"active_intent": row["intent"]}}
+        request = {"speaker": "USER", "utterance": row["message"], "frames": [state]}
+        answer = {"speaker": "SYSTEM", "utterance": row["answer"], "frames": []}
+        dialogues.append({"dialogue_id": f"1_{i:05d}", "turns": [request, answer]})
+    (folder / "dialogues_001.json").write_text(json.dumps(dialogues), "utf-8")
+    return (*LOGGED, f"simulator.path={folder}", f"simulator.dialogues_per_user={TURNS}")
+
+
+def uss(folder: Path) -> Overrides:
+    """The same with scores."""
+    scores = {"": "3,3,3", "ok": "5,4,5", "partial": "3,3,3", "miss": "1,2,1"}
+    dialogues = [
+        f"USER\t{row['message']}\tREQUEST\t3,3,3\nSYSTEM\t{row['answer']}\tOFFER\t\n"
+        f"USER\t{row['message']}\tINFORM\t{scores[row['satisfaction']]}\n"
+        for row in rows()
+    ]
+    (folder / "SGD.txt").write_text("\n".join(dialogues), "utf-8")
+    return (*LOGGED, f"simulator.path={folder / 'SGD.txt'}", f"simulator.dialogues_per_user={TURNS}")
+
+
+def wildchat(folder: Path) -> Overrides:
+    """Conversations of two messages."""
+    lines = [
+        {
+            "hashed_ip": row["user"], "timestamp": row["time"], "conversation_hash": str(i),
+            "conversation": [{"role": "user", "content": row["message"]},
+                             {"role": "assistant", "content": row["answer"]}],
+        }
+        for i, row in enumerate(rows())
+    ]  # fmt: skip
+    return (*LOGGED, f"simulator.path={write_lines(folder / 'chats.jsonl', lines)}")
+
+
+def agentropy_folders(folder: Path) -> Overrides:
+    """A folder for each user, with signals and no skill yet."""
+    log = rows()
+    for user in range(USERS):
+        signals = [
+            {
+                "user_msg_id": str(i), "message": row["message"], "max_sim": 0.0, "matched_skill": None,
+                "skill_score": None, "fallback_to_llm": True, "user_satisfaction": row["satisfaction"] or None,
+                "skill_learned": None, "time": row["time"], "answer": row["answer"],
+            }
+            for i, row in enumerate(log[user::USERS])
+        ]  # fmt: skip
+        index = agentropy.AgentropyIndex(Skillbook((), 0), (), np.zeros((0, 8), np.float32), tuple(signals))
+        agentropy.write(folder / f"user-{user}", index, MONDAY)
+    return (*LOGGED, f"simulator.path={folder}")
+
+
+def clinc150(folder: Path) -> Overrides:
+    """A few messages in its format."""
+    clinc150_files(folder)
+    files = (f"simulator.corpus.file={folder / 'said.json'}", f"simulator.corpus.table={folder / 'table.yaml'}")
+    return (*SIMULATED, *files, "simulator.corpus.split=train", "simulator.corpus.values=2", "embedder=hashing")
+
+
+SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
+    "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
+    "clinc150": clinc150,
+}  # fmt: skip
+EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
+DENSER: Mapping[tuple[str, str], Overrides] = {  # what makes a component do something within a week
+    ("curator", "budget"): ("curator.capacity=2",),
+    ("policy", "exp4"): ("policy.rate=1",),
+    ("policy", "matched_random"): ("policy.rate=0.3",),
+    ("policy", "vcache"): ("policy.delta=0.3", "policy.least=1"),
+    ("policy", "epsilon_threshold"): ("policy.epsilon=0.3",),
+}
