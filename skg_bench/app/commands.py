@@ -12,7 +12,7 @@ from skg_bench.app.progress import console, shown
 from skg_bench.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from skg_bench.analysis.compare import Comparison
+    from skg_bench.analysis.comparison.compare import Comparison
     from skg_bench.app.launch import PreparedRun
 
 
@@ -82,7 +82,8 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
 
 
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
-    from skg_bench.analysis import summary, verdict
+    from skg_bench.analysis import summary
+    from skg_bench.analysis.report import verdict
     from skg_bench.app import tables
     from skg_bench.app.launch import start
 

@@ -7,11 +7,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from skg_bench.analysis.compare import Comparison, cells, headings
-from skg_bench.analysis.flips import lines
-from skg_bench.analysis.matched import Matched
-from skg_bench.analysis.seeds import STRIDE
-from skg_bench.analysis.wording import bare, interval, number
+from skg_bench.analysis.comparison.compare import Comparison, cells, headings
+from skg_bench.analysis.comparison.flips import lines
+from skg_bench.analysis.comparison.matched import Matched
+from skg_bench.analysis.comparison.seeds import STRIDE
+from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.app.launch import PreparedRun
 
 SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")

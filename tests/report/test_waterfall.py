@@ -15,7 +15,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.report.arms import looks
 from skg_bench.analysis.report.typeset import shown
 from skg_bench.analysis.report.waterfall import WORDS, ArmLosses, panels
-from skg_bench.analysis.waterfall import ORDER
+from skg_bench.analysis.summary.waterfall import ORDER
 from skg_bench.core.run import Run
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,9 +9,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from skg_bench.analysis import logged, summary, verdict
-from skg_bench.analysis.companion_runs import companion_runs
-from skg_bench.analysis.report import chart, figures, tables
+from skg_bench.analysis import summary
+from skg_bench.analysis.comparison.companion_runs import companion_runs
+from skg_bench.analysis.report import chart, figures, logged, tables, verdict
 from skg_bench.analysis.report.arms import Look, looks, stylesheet
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines

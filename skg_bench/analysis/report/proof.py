@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from skg_bench.analysis.companion_runs import CompanionRuns
-from skg_bench.analysis.contrasts import KINDS, MARGINS, ContrastResult
-from skg_bench.analysis.inference import PairedT
-from skg_bench.analysis.learning_effect import LearningEffect
-from skg_bench.analysis.order_control import OrderControl
+from skg_bench.analysis.comparison.companion_runs import CompanionRuns
+from skg_bench.analysis.comparison.contrasts import KINDS, MARGINS, ContrastResult
+from skg_bench.analysis.comparison.learning_effect import LearningEffect
+from skg_bench.analysis.comparison.order_control import OrderControl
+from skg_bench.analysis.comparison.transfer_matrix import TransferMatrix
+from skg_bench.analysis.comparison.turn_bins import BinTable, bin_names
 from skg_bench.analysis.report.arms import Look, looks
 from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, svg
 from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value
 from skg_bench.analysis.report.typeset import interval, shown
-from skg_bench.analysis.transfer_matrix import TransferMatrix
-from skg_bench.analysis.turn_bins import BinTable, bin_names
+from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from skg_bench.analysis import wording
+from skg_bench.analysis.counts import wording
 
 _MINUS = re.compile(r"(?<![\w-])-(?=[$\d])")
 _UNIT = re.compile(r"(?<=\d) (?=(%|pp|s)(\W|$))")

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
 from skg_bench.analysis.report.typeset import interval, shown
-from skg_bench.analysis.waterfall import ORDER
+from skg_bench.analysis.summary.waterfall import ORDER
 
 LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
 WORDS = {

@@ -1,0 +1,125 @@
+"""The head of the page: what a run shows, in sentences with numbers, whoever wins."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from skg_bench.analysis.counts.wording import Sentence, interval, number, share_of
+from skg_bench.analysis.report import logged
+
+Figures = Mapping[str, Any]
+
+
+def words(figures: Figures) -> list[Sentence]:
+    """Sentences on `summary.json`'s content, the answer to the run's question first."""
+    if figures.get("log") is not None:
+        return logged.words(figures)
+    sentences = [_against_reference(figures), *_effects(figures), _answers(figures), _order(figures), _price(figures)]
+    return [sentence for sentence in [*sentences, *_cautions(figures)] if sentence is not None]
+
+
+def _against_reference(figures: Figures) -> Sentence | None:
+    arm, reference = figures["learner"], figures["reference"]
+    gap = figures["differences"].get(arm, {}).get("utility")
+    if gap is None or gap["mean"] is None:
+        return None
+    size = number(abs(gap["mean"]), "utility")
+    numbers = f"{size} {{}} utility per request ({_new(gap)})"
+    if gap["verdict"] == "better":
+        return Sentence(f"{arm} serves its users better than {reference}: {numbers.format('more')}.", "good")
+    if gap["verdict"] == "worse":
+        return Sentence(f"{arm} serves its users worse than {reference}: {numbers.format('less')}.", "bad")
+    return Sentence(
+        f"Whether {arm} serves its users better than {reference} stays open: a difference of "
+        f"{number(gap['mean'], 'utility', signed=True)} utility per request ({_new(gap)}){_why_open(gap)}.",
+        "open",
+    )
+
+
+def _effects(figures: Figures) -> list[Sentence]:
+    sentences = []
+    for arm, effect in figures["effects"].items():
+        gap = effect["metrics"]["utility"]
+        if gap["mean"] is None:
+            continue
+        what = f"what {effect['live']} learned after turn {effect['since']} (against {arm})"
+        size = f"{number(abs(gap['mean']), 'utility')} utility per request ({_new(gap)})"
+        if gap["verdict"] == "better":
+            sentences.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
+        elif gap["verdict"] == "worse":
+            sentences.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
+        else:
+            signed = number(gap["mean"], "utility", signed=True)
+            sentences.append(
+                Sentence(
+                    f"No effect shown of {what}: {signed} utility per request ({_new(gap)}){_why_open(gap)}.",
+                    "open",
+                )
+            )
+    return sentences
+
+
+def _answers(figures: Figures) -> Sentence:
+    arm, reference = figures["learner"], figures["reference"]
+    arm_figures = figures["arms"][arm]
+    text = f"{arm} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    if arm_figures["err_per_hit"]["mean"] is not None:
+        text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
+    text += f"; of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
+    if reference not in (None, arm):
+        text += f", against {number(figures['arms'][reference]['err_per_request']['mean'], 'share')} of {reference}'s"
+    return Sentence(f"{text}.", "plain")
+
+
+def _order(figures: Figures) -> Sentence | None:
+    means = {
+        arm: arm_figures["utility"]["mean"]
+        for arm, arm_figures in figures["arms"].items()
+        if arm_figures["utility"]["mean"] is not None
+    }
+    if len(means) < 2:
+        return None
+    order = sorted(means, key=lambda arm: -means[arm])
+    listed = ", ".join(f"{arm} {number(means[arm], 'utility')}" for arm in order)
+    return Sentence(f"By mean utility: {listed}.", "plain")
+
+
+def _price(figures: Figures) -> Sentence | None:
+    arm, reference = figures["learner"], figures["reference"]
+    price = figures["sensitivity"]["break_even"].get(arm)
+    if price is None:
+        return None
+    now = figures["utility"]["wrong"]
+    return Sentence(
+        f"{arm} and {reference} would be level if a wrong answer cost {price:.2g} right ones (here {now:g}).",
+        "plain",
+    )
+
+
+def _cautions(figures: Figures) -> list[Sentence]:
+    sentences = []
+    if figures["incomplete"]:
+        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+    if not figures["saturation"]["testable"]:
+        reasons = "; ".join(figures["saturation"]["reasons"])
+        sentences.append(Sentence(f"Claims about curves are not testable here: {reasons}.", "caution"))
+    return sentences
+
+
+def _why_open(gap: Figures) -> str:
+    """Why a difference is no verdict."""
+    if gap["p_holm"] is None:
+        return "; one user says nothing about others"
+    if gap["mean"] == 0 and gap["mde_new"] == 0:
+        return "; on these events both did exactly the same"
+    detectable = f"the {number(gap['mde_new'], 'utility')} that such a run finds in 80 % of cases"
+    if gap["significant"]:
+        return f"; it is significant, but below {detectable}, and such estimates exaggerate"
+    if abs(gap["mean"]) >= gap["mde_new"]:
+        return "; it does not hold once corrected for the number of arms"
+    return f"; inconclusive: it is below {detectable}"
+
+
+def _new(gap: Figures) -> str:
+    if gap["low_new"] is None:
+        return "no interval: too few users or intents"
+    return f"95 % for new users and requests: {interval(gap['low_new'], gap['high_new'], 'utility', signed=True)}"

@@ -1,0 +1,133 @@
+"""What a run's arms did, one arm at a time: only an arm, its live twin, the reference and `never` are held."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skg_bench.analysis.counts.measure import contrast, denominator, measure, weekly
+from skg_bench.analysis.counts.metrics import Metric, Utility
+from skg_bench.analysis.counts.roles import Roles
+from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Tally, tallies
+from skg_bench.analysis.statistics.curves import Band, bands, signs
+from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
+from skg_bench.analysis.summary.figures import NO_BOUNDS, Figures, figure
+from skg_bench.analysis.summary.waterfall import losses, waterfall
+from skg_bench.core.grid import F64
+from skg_bench.core.run import Run
+
+ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
+
+Curve = tuple[str, str, Band]  # arm, metric
+
+
+@dataclass(frozen=True)
+class Found:
+    """Figures by arm; estimates that are corrected for their number are not tested yet: (estimate, rows under it)."""
+
+    arms: dict[str, Figures] = field(default_factory=dict)  # metric -> FIGURE of `summary`
+    against: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # arm - reference
+    effects: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # live - frozen, since the freeze
+    swept: dict[str, list[Figures]] = field(default_factory=dict)  # utility at each price of a wrong answer
+    swept_against: dict[str, list[Figures]] = field(default_factory=dict)
+    waterfall: dict[str, Figures] = field(default_factory=dict)
+    totals: dict[str, Figures] = field(default_factory=dict)
+    ceiling: Figures = field(default_factory=dict)
+    curves: list[Curve] = field(default_factory=list)
+
+
+def collect(
+    run: Run,
+    requests: LoggedEvents,
+    role: Roles,
+    shown: Mapping[str, Metric],
+    beyond: Mapping[str, Metric],
+    prices: Sequence[Metric],
+    utility: Utility,
+) -> Found:
+    """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
+    results, multipliers = Found(), signs(requests.seed, requests.users)
+    base = losses(run, role.reference, requests, utility) if role.reference is not None and requests.judged else None
+    for arm, tally, held in _in_turn(run, requests, role):
+        reference = None if role.reference in (None, arm) else held[role.reference][0]
+        of_arm = measure(shown.values(), tally, requests)
+        results.arms[arm] = {name: figure(of_arm[name], denominator(m, tally), m.bounds) for name, m in shown.items()}
+        if role.never is not None:
+            excess = contrast(beyond.values(), tally, held[role.never][0], requests)
+            results.arms[arm] |= {name: figure(excess[name], len(requests)) for name in beyond}
+        results.swept[arm] = [figure(e, len(requests)) for e in measure(prices, tally, requests).values()]
+        if reference is not None:
+            difference = contrast(shown.values(), tally, reference, requests)
+            results.against[arm] = {name: (difference[name], denominator(m, tally)) for name, m in shown.items()}
+            results.swept_against[arm] = [
+                figure(e, len(requests)) for e in contrast(prices, tally, reference, requests).values()
+            ]
+        if requests.judged:
+            results.waterfall[arm] = waterfall(
+                losses(run, arm, requests, utility), None if reference is None else base, requests
+            )
+        live = None
+        if arm in role.frozen:
+            twin, since = role.frozen[arm]
+            live = held[twin][0]
+            results.effects[arm] = _effect(held[twin][since], held[arm][since], shown, requests)
+        total = {name: float(tally.by_week[name].sum()) for name in tally.by_week if name != "latency"}
+        results.totals[arm] = {**total, "pending": tally.pending}
+        results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
+    if requests.judged:
+        _ceilings(results, requests, multipliers)
+    return results
+
+
+def _in_turn(run: Run, requests: LoggedEvents, role: Roles) -> Iterator[tuple[str, Tally, dict[str, dict[int, Tally]]]]:
+    """Each arm with what it is compared with; frozen arms come right after their live arm."""
+    compared = [arm for arm in (role.reference, role.never) if arm is not None]
+    held = {arm: tallies(run, arm, requests, role.since(arm)) for arm in dict.fromkeys(compared)}
+    for live in (arm for arm in run.arms if arm not in role.frozen):
+        twins = [arm for arm in run.arms if role.frozen.get(arm, ("", 0))[0] == live]
+        for arm in (live, *twins):
+            if arm not in held:
+                held[arm] = tallies(run, arm, requests, role.since(arm))
+            yield arm, held[arm][0], held
+            held = {name: arm_tallies for name, arm_tallies in held.items() if name in (*compared, live)}
+
+
+def _effect(
+    live: Tally, frozen: Tally, shown: Mapping[str, Metric], requests: LoggedEvents
+) -> dict[str, tuple[Estimate, int]]:
+    ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
+    difference = contrast(ratios.values(), live, frozen, requests)
+    return {name: (difference[name], denominator(m, frozen)) for name, m in ratios.items()}
+
+
+def _curves(
+    arm: str,
+    tally: Tally,
+    reference: Tally | None,
+    live: Tally | None,
+    shown: Mapping[str, Metric],
+    multipliers: F64,
+) -> Iterator[Curve]:
+    values = {m.name: weekly(m, tally) for m in shown.values()}
+    if reference is not None:
+        values["utility_difference"] = values["utility"] - weekly(shown["utility"], reference)
+    if live is not None:
+        values["learning_effect"] = weekly(shown["utility"], live) - values["utility"]
+    bounds = [shown[name].bounds if name in shown else NO_BOUNDS for name in values]
+    drawn = bands(list(values.values()), multipliers, bounds)
+    return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
+
+
+def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64) -> None:
+    """The share of requests that the skillbook could answer, whatever an arm did."""
+    turn = sums(requests.cell, len(requests.cells.user))
+    weekly_turns = sums(requests.slot, len(requests.users) * requests.weeks).reshape(-1, requests.weeks)
+    values = []
+    for k in CEILINGS:
+        possible = requests.answerable >= k
+        (share,) = estimates(requests.cells, [turn], [[sums(requests.cell[possible], len(turn))]])
+        results.ceiling[str(k)] = figure(share, len(requests), (0.0, 1.0))
+        count = sums(requests.slot[possible], weekly_turns.size).reshape(weekly_turns.shape)
+        values.append(np.where(weekly_turns > 0, count / np.maximum(weekly_turns, 1.0), np.nan))
+    drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
+    results.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))
