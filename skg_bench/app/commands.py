@@ -181,7 +181,9 @@ def report(runs: Sequence[Path], users: Sequence[int], beside: Sequence[Path]) -
 
     others = [Run(path) for path in beside]
     for run in [Run(path) for path in runs]:
-        if not (run.path / "summary.json").is_file():
+        try:
+            summary.read(run)
+        except UsageError:  # there is none, or of another version
             summary.write(run)
         console().print(f"page: {page.write(run, users or None, others)}", soft_wrap=True)
 

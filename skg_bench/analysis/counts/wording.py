@@ -1,19 +1,6 @@
-"""Numbers as people read them, and sentences with them."""
+"""Numbers as people read them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal
-
-Tone = Literal["good", "bad", "open", "caution", "plain"]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence, and what it means for the learning arm: good, bad, open; a caution; or plainly a fact."""
-
-    text: str
-    tone: Tone
 
 
 def number(value: float | None, unit: str, *, signed: bool = False) -> str:
@@ -50,9 +37,3 @@ def interval(low: float | None, high: float | None, unit: str, *, signed: bool =
 def bare(text: str) -> str:
     """Without the unit, where what stands beside it has one."""
     return text.replace(" pp", "").replace(" s", "").replace("$", "")
-
-
-def share_of(figure: Mapping[str, Any]) -> str:
-    """A FIGURE of `summary.json` that is a share, with its interval for new requests."""
-    text = number(figure["mean"], "share")
-    return text if figure["low_new"] is None else f"{text} ({interval(figure['low_new'], figure['high_new'], 'share')})"

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from skg_bench.analysis.counts.wording import Sentence, number, share_of
+from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.report.sentences import Sentence, share_of
+from skg_bench.analysis.summary.content import Summary
 
-Figures = Mapping[str, Any]
 
-
-def words(figures: Figures) -> list[Sentence]:
+def words(summary: Summary) -> list[Sentence]:
     """Sentences on `summary.json`'s content, what stays open first."""
-    arm, reference, log = figures["learner"], figures["reference"], figures["log"]
+    arm, reference, log = summary.learner, summary.reference, summary.log or {}
     users = "these pseudo-users" if log["pseudo_users"] else "its users"
     sentences = [
         Sentence(
@@ -18,10 +18,10 @@ def words(figures: Figures) -> list[Sentence]:
             "answers were right, and nobody was given the skillbook's.",
             "open",
         ),
-        Sentence(_answered(figures, arm), "plain"),
-        Sentence(_rated(figures, arm), "plain"),
+        Sentence(_answered(summary, arm), "plain"),
+        Sentence(_rated(summary, arm), "plain"),
     ]
-    if figures["incomplete"]:
+    if summary.incomplete:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
     if log["pseudo_users"]:
         sentences.append(
@@ -67,25 +67,25 @@ def left_out(log: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _answered(figures: Figures, arm: str) -> str:
-    arm_figures = figures["arms"][arm]
+def _answered(summary: Summary, arm: str) -> str:
+    arm_figures = summary.arms[arm]
     text = f"{arm} would have answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
-    if arm_figures["other_intent"]["mean"] is not None:
+    if arm_figures["other_intent"].mean is not None:
         text += (
-            f", of these {number(arm_figures['other_intent']['mean'], 'share')} wrongly at least: with an answer that "
+            f", of these {number(arm_figures['other_intent'].mean, 'share')} wrongly at least: with an answer that "
             "had been given to another intent"
         )
-    elif arm_figures["hit_rate"]["mean"]:
+    elif arm_figures["hit_rate"].mean:
         text += "; how many of these wrongly is not known, as the log names no intents"
     return f"{text}."
 
 
-def _rated(figures: Figures, arm: str) -> str:
-    n_rated = int(figures["totals"][arm]["rated"])
-    if "satisfaction" not in figures["log"]["knows"]:
+def _rated(summary: Summary, arm: str) -> str:
+    n_rated = int(summary.totals[arm]["rated"] or 0)
+    if "satisfaction" not in (summary.log or {})["knows"]:
         return "The log holds no ratings, so nothing was learned from any."
     text = f"Ratings count where an arm gives the answer that was rated: {n_rated:,} under {arm}"
-    if figures["never"] is not None and figures["never"] != arm:
-        text += f", {int(figures['totals'][figures['never']]['rated']):,} under {figures['never']}"
-    rated = figures["arms"][arm]["rated_ok"]
-    return f"{text}; of {arm}'s {share_of(rated)} say ok." if rated["mean"] is not None else f"{text}."
+    if summary.never is not None and summary.never != arm:
+        text += f", {int(summary.totals[summary.never]['rated'] or 0):,} under {summary.never}"
+    rated = summary.arms[arm]["rated_ok"]
+    return f"{text}; of {arm}'s {share_of(rated)} say ok." if rated.mean is not None else f"{text}."

@@ -11,7 +11,8 @@ from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Tally, tallies
 from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
-from skg_bench.analysis.summary.figures import NO_BOUNDS, Figures, figure
+from skg_bench.analysis.summary.content import Waterfall
+from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.waterfall import losses, waterfall
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
@@ -25,14 +26,14 @@ Curve = tuple[str, str, Band]  # arm, metric
 class Found:
     """Figures by arm; estimates that are corrected for their number are not tested yet: (estimate, rows under it)."""
 
-    arms: dict[str, Figures] = field(default_factory=dict)  # metric -> FIGURE of `summary`
+    arms: dict[str, dict[str, Figure]] = field(default_factory=dict)  # by metric
     against: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # arm - reference
     effects: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # live - frozen, since the freeze
-    swept: dict[str, list[Figures]] = field(default_factory=dict)  # utility at each price of a wrong answer
-    swept_against: dict[str, list[Figures]] = field(default_factory=dict)
-    waterfall: dict[str, Figures] = field(default_factory=dict)
-    totals: dict[str, Figures] = field(default_factory=dict)
-    ceiling: Figures = field(default_factory=dict)
+    swept: dict[str, list[Figure]] = field(default_factory=dict)  # utility at each price of a wrong answer
+    swept_against: dict[str, list[Estimate]] = field(default_factory=dict)
+    waterfall: dict[str, Waterfall] = field(default_factory=dict)
+    totals: dict[str, dict[str, float]] = field(default_factory=dict)
+    ceiling: dict[str, Figure] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
 
 
@@ -51,17 +52,17 @@ def collect(
     for arm, tally, held in _in_turn(run, requests, role):
         reference = None if role.reference in (None, arm) else held[role.reference][0]
         of_arm = measure(shown.values(), tally, requests)
-        results.arms[arm] = {name: figure(of_arm[name], denominator(m, tally), m.bounds) for name, m in shown.items()}
+        results.arms[arm] = {
+            name: Figure.of(of_arm[name], denominator(m, tally), m.bounds) for name, m in shown.items()
+        }
         if role.never is not None:
             excess = contrast(beyond.values(), tally, held[role.never][0], requests)
-            results.arms[arm] |= {name: figure(excess[name], len(requests)) for name in beyond}
-        results.swept[arm] = [figure(e, len(requests)) for e in measure(prices, tally, requests).values()]
+            results.arms[arm] |= {name: Figure.of(excess[name], len(requests)) for name in beyond}
+        results.swept[arm] = [Figure.of(e, len(requests)) for e in measure(prices, tally, requests).values()]
         if reference is not None:
             difference = contrast(shown.values(), tally, reference, requests)
             results.against[arm] = {name: (difference[name], denominator(m, tally)) for name, m in shown.items()}
-            results.swept_against[arm] = [
-                figure(e, len(requests)) for e in contrast(prices, tally, reference, requests).values()
-            ]
+            results.swept_against[arm] = list(contrast(prices, tally, reference, requests).values())
         if requests.judged:
             results.waterfall[arm] = waterfall(
                 losses(run, arm, requests, utility), None if reference is None else base, requests
@@ -126,7 +127,7 @@ def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64) -> None:
     for k in CEILINGS:
         possible = requests.answerable >= k
         (share,) = estimates(requests.cells, [turn], [[sums(requests.cell[possible], len(turn))]])
-        results.ceiling[str(k)] = figure(share, len(requests), (0.0, 1.0))
+        results.ceiling[str(k)] = Figure.of(share, len(requests), (0.0, 1.0))
         count = sums(requests.slot[possible], weekly_turns.size).reshape(weekly_turns.shape)
         values.append(np.where(weekly_turns > 0, count / np.maximum(weekly_turns, 1.0), np.nan))
     drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))

@@ -13,7 +13,8 @@ import numpy as np
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, coded
 from skg_bench.analysis.statistics.intervals import estimates, sums
-from skg_bench.analysis.summary.figures import Figures, figure
+from skg_bench.analysis.summary.content import Waterfall
+from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
@@ -54,19 +55,18 @@ def losses(run: Run, arm: str, requests: LoggedEvents, prices: Utility) -> Losse
     return Losses(by_cell, np.bincount(cause, minlength=len(CAUSES)))
 
 
-def waterfall(arm_losses: Losses, reference: Losses | None, requests: LoggedEvents) -> Figures:
-    """A WATERFALL of `summary`, not yet rounded."""
+def waterfall(arm_losses: Losses, reference: Losses | None, requests: LoggedEvents) -> Waterfall:
+    """Of an arm, beside that of the reference."""
     bars = {cause: (cause,) for cause in ORDER} | {"policy": POLICY}
     turn = sums(requests.cell, len(requests.cells.user))
     n = {bar: int(sum(arm_losses.turns[CAUSES.index(cause)] for cause in causes)) for bar, causes in bars.items()}
 
-    def figures(counts: list[F64]) -> Figures:
+    def figures(counts: list[F64]) -> dict[str, Figure]:
         results = estimates(requests.cells, [turn], [[count] for count in counts])
-        return {bar: figure(e, n[bar]) for bar, e in zip(bars, results, strict=True)}
+        return {bar: Figure.of(e, n[bar]) for bar, e in zip(bars, results, strict=True)}
 
     lost = [arm_losses.of(causes) for causes in bars.values()]
-    described = {"ceiling": CEILING, "losses": figures(lost)}
-    if reference is not None:
-        less = [reference.of(causes) for causes in bars.values()]
-        described["differences"] = figures([a - b for a, b in zip(lost, less, strict=True)])
-    return described
+    if reference is None:
+        return Waterfall(CEILING, figures(lost), None)
+    less = [reference.of(causes) for causes in bars.values()]
+    return Waterfall(CEILING, figures(lost), figures([a - b for a, b in zip(lost, less, strict=True)]))

@@ -22,13 +22,13 @@ def test_one_run_gives_the_differences_of_its_summary(tmp_path: Path) -> None:
     comparison = compare([run])
     assert comparison.reference == "never"
     assert comparison.gaps == ()
-    expected = summary.write(run)["differences"]
+    expected = summary.write(run).differences
     for row in comparison.rows:
         figure = expected[row.arm][row.metric.name]
-        if figure["mean"] is not None:
-            assert row.difference.estimate.mean == pytest.approx(figure["mean"], rel=1e-8, abs=1e-12)
-            assert row.difference.p_adjusted == pytest.approx(figure["p_holm"], rel=1e-6)
-        assert row.difference.verdict == figure["verdict"]
+        if figure.mean is not None:
+            assert row.difference.estimate.mean == pytest.approx(figure.mean, rel=1e-8, abs=1e-12)
+            assert row.difference.p_adjusted == pytest.approx(figure.p_holm, rel=1e-6)
+        assert row.difference.verdict == figure.verdict
 
 
 def test_arms_of_two_runs_are_paired_user_by_user(tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     known = {"schema": schema.VERSION, "arms": [arm.name for arm in arms], "config": root, "compositions": {}}
     (out / "manifest.json").write_text(json.dumps(known | {k: root[k] for k in ("question", "seed", "users", "weeks")}))
     engine.execute(replace(made, arms=arms), out, cohort=512, workers=1, progress=lambda _done, _total: None)
-    return summary.describe(Run(out))[0]
+    content: dict[str, Any] = json.loads(summary.describe(Run(out))[0].to_json())
+    return content
 
 
 def test_without_a_defect_what_is_lost_could_not_be_helped_by_a_skillbook(figures: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.analysis import summary
+from skg_bench.analysis.summary import Summary
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
@@ -28,7 +30,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def figures(run: Run) -> dict[str, Any]:
-    return summary.read(run)
+    """As they stand in the file."""
+    content: dict[str, Any] = json.loads((run.path / "summary.json").read_text("utf-8"))
+    return content
 
 
 def _turns(run: Run, arm: str) -> pd.DataFrame:
@@ -114,17 +118,19 @@ def test_differences_are_corrected_for_the_arms_of_the_table(figures: dict[str, 
 
 
 def test_what_is_below_the_minimum_detectable_effect_is_inconclusive(tmp_path: Path) -> None:
-    difference = summary.write(make_run(tmp_path / "run", users=8, weeks=2))["differences"]["skg"]["correct"]
-    assert abs(difference["mean"]) < difference["mde_new"]
-    assert difference["verdict"] == "inconclusive"
+    difference = summary.write(make_run(tmp_path / "run", users=8, weeks=2)).differences["skg"]["correct"]
+    assert difference.mean is not None
+    assert difference.mde_new is not None
+    assert abs(difference.mean) < difference.mde_new
+    assert difference.verdict == "inconclusive"
 
 
 def test_a_worse_arm_is_called_worse(tmp_path: Path) -> None:
     arms = {"skg": World(hit_right=0.3), "never": ARMS["never"]}
-    differences = summary.write(make_run(tmp_path / "run", arms=arms))["differences"]["skg"]
-    assert differences["utility"]["verdict"] == "worse"
-    assert differences["err_per_request"]["verdict"] == "worse"
-    assert differences["calls_saved"]["verdict"] == "better"
+    differences = summary.write(make_run(tmp_path / "run", arms=arms)).differences["skg"]
+    assert differences["utility"].verdict == "worse"
+    assert differences["err_per_request"].verdict == "worse"
+    assert differences["calls_saved"].verdict == "better"
 
 
 def test_sensitivity_is_utility_at_other_prices_and_breaks_even_where_it_says(
@@ -204,9 +210,9 @@ def test_the_bytes_do_not_depend_on_how_the_run_was_cut_into_shards(run: Run, tm
 @pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX", "Prescott"])
 def test_the_bytes_do_not_depend_on_the_blas_kernel(run: Run, kernel: str) -> None:
     code = (
-        "import sys, json; from skg_bench.core.run import Run; from skg_bench.analysis import summary;"
+        "import sys; from skg_bench.core.run import Run; from skg_bench.analysis import summary;"
         "f, c = summary.describe(Run(sys.argv[1]));"
-        "sys.stdout.write(json.dumps(f, indent=1) + chr(10) + summary.csv(c))"
+        "sys.stdout.write(f.to_json() + summary.csv(c))"
     )
     here = Path(summary.__file__).parents[3]
     environment = {**os.environ, "OPENBLAS_CORETYPE": kernel, "PYTHONPATH": str(here)}
@@ -216,12 +222,45 @@ def test_the_bytes_do_not_depend_on_the_blas_kernel(run: Run, kernel: str) -> No
     assert done.stdout == (run.path / "summary.json").read_text() + (run.path / "curves.csv").read_text()
 
 
-def test_a_summary_that_is_not_there_or_of_another_schema_says_what_to_do(tmp_path: Path) -> None:
+def test_what_is_read_is_what_was_written(run: Run) -> None:
+    content, _ = summary.describe(run)
+    assert summary.read(run) == Summary.from_json(content.to_json())
+    assert summary.read(run).to_json() == (run.path / "summary.json").read_text("utf-8")
+
+
+def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=1)
     with pytest.raises(UsageError, match=r"no summary\.json yet; finish the run"):
         summary.read(run)
-    (run.path / "summary.json").write_text(json.dumps({"schema": 0}))
-    with pytest.raises(UsageError, match="schema 0, this version reads 3"):
+    for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
+        (run.path / "summary.json").write_text(text)
+        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 4; .*report {run.path}"):
+            summary.read(run)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "error"),
+    [
+        (("turns",), "many", r"summary\.turns is 'many', which is not of type int"),
+        (("turns",), True, r"summary\.turns is True"),
+        (("arms", "skg", "hit_rate", "mean"), "0.5", r"summary\.arms\.skg\.hit_rate\.mean is '0\.5'"),
+        (("arms", "skg", "hit_rate"), {"mean": 0.5}, r"summary\.arms\.skg\.hit_rate must have the keys mean, low,"),
+        (("differences", "skg", "utility", "verdict"), "nice", r"differences\.skg\.utility\.verdict is 'nice'"),
+        (("saturation", "reasons"), "none", r"summary\.saturation\.reasons is 'none'"),
+        (("waterfall",), None, r"summary\.waterfall is None"),
+        (("surplus",), 1, r"summary must have the keys version, question"),
+    ],
+)
+def test_a_summary_of_other_content_says_where_it_is_wrong(
+    tmp_path: Path, figures: dict[str, Any], path: tuple[str, ...], value: Any, error: str
+) -> None:
+    run = make_run(tmp_path / "run", users=3, weeks=1)
+    changed = node = deepcopy(figures)
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    (run.path / "summary.json").write_text(json.dumps(changed))
+    with pytest.raises(UsageError, match=error):
         summary.read(run)
 
 
@@ -231,11 +270,11 @@ def test_a_reference_that_is_no_arm_is_refused(tmp_path: Path) -> None:
         summary.write(run)
 
 
-def test_a_frozen_arm_can_be_the_reference(tmp_path: Path, figures: dict[str, Any]) -> None:
-    content = summary.write(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen"))
-    assert content["effects"]["frozen"]["metrics"] == figures["effects"]["frozen"]["metrics"]
-    assert content["arms"] == figures["arms"]
-    assert set(content["differences"]) == {"skg", "never"}
+def test_a_frozen_arm_can_be_the_reference(tmp_path: Path, run: Run) -> None:
+    content, other = summary.write(make_run(tmp_path / "run", users=16, weeks=5, reference="frozen")), summary.read(run)
+    assert content.effects["frozen"].metrics == other.effects["frozen"].metrics
+    assert content.arms == other.arms
+    assert set(content.differences) == {"skg", "never"}
 
 
 def test_importing_the_analysis_is_cheap() -> None:
