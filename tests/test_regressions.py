@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.app import cases
+from skg_bench.app.counterexample import cases
 
 FILES = sorted((Path(__file__).parent / "regressions").glob("*.json"))
 

@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis import claims
-from skg_bench.analysis.wording import number
+from skg_bench.analysis.comparison import claims
+from skg_bench.analysis.counts.wording import number
 from skg_bench.core.run import Run
 
 COMMAND = "make demo; python -m experiments.assistant_growth.analysis RUN --write reports"

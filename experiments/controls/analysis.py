@@ -11,14 +11,14 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.claims import Evidence, Finding, Measured, claims, write
-from skg_bench.analysis.claims import Verdict as Judged
-from skg_bench.analysis.intervals import Estimate, estimates, sums
-from skg_bench.analysis.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
-from skg_bench.analysis.measure import Difference, contrast, differences, measure
-from skg_bench.analysis.metrics import Utility, metrics
-from skg_bench.analysis.tally import LoggedEvents, Tally, events, tallies
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, claims, write
+from skg_bench.analysis.comparison.claims import Verdict as Judged
+from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
+from skg_bench.analysis.counts.measure import Difference, contrast, differences, measure
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.run import Run

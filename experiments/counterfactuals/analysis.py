@@ -5,8 +5,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.contrasts import MARGINS, ContrastResult, findings
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.comparison.contrasts import MARGINS, ContrastResult, findings
+from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.core.run import Run
 
 

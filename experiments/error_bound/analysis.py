@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.inference import PairedT, paired_t
+from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from experiments.grid.effects import FACTORS, Effect, Grid, grids
 from experiments.grid.page import COMMAND, markdown
-from skg_bench.analysis.claims import Evidence, Finding, Measured, write
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, write
 from skg_bench.analysis.report import forest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run

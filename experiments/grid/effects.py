@@ -8,14 +8,14 @@ counted.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skg_bench.analysis.compare import Comparison, compare
-from skg_bench.analysis.intervals import ALPHA, Estimate, holm
-from skg_bench.analysis.measure import contrast
-from skg_bench.analysis.metrics import Metric, Utility, metrics
-from skg_bench.analysis.saturation import Saturation, corpus, saturation
-from skg_bench.analysis.seeds import SeedRuns, by_configuration
-from skg_bench.analysis.tally import Tally, events, tallies
-from skg_bench.analysis.wording import bare, interval, number
+from skg_bench.analysis.comparison.compare import Comparison, compare
+from skg_bench.analysis.comparison.seeds import SeedRuns, by_configuration
+from skg_bench.analysis.counts.measure import contrast
+from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.analysis.counts.tally import Tally, events, tallies
+from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, holm
+from skg_bench.analysis.summary.saturation import Saturation, corpus, saturation
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from experiments.grid.effects import FACTORS, MEASURED, REFERENCE, Effect, Grid
-from skg_bench.analysis.wording import bare, interval, number
+from skg_bench.analysis.counts.wording import bare, interval, number
 
 COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150]"
 SHOWN = (*MEASURED, "err_per_hit")

@@ -23,7 +23,7 @@ from experiments.known_truth.worlds import (
     injected,
     sample,
 )  # fmt: skip
-from skg_bench.analysis.intervals import ALPHA, LEVEL, Estimate
+from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Estimate
 
 SLACK = 0.02  # how far a rate may be from nominal beyond its Monte Carlo error
 GROUP = 10  # users of a replication in the closed loop

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import skg_bench
-from skg_bench.analysis.intervals import Cells, Estimate, estimates
-from skg_bench.analysis.tally import Tally, events, tallies
+from skg_bench.analysis.counts.tally import Tally, events, tallies
+from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 

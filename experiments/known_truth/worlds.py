@@ -16,8 +16,8 @@ from math import sqrt
 
 import numpy as np
 
-from skg_bench.analysis.curves import bands, signs
-from skg_bench.analysis.intervals import Cells, Estimate, estimates
+from skg_bench.analysis.statistics.curves import bands, signs
+from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates
 from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F64, I64
 

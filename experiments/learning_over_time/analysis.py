@@ -8,16 +8,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.inference import PairedT
-from skg_bench.analysis.learning_effect import LearningEffect, learning_effect
-from skg_bench.analysis.measure import contrast
-from skg_bench.analysis.metrics import Utility, metrics
-from skg_bench.analysis.order_control import OrderControl, order_control
-from skg_bench.analysis.tally import events, tallies
-from skg_bench.analysis.transfer_matrix import TransferMatrix, transfer_matrix
-from skg_bench.analysis.turn_bins import BinTable as Means
-from skg_bench.analysis.turn_bins import bin_names
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.comparison.learning_effect import LearningEffect, learning_effect
+from skg_bench.analysis.comparison.order_control import OrderControl, order_control
+from skg_bench.analysis.comparison.transfer_matrix import TransferMatrix, transfer_matrix
+from skg_bench.analysis.comparison.turn_bins import BinTable as Means
+from skg_bench.analysis.comparison.turn_bins import bin_names
+from skg_bench.analysis.counts.measure import contrast
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.counts.tally import events, tallies
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.core.run import Run
 
 SWAPS = ("swap_threshold", "swap_router", "swap_reranker")

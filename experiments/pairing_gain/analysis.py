@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis.inference import users_for
-from skg_bench.analysis.measure import by_user
-from skg_bench.analysis.metrics import Utility, metrics
-from skg_bench.analysis.tally import events, tallies
+from skg_bench.analysis.counts.measure import by_user
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.counts.tally import events, tallies
+from skg_bench.analysis.statistics.inference import users_for
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.routing_quality.measure import Scored, best_threshold
-from skg_bench.analysis.ranking import auroc
+from skg_bench.analysis.statistics.ranking import auroc
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, F64, I16, I32, SCALE
 

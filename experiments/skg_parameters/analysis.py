@@ -10,13 +10,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from skg_bench.analysis import contrasts
-from skg_bench.analysis.claims import Evidence, Finding, Measured, Verdict, claims, write
-from skg_bench.analysis.compare import compare
-from skg_bench.analysis.inference import PairedT
-from skg_bench.analysis.intervals import ALPHA, holm
-from skg_bench.analysis.matched import Pair
-from skg_bench.analysis.wording import interval, number
+from skg_bench.analysis.comparison import contrasts
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, claims, write
+from skg_bench.analysis.comparison.compare import compare
+from skg_bench.analysis.comparison.matched import Pair
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.statistics.inference import PairedT
+from skg_bench.analysis.statistics.intervals import ALPHA, holm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 

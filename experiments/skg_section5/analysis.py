@@ -25,8 +25,8 @@ from experiments.skg_section5.readings import (
     mass,
     separating,
 )
-from skg_bench.analysis.claims import Evidence, Finding, Measured, Verdict, write
-from skg_bench.analysis.saturation import LIMIT
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, write
+from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.errors import UsageError
 
 COLUMNS = ("claim", "as read here", "holds in", "surely", "at most", "median draw (90 % of draws)", "verdict")

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, rankdata
 
-from skg_bench.analysis.claims import Verdict
-from skg_bench.analysis.saturation import LIMIT
+from skg_bench.analysis.comparison.claims import Verdict
+from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.grid import Bool
 
 ENOUGH = 3000  # draws, none of which may hold before a claim is called impossible

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.speed import embedding
-from skg_bench.analysis.inference import cluster_bootstrap
+from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, run
 from skg_bench.core.draws import Purpose, draw, key

@@ -27,10 +27,10 @@ from experiments.routing_quality.measure import FIGURES, Scored, interval
 from experiments.routing_quality.recipe import SHARE, Messages
 from experiments.speed.analysis import plan
 from experiments.speed.peer_routers import MISSING, Encoder, GPTCache, SemanticRouter, cached, gptcache, semantic_router
-from skg_bench.analysis.measure import Difference
-from skg_bench.analysis.metrics import Utility, metrics
-from skg_bench.analysis.wording import interval as span
-from skg_bench.analysis.wording import number
+from skg_bench.analysis.counts.measure import Difference
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.counts.wording import interval as span
+from skg_bench.analysis.counts.wording import number
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
 from skg_bench.core.errors import UsageError

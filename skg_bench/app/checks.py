@@ -89,7 +89,7 @@ def _pool(value: Any) -> str | None:
 def _contrasts(value: Any) -> str | None:
     if value == []:
         return None
-    from skg_bench.analysis.contrasts import KINDS, Contrast
+    from skg_bench.analysis.comparison.contrasts import KINDS, Contrast
 
     keys = [field.name for field in fields(Contrast)]
     if not isinstance(value, list) or not all(

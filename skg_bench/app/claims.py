@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from rich.table import Table
 
-from skg_bench.analysis.claims import Line, lines
+from skg_bench.analysis.comparison.claims import Line, lines
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError

@@ -277,7 +277,7 @@ def find(
 ) -> None:
     """Leave out a user's events, with the random draws of the others unchanged, as long as two arms still differ."""
     with plain_errors():
-        from skg_bench.app.counterexamples import find as command
+        from skg_bench.app.counterexample.commands import find as command
 
         command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust_remote_code=trust)
 
@@ -289,7 +289,7 @@ def replay_cases(
 ) -> None:
     """Do the arms still do what they did? Exit code 0: yes, 1: no."""
     with plain_errors():
-        from skg_bench.app.counterexamples import replay as command
+        from skg_bench.app.counterexample.commands import replay as command
 
         if not command(files, trust_remote_code=trust):
             raise typer.Exit(1)

@@ -12,7 +12,7 @@ from skg_bench.app.progress import console, shown
 from skg_bench.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from skg_bench.analysis.compare import Comparison
+    from skg_bench.analysis.comparison.compare import Comparison
     from skg_bench.app.launch import PreparedRun
 
 
@@ -82,7 +82,8 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
 
 
 def _carry_out(job: "PreparedRun", screen: Console) -> None:
-    from skg_bench.analysis import summary, verdict
+    from skg_bench.analysis import summary
+    from skg_bench.analysis.report import verdict
     from skg_bench.app import tables
     from skg_bench.app.launch import start
 
@@ -181,7 +182,9 @@ def report(runs: Sequence[Path], users: Sequence[int], beside: Sequence[Path]) -
 
     others = [Run(path) for path in beside]
     for run in [Run(path) for path in runs]:
-        if not (run.path / "summary.json").is_file():
+        try:
+            summary.read(run)
+        except UsageError:  # there is none, or of another version
             summary.write(run)
         console().print(f"page: {page.write(run, users or None, others)}", soft_wrap=True)
 

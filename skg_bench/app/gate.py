@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.gate import baseline as baselines
 from skg_bench.analysis.gate import outputs
 from skg_bench.analysis.gate.against import Held, hold
@@ -16,15 +17,14 @@ from skg_bench.analysis.gate.flips import explain
 from skg_bench.analysis.gate.judge import State, trials_for
 from skg_bench.analysis.gate.outputs import Outcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, ratios
-from skg_bench.analysis.roles import roles
 from skg_bench.analysis.summary import replace_text
-from skg_bench.app import cases
-from skg_bench.app.cases import ArmSpec, Case, Scenario
 from skg_bench.app.components import refuse_remote_code
-from skg_bench.app.counterexamples import answered
+from skg_bench.app.counterexample import cases
+from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
+from skg_bench.app.counterexample.commands import answered
+from skg_bench.app.counterexample.shrink import of_turn
 from skg_bench.app.progress import console
 from skg_bench.app.run_identity import code_digest, differences, uncommitted
-from skg_bench.app.shrink import of_turn
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 

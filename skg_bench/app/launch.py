@@ -9,8 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
-from skg_bench.analysis.compare import Comparison
-from skg_bench.analysis.compare import compare as paired
+from skg_bench.analysis.comparison.compare import Comparison
+from skg_bench.analysis.comparison.compare import compare as paired
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose

@@ -2,45 +2,45 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from skg_bench.analysis.compare import Comparison, cells, headings
-from skg_bench.analysis.flips import lines
-from skg_bench.analysis.matched import Matched
-from skg_bench.analysis.seeds import STRIDE
-from skg_bench.analysis.wording import bare, interval, number
+from skg_bench.analysis.comparison.compare import Comparison, cells, headings
+from skg_bench.analysis.comparison.flips import lines
+from skg_bench.analysis.comparison.matched import Matched
+from skg_bench.analysis.comparison.seeds import STRIDE
+from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.analysis.summary import Summary
 from skg_bench.app.launch import PreparedRun
 
 SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
-def arms(summary: Mapping[str, Any]) -> Table:
+def arms(summary: Summary) -> Table:
     """One row an arm: its figures, and its utility against the reference with the interval for new requests."""
-    reference, metrics = summary["reference"], summary["metrics"]
+    reference, metrics = summary.reference, summary.metrics
     names = SHOWN
-    if summary.get("log") is not None:
+    if summary.log is not None:
         names = tuple(
-            m for m in OF_A_LOG if any(arm_figures[m]["mean"] is not None for arm_figures in summary["arms"].values())
+            m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
         )
     table = Table(box=None, pad_edge=False)
     table.add_column("arm", no_wrap=True)
     for name in names:
-        table.add_column(str(metrics[name]["label"]), justify="right")
+        table.add_column(metrics[name].label, justify="right")
     compared = reference is not None and "utility" in names
     if compared:
         table.add_column(f"utility - {reference}, new requests", justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
-    for arm, figures in summary["arms"].items():
-        row = [number(figures[name]["mean"], metrics[name]["unit"]) for name in names]
-        against = summary["differences"].get(arm, {}).get("utility")
+    for arm, figures in summary.arms.items():
+        row = [number(figures[name].mean, metrics[name].unit) for name in names]
+        against = summary.differences.get(arm, {}).get("utility")
         if compared and against is not None:
-            unit = metrics["utility"]["unit"]
-            span = interval(against["low_new"], against["high_new"], unit, signed=True)
-            row += [f"{number(against['mean'], unit, signed=True)} ({span})", against["verdict"]]
+            unit = metrics["utility"].unit
+            span = interval(against.low_new, against.high_new, unit, signed=True)
+            row += [f"{number(against.mean, unit, signed=True)} ({span})", against.verdict]
         elif compared:
             row += ["reference", ""]
         table.add_row(arm, *row)

@@ -23,7 +23,7 @@ from experiments.controls.analysis import (
     rows,
     thresholds,
 )
-from skg_bench.analysis.claims import Measured, findings
+from skg_bench.analysis.comparison.claims import Measured, findings
 from skg_bench.app.launch import run as simulate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import yaml
 
-from skg_bench.analysis.contrasts import MARGINS, contrasts, findings, parting, verdict
-from skg_bench.analysis.intervals import Estimate
+from skg_bench.analysis.comparison.contrasts import MARGINS, contrasts, findings, parting, verdict
+from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import run as simulate
 from skg_bench.core import schema

@@ -10,8 +10,8 @@ import pytest
 import skg_bench
 from experiments.grid.analysis import main, words
 from experiments.grid.effects import Effect, corrected, grids, options
-from skg_bench.analysis.intervals import Estimate
-from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.run import Run
 
 ARMS = "arms={never: [policy=never, curator=none], maxsim_identity: [reranker=identity], maxsim_linear: [], \

@@ -8,7 +8,7 @@ import pytest
 from experiments.known_truth.analysis import SLACK, Line, Rates, counted, rates
 from experiments.known_truth.closed_loop import INJECTED, NULL, Loop, play, replications
 from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, generator, injected, sample
-from skg_bench.analysis.intervals import ALPHA, LEVEL
+from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL
 
 RUNS = 200
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from experiments.skg_parameters.analysis import findings, judged, lines, main
-from skg_bench.analysis import contrasts
-from skg_bench.analysis.compare import compare
-from skg_bench.analysis.intervals import Estimate
-from skg_bench.analysis.metrics import Utility, metrics
+from skg_bench.analysis.comparison import contrasts
+from skg_bench.analysis.comparison.compare import compare
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import run as simulate
 from skg_bench.core.run import Run

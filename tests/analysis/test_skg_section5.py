@@ -15,7 +15,7 @@ import skg_bench
 from experiments.skg_section5 import analysis, latency, picture, prior
 from experiments.skg_section5 import draws as made
 from experiments.skg_section5.readings import Reading, mass, separating
-from skg_bench.analysis.claims import Evidence, findings
+from skg_bench.analysis.comparison.claims import Evidence, findings
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
 from skg_bench.engine.vectors import Rows

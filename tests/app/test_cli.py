@@ -154,6 +154,19 @@ def test_a_run_ends_with_the_table_of_arms_and_the_page_and_again_does_nothing(
     assert len(list(Path("runs").iterdir())) == 1
 
 
+def test_a_summary_of_another_version_exits_2_with_the_command_that_makes_it_again(
+    elsewhere: Path, tiny: tuple[str, ...]
+) -> None:
+    assert call("run", *tiny, "users=1", "weeks=1")[0] == 0
+    (file,) = Path("runs").glob("*/summary.json")
+    written = file.read_bytes()
+    file.write_text('{"schema": 3}', "utf-8")
+    assert f"`skg-bench report {file.parent}` makes it again" in refused("run", *tiny, "users=1", "weeks=1")
+    assert call("report", str(file.parent))[0] == 0
+    assert file.read_bytes() == written
+    assert call("run", *tiny, "users=1", "weeks=1")[0] == 0
+
+
 def test_a_sweep_runs_each_cell_once_in_a_directory_of_its_own(elsewhere: Path, tiny: tuple[str, ...]) -> None:
     small = [*tiny, "users=1", "weeks=1"]
     code, out, _ = call("run", "-m", *small, "seed=1,2")

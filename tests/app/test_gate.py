@@ -13,7 +13,8 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.gate.flips import explain
-from skg_bench.app import cases, gate, run_identity
+from skg_bench.app import gate, run_identity
+from skg_bench.app.counterexample import cases
 from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
 from tests.app.test_cli import call, refused

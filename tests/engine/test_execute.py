@@ -15,7 +15,7 @@ import pytest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
-from skg_bench.core.types import Events, Simulator
+from skg_bench.core.world import Events, World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
@@ -185,7 +185,7 @@ def test_arms_whose_names_begin_alike_do_not_take_each_others_shards(tmp_path: P
 class Noting:
     """A simulator that notes for whom events are made."""
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: World) -> None:
         self._simulator, self.asked = simulator, list[int]()
 
     def __getattr__(self, name: str) -> Any:

@@ -62,7 +62,7 @@ def test_a_rating_changes_nothing_before_it_is_known(tmp_path: Path, cut: int) -
 @pytest.mark.req("P27", "K15")
 def test_every_rating_comes_with_the_turn_or_later_and_none_is_lost(base: Run) -> None:
     summary.write(base)
-    pending = summary.read(base)["totals"]
+    pending = summary.read(base).totals
     for arm in ("skg", "prompted", "always", "random", "never"):
         turns = base.turns(arm, ["time", "user_satisfaction", "skill"])
         feedback = base.feedback(arm)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skg_bench.analysis.compare import Comparison, compare
+from skg_bench.analysis.comparison.compare import Comparison, compare
 from skg_bench.analysis.report import forest
 from tests.analysis.synthetic import ARMS, World, make_run
 

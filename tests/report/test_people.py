@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skg_bench.analysis import metrics
+from skg_bench.analysis.counts import metrics
+from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report.people import CAP, kept, pick, timelines
 from skg_bench.analysis.report.roster import roster, utility_of
-from skg_bench.analysis.tally import events, tallies
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 

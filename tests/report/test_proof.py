@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 
 from skg_bench import run as simulate
 from skg_bench.analysis import report
-from skg_bench.analysis.companion_runs import companion_runs
-from skg_bench.analysis.contrasts import findings
-from skg_bench.analysis.learning_effect import learning_effect
-from skg_bench.analysis.order_control import order_control
+from skg_bench.analysis.comparison.companion_runs import companion_runs
+from skg_bench.analysis.comparison.contrasts import findings
+from skg_bench.analysis.comparison.learning_effect import learning_effect
+from skg_bench.analysis.comparison.order_control import order_control
+from skg_bench.analysis.comparison.transfer_matrix import transfer_matrix
 from skg_bench.analysis.report.typeset import shown
-from skg_bench.analysis.transfer_matrix import transfer_matrix
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run

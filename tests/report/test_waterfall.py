@@ -1,11 +1,9 @@
 """The panel of losses: bars that lead from the ceiling to what was reached, and the same figures as a table."""
 
-import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,19 +13,21 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.report.arms import looks
 from skg_bench.analysis.report.typeset import shown
 from skg_bench.analysis.report.waterfall import WORDS, ArmLosses, panels
-from skg_bench.analysis.waterfall import ORDER
+from skg_bench.analysis.summary import Summary
+from skg_bench.analysis.summary.figures import NOTHING
+from skg_bench.analysis.summary.waterfall import ORDER
 from skg_bench.core.run import Run
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def figures(run: Run) -> dict[str, Any]:
+def figures(run: Run) -> Summary:
     return summary.read(run)
 
 
 @pytest.fixture(scope="module")
-def drawn(run: Run, figures: dict[str, Any]) -> list[ArmLosses]:
+def drawn(run: Run, figures: Summary) -> list[ArmLosses]:
     return panels(figures, looks(run.arms, "never", run.manifest["compositions"], {}))
 
 
@@ -51,24 +51,24 @@ def test_bars_hang_on_one_another_from_the_ceiling_down_to_what_was_reached(draw
         assert rects[-1][0] == pytest.approx(reached, abs=0.2)
 
 
-def test_a_bars_width_is_its_loss(drawn: list[ArmLosses], figures: dict[str, Any]) -> None:
-    losses = figures["waterfall"]["skg"]["losses"]
+def test_a_bars_width_is_its_loss(drawn: list[ArmLosses], figures: Summary) -> None:
+    losses = {cause: loss.mean or 0.0 for cause, loss in figures.waterfall["skg"].losses.items()}
     widths = [float(r.attrib["width"]) for r in parsed(drawn[0]).iter(f"{SVG}rect")]
-    biggest = max(ORDER, key=lambda cause: losses[cause]["mean"])
-    scale = widths[ORDER.index(biggest)] / losses[biggest]["mean"]
+    biggest = max(ORDER, key=lambda cause: losses[cause])
+    scale = widths[ORDER.index(biggest)] / losses[biggest]
     for cause, width in zip(ORDER, widths, strict=True):
-        assert width == pytest.approx(max(losses[cause]["mean"] * scale, 0.8), abs=0.3)
+        assert width == pytest.approx(max(losses[cause] * scale, 0.8), abs=0.3)
 
 
-def test_the_table_says_the_same_in_numbers(drawn: list[ArmLosses], figures: dict[str, Any]) -> None:
+def test_the_table_says_the_same_in_numbers(drawn: list[ArmLosses], figures: Summary) -> None:
     for panel in drawn:
-        bars = figures["waterfall"][panel.look.arm]
-        assert panel.reached == shown(figures["arms"][panel.look.arm]["utility"]["mean"], "utility")
+        fall = figures.waterfall[panel.look.arm]
+        assert panel.reached == shown(figures.arms[panel.look.arm]["utility"].mean, "utility")
         for cause, row in zip(ORDER, panel.rows, strict=True):
-            loss, against = bars["losses"][cause], bars.get("differences", {}).get(cause, {})
-            assert row.loss == shown(loss["mean"], "utility")
-            assert row.turns == shown(loss["n_turns"] / figures["turns"], "share")
-            assert row.difference == shown(against.get("mean"), "utility", signed=True)
+            loss, against = fall.losses[cause], (fall.differences or {}).get(cause, NOTHING)
+            assert row.loss == shown(loss.mean, "utility")
+            assert row.turns == shown(loss.n_turns / figures.turns, "share")
+            assert row.difference == shown(against.mean, "utility", signed=True)
 
 
 def test_the_drawing_is_said_for_those_who_do_not_see_it(drawn: list[ArmLosses]) -> None:
@@ -96,8 +96,8 @@ def test_paper_and_readers_without_script_get_the_learners_losses(visit: Callabl
     assert wide == 0
 
 
-def test_hostile_arm_names_stay_text(run: Run, figures: dict[str, Any]) -> None:
-    hostile = json.loads(json.dumps(figures).replace('"skg"', '"<b>&\'x"'))
+def test_hostile_arm_names_stay_text(run: Run, figures: Summary) -> None:
+    hostile = Summary.from_json(figures.to_json().replace('"skg"', '"<b>&\'x"'))
     (panel, *_) = panels(hostile, looks(["<b>&'x", "never"], "never", {}, {}))
     assert "<b>" not in panel.drawing
     assert re.search('aria-label="&lt;b&gt;', panel.drawing)

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.analysis.counts.tally import COUNTS
 from skg_bench.analysis.gate.panel import EVENTS, Panel, needed
-from skg_bench.analysis.tally import COUNTS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.analysis.flips import REASONS
+from skg_bench.analysis.comparison.flips import REASONS
 from skg_bench.analysis.gate.against import Held
 from skg_bench.analysis.gate.judge import Harm
 from skg_bench.analysis.gate.panel import Panel

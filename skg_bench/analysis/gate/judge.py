@@ -24,8 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.inference import paired_t, users_for
-from skg_bench.analysis.intervals import t_quantile
+from skg_bench.analysis.statistics.inference import paired_t, users_for
+from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64, I64
 
 ALPHA = 0.05  # one-sided

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+from skg_bench.analysis.counts.metrics import Metric, metrics
+from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.gate.against import Held, Which
 from skg_bench.analysis.gate.flips import HarmedTurns
 from skg_bench.analysis.gate.judge import ALPHA, Judged, State
-from skg_bench.analysis.metrics import Metric, metrics
-from skg_bench.analysis.wording import number
 
 HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
 SAYS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.analysis.figures import digits
-from skg_bench.analysis.intervals import sums
-from skg_bench.analysis.metrics import Metric, Utility, metrics
-from skg_bench.analysis.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
+from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
+from skg_bench.analysis.statistics.intervals import sums
+from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run

@@ -46,7 +46,7 @@ CONTROL_DASHES = ("1.5 2", "6 2 1.5 2", "4 2", "10 3", "1.5 4")
 
 def looks(
     arms: Sequence[str],
-    reference: str,
+    reference: str | None,
     compositions: Mapping[str, Any],
     overrides: Mapping[str, Any],
     prefix: str = "arm",
@@ -86,7 +86,7 @@ def looks(
     return out
 
 
-def kind(arm: str, arms: Sequence[str], reference: str, compositions: Mapping[str, Any]) -> Kind:
+def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Mapping[str, Any]) -> Kind:
     """A learning arm decides as the first arm does and may learn; a frozen one has learned; the rest are controls."""
     if arm == reference or any(
         _target(compositions, arm, s) != _target(compositions, arms[0], s) for s in ("policy", "router")
@@ -97,7 +97,9 @@ def kind(arm: str, arms: Sequence[str], reference: str, compositions: Mapping[st
     return "control" if "none" in _target(compositions, arm, "curator").split(".") else "learning"
 
 
-def shown(arms: Sequence[str], kinds: Mapping[str, Kind], reference: str, compositions: Mapping[str, Any]) -> set[str]:
+def shown(
+    arms: Sequence[str], kinds: Mapping[str, Kind], reference: str | None, compositions: Mapping[str, Any]
+) -> set[str]:
     """Arms that are on at first: what learns, what was frozen, the reference, then controls with the same policy."""
     first = _target(compositions, arms[0], "policy")
     order = [

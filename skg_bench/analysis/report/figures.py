@@ -8,6 +8,7 @@ from typing import Any
 
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import GEOMETRY, Chart, Series, Track
+from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.core.errors import UsageError
 
 DOTTED = " Dotted: requests that k earlier answers could serve."
@@ -80,11 +81,13 @@ class Curves:
         return Chart(f"f-{metric}", title, says, unit, "week", positions, lines, ceilings)
 
 
-def weekly(curves: Curves, looks: Sequence[Look], metrics: Mapping[str, Any], reference: str | None) -> list[Chart]:
+def weekly(
+    curves: Curves, looks: Sequence[Look], metrics: Mapping[str, MetricWords], reference: str | None
+) -> list[Chart]:
     """The small multiples, without those that this run did not measure."""
     charts = []
     for metric, title, says in WEEKLY:
-        unit = UNITS.get(metric) or metrics.get(metric, {}).get("unit")
+        unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue
         named = {"reference": reference}
@@ -101,19 +104,22 @@ def learning(curves: Curves, looks: Sequence[Look]) -> Chart | None:
     return chart if chart.series else None
 
 
-def sensitivity(figures: Mapping[str, Any], looks: Sequence[Look], reference: str | None) -> Chart | None:
+def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) -> Chart | None:
     """Utility beyond the reference at other prices of a wrong answer."""
-    swept = figures.get("sensitivity") or {}
-    prices, against = swept.get("wrong") or [], swept.get("differences") or {}
+    prices, against = summary.sensitivity.wrong, summary.sensitivity.differences
     lines = [
-        Series(look.arm, look.classes, *([f[c] for f in against[look.arm]] for c in ("mean", "low_new", "high_new")))
+        Series(
+            look.arm,
+            look.classes,
+            *([getattr(f, end) for f in against[look.arm]] for end in ("mean", "low_new", "high_new")),
+        )
         for look in looks
-        if any(f["mean"] is not None for f in against.get(look.arm, ()))
+        if any(f.mean is not None for f in against.get(look.arm, ()))
     ]
     if reference is None or not lines or len(prices) < 2:
         return None
     title = f"Utility beyond {reference}, by the price of a wrong answer"
-    says = f"A right answer is worth 1; the price of a wrong one is set to {figures['utility']['wrong']:g} in this run."
+    says = f"A right answer is worth 1; the price of a wrong one is set to {summary.utility.wrong:g} in this run."
     return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from skg_bench.analysis.compare import Comparison, ComparisonRow
+from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
+from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
-from skg_bench.analysis.wording import number
 
 PANELS = ("utility", "hit_rate", "correct", "err_per_hit")
 PANEL, GAP, PAD, HEAD, FOOT, LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row

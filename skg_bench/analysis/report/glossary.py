@@ -1,9 +1,8 @@
 """What the words on the page mean."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from skg_bench.analysis.report.typeset import typeset
+from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.figures import NOTHING
 
 WORDS = {
     "Request, turn": "Something a user brings; with the answer given, a turn.",
@@ -35,13 +34,12 @@ OF_A_LOG = {
 }
 
 
-def entries(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+def entries(summary: Summary) -> list[tuple[str, str]]:
     """Words, then metrics, as (term, meaning)."""
     metrics = [
-        (str(about["label"])[:1].upper() + str(about["label"])[1:], str(about["says"]))
-        for name, about in summary["metrics"].items()
-        if summary.get("log") is None
-        or any(arm.get(name, {}).get("mean") is not None for arm in summary["arms"].values())
+        (about.label[:1].upper() + about.label[1:], about.says)
+        for name, about in summary.metrics.items()
+        if summary.log is None or any(arm.get(name, NOTHING).mean is not None for arm in summary.arms.values())
     ]
-    words = WORDS if summary.get("log") is None else WORDS | OF_A_LOG
+    words = WORDS if summary.log is None else WORDS | OF_A_LOG
     return [(term, typeset(meaning)) for term, meaning in (*words.items(), *metrics)]

@@ -9,9 +9,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from skg_bench.analysis import logged, summary, verdict
-from skg_bench.analysis.companion_runs import companion_runs
-from skg_bench.analysis.report import chart, figures, tables
+from skg_bench.analysis import summary
+from skg_bench.analysis.comparison.companion_runs import companion_runs
+from skg_bench.analysis.report import chart, figures, logged, tables, verdict
 from skg_bench.analysis.report.arms import Look, looks, stylesheet
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
@@ -19,6 +19,7 @@ from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.roster import RosterRow, roster
 from skg_bench.analysis.report.typeset import interval, shown, typeset
 from skg_bench.analysis.report.waterfall import panels
+from skg_bench.analysis.summary import Summary
 from skg_bench.core.run import Run
 
 TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
@@ -34,16 +35,16 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     """
     content = summary.read(run)
     compositions = run.manifest.get("compositions") or {}
-    all_looks = looks(run.arms, content["reference"], compositions, run.config.get("arms") or {})
+    all_looks = looks(run.arms, content.reference, compositions, run.config.get("arms") or {})
     main_arms = [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.path / "curves.csv")
-    small = figures.weekly(curves, all_looks, content["metrics"], content["reference"])
-    effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content["reference"])
+    small = figures.weekly(curves, all_looks, content.metrics, content.reference)
+    effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)
     proven = proof(companion_runs(run, beside), run, all_looks)
     over_turns = proven.over.chart if proven.over and not proven.over.looks else None
-    arm = content["learner"]
-    people = roster(run, arm, content["reference"], users)
+    arm = content.learner
+    people = roster(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
     context: dict[str, Any] = {
         "css": _asset("page.css"),
@@ -51,10 +52,10 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "scripts": [_asset("figures.js"), _asset("users.js")],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, content),
-        "question": content["question"],
+        "question": content.question,
         **_verdict(content),
         "learner": arm,
-        "reference": content["reference"],
+        "reference": content.reference,
         "tiles": _tiles(content, arm),
         "looks": all_looks,
         "presets": _presets(all_looks, main_arms),
@@ -69,11 +70,11 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "beside": [str(other.path) for other in beside],
         "waterfalls": panels(content, all_looks),
         "ceilings": [
-            (k, shown(figure["mean"], "share"), interval(figure, "share", new=True))
-            for k, figure in content["ceiling"].items()
+            (k, shown(figure.mean, "share"), interval(figure.low_new, figure.high_new, "share"))
+            for k, figure in content.ceiling.items()
         ],
         "saturation": _saturation(content),
-        "log": None if content["log"] is None else logged.facts(content["log"], content["turns"]),
+        "log": None if content.log is None else logged.facts(content.log, content.turns),
         "person": _person(content),
         "people": people,
         "asked": users is not None,
@@ -120,7 +121,7 @@ def _timelines(run: Run, arm: str, people: Sequence[RosterRow], cap: int) -> lis
     ]
 
 
-def _verdict(content: Mapping[str, Any]) -> dict[str, Any]:
+def _verdict(content: Summary) -> dict[str, Any]:
     """The first sentence opened up: its claim large, its numbers below; then the others, then what to beware of."""
     sentences = verdict.words(content)
     spoken = [s for s in sentences if s.tone != "caution"]
@@ -134,42 +135,42 @@ def _verdict(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _scope(run: Run, content: Mapping[str, Any]) -> list[str]:
+def _scope(run: Run, content: Summary) -> list[str]:
     users = "simulated users" if "simulator" in run.config else "users"
-    if content["log"] is not None:
+    if content.log is not None:
         users = f"{_person(content).lower()}s of a log"
     return [
-        f"{content['users']:,} {users}",
-        f"{content['weeks']:,} weeks",
-        f"{content['turns']:,} requests, the same for each of {len(run.arms)} arms",
-        f"seed {content['seed']}",
+        f"{content.users:,} {users}",
+        f"{content.weeks:,} weeks",
+        f"{content.turns:,} requests, the same for each of {len(run.arms)} arms",
+        f"seed {content.seed}",
     ]
 
 
-def _person(content: Mapping[str, Any]) -> str:
-    return "Pseudo-user" if content["log"] is not None and content["log"]["pseudo_users"] else "User"
+def _person(content: Summary) -> str:
+    return "Pseudo-user" if content.log is not None and content.log["pseudo_users"] else "User"
 
 
-def _tiles(content: Mapping[str, Any], arm: str) -> list[dict[str, str]]:
-    arm_figures, reference = content["arms"][arm], content["reference"]
-    other = content["arms"].get(reference) if reference != arm else None
+def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
+    arm_figures, reference = content.arms[arm], content.reference
+    other = content.arms.get(reference) if reference not in (None, arm) else None
     tiles = []
     for metric in TILES:
-        if metric not in arm_figures or metric not in content["metrics"]:
+        if metric not in arm_figures or metric not in content.metrics:
             continue
-        if content["log"] is not None and arm_figures[metric]["mean"] is None:
+        if content.log is not None and arm_figures[metric].mean is None:
             continue
-        unit = content["metrics"][metric]["unit"]
+        unit = content.metrics[metric].unit
         counterpart = AGAINST.get(metric, metric)
-        beside = other[counterpart]["mean"] if other and counterpart in other else None
+        beside = other[counterpart].mean if other and counterpart in other else None
         compared = (
             "" if beside is None else f"{'of ' if counterpart != metric else ''}{reference} {shown(beside, unit)}"
         )
         tiles.append(
             {
-                "label": tables.label(metric, content["metrics"]),
-                "value": shown(arm_figures[metric]["mean"], unit),
-                "interval": interval(arm_figures[metric], unit, new=True),
+                "label": tables.label(metric, content.metrics),
+                "value": shown(arm_figures[metric].mean, unit),
+                "interval": interval(arm_figures[metric].low_new, arm_figures[metric].high_new, unit),
                 "against": compared,
             }
         )
@@ -186,43 +187,43 @@ def _presets(all_looks: Sequence[Look], main_arms: Sequence[str]) -> list[dict[s
     ]
 
 
-def _saturation(content: Mapping[str, Any]) -> dict[str, Any]:
-    saturation = content["saturation"]
+def _saturation(content: Summary) -> dict[str, Any]:
+    saturation = content.saturation
     rows = (
-        ("Requests that repeat an earlier one of the same user word for word", saturation["verbatim"]),
-        ("The same, in the last week", saturation["verbatim_last_week"]),
-        ("Request types of a user of which all wordings were said", saturation["types_used_up"]),
-        ("One-off requests that were drawn again", saturation["one_offs_again"]),
+        ("Requests that repeat an earlier one of the same user word for word", saturation.verbatim),
+        ("The same, in the last week", saturation.verbatim_last_week),
+        ("Request types of a user of which all wordings were said", saturation.types_used_up),
+        ("One-off requests that were drawn again", saturation.one_offs_again),
     )
     return {
-        "testable": saturation["testable"],
-        "limit": shown(saturation["limit"], "share"),
+        "testable": saturation.testable,
+        "limit": shown(saturation.limit, "share"),
         "rows": [(what, shown(share, "share")) for what, share in rows],
     }
 
 
-def _settings(composition: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(composition: Mapping[str, Any], content: Summary) -> dict[str, Any]:
     """What a user's timeline needs: the policy's threshold, the weights of the signals, what is known, and of whom."""
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
-    known = {"person": _person(content), "judged": content["log"] is None}
+    known = {"person": _person(content), "judged": content.log is None}
     return {"threshold": policy.get("threshold"), "weights": weights, **known}
 
 
-def _facts(run: Run, content: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     manifest = run.manifest
     commit = str(manifest.get("commit") or "not from a checkout")
     changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
-    prices = content["utility"]
-    worth = f"right − {prices['wrong']:g} × wrong − {prices['usd']:g} × US dollars − {prices['second']:g} × seconds"
-    late = f"{content['pending_feedback']:,} in all arms: given, but known only after the end, and used in nothing"
+    prices = content.utility
+    worth = f"right − {prices.wrong:g} × wrong − {prices.usd:g} × US dollars − {prices.second:g} × seconds"
+    late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
-        ("Seed", str(content["seed"])),
+        ("Seed", str(content.seed)),
         ("Utility of a request", worth),
-        ("Reference arm", str(content["reference"] or "none")),
+        ("Reference arm", str(content.reference or "none")),
         ("Serving", str(run.config.get("serving", ""))),
         ("Commit", commit + changed),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),

@@ -42,14 +42,12 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     Raises UsageError for an arm that the run does not have, or a run without `summary.json`.
     """
     content = summary.read(run)
-    all_looks = looks(
-        run.arms, content["reference"], run.manifest.get("compositions") or {}, run.config.get("arms") or {}
-    )
+    all_looks = looks(run.arms, content.reference, run.manifest.get("compositions") or {}, run.config.get("arms") or {})
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.path / "curves.csv")
-    weekly = {c.id: c for c in figures.weekly(curves, all_looks, content["metrics"], content["reference"])}
+    weekly = {c.id: c for c in figures.weekly(curves, all_looks, content.metrics, content.reference)}
     panels = [weekly[f"f-{metric}"] for metric in PANELS if f"f-{metric}" in weekly]
     width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
     height = 2 * PAD + HEAD + chart.HEIGHT

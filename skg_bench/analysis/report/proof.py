@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from skg_bench.analysis.companion_runs import CompanionRuns
-from skg_bench.analysis.contrasts import KINDS, MARGINS, ContrastResult
-from skg_bench.analysis.inference import PairedT
-from skg_bench.analysis.learning_effect import LearningEffect
-from skg_bench.analysis.order_control import OrderControl
+from skg_bench.analysis.comparison.companion_runs import CompanionRuns
+from skg_bench.analysis.comparison.contrasts import KINDS, MARGINS, ContrastResult
+from skg_bench.analysis.comparison.learning_effect import LearningEffect
+from skg_bench.analysis.comparison.order_control import OrderControl
+from skg_bench.analysis.comparison.transfer_matrix import TransferMatrix
+from skg_bench.analysis.comparison.turn_bins import BinTable, bin_names
 from skg_bench.analysis.report.arms import Look, looks
 from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, svg
 from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value
 from skg_bench.analysis.report.typeset import interval, shown
-from skg_bench.analysis.transfer_matrix import TransferMatrix
-from skg_bench.analysis.turn_bins import BinTable, bin_names
+from skg_bench.analysis.statistics.inference import PairedT
+from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
@@ -152,10 +152,8 @@ def _grid(names: Sequence[str], sources: Sequence[tuple[BinTable, int]], edges: 
 def _cell(table: BinTable, row: int, column: int) -> Cell:
     if table.n[row, column] == 0:
         return Cell("", "")
-    ends = {end: _known(getattr(table, end)[row, column]) for end in ("low", "high")}
-    return Cell(
-        shown(table.mean[row, column], "utility", signed=True), interval(ends, "utility", new=False, signed=True)
-    )
+    low, high = (_known(ends[row, column]) for ends in (table.low, table.high))
+    return Cell(shown(table.mean[row, column], "utility", signed=True), interval(low, high, "utility", signed=True))
 
 
 def _known(value: float) -> float | None:
@@ -180,14 +178,14 @@ def _transfer(matrix: TransferMatrix) -> list[tuple[str, str]]:
 
 
 def _tested(test: PairedT, unit: str) -> Cell:
-    ends = {"low": _known(test.limit(0.025)), "high": _known(test.limit(0.975))}
-    return Cell(shown(test.mean, unit, signed=True), interval(ends, unit, new=False, signed=True))
+    low, high = (_known(test.limit(tail)) for tail in (0.025, 0.975))
+    return Cell(shown(test.mean, unit, signed=True), interval(low, high, unit, signed=True))
 
 
 def _asked(name: str, findings: Sequence[ContrastResult]) -> Asked:
     metric_findings = [finding for finding in findings if finding.metric.name == name]
     metric, margin = metric_findings[0].metric, metric_findings[0].margin
-    figures = [_figure(finding) for finding in metric_findings]
+    figures = [Figure.of(finding.estimate, 0) for finding in metric_findings]
     scale = Scale.of(figures, [True] * len(figures))
     rows = [_row(finding, figure, scale) for finding, figure in zip(metric_findings, figures, strict=True)]
     kinds = [
@@ -202,22 +200,15 @@ def _asked(name: str, findings: Sequence[ContrastResult]) -> Asked:
     return Asked(name, metric.label, shown(margin, unit), [group for group in kinds if group.rows])
 
 
-def _figure(finding: ContrastResult) -> dict[str, Any]:
-    e = finding.estimate
-    (low, high), (low_new, high_new) = e.interval(new=False), e.interval(new=True)
-    values = {"mean": e.mean, "low": low, "high": high, "low_new": low_new, "high_new": high_new}
-    return {name: _known(value) for name, value in values.items()}
-
-
-def _row(finding: ContrastResult, figure: dict[str, Any], scale: Scale) -> ContrastRow:
+def _row(finding: ContrastResult, figure: Figure, scale: Scale) -> ContrastRow:
     contrast, unit = finding.contrast, finding.metric.unit
     return ContrastRow(
         f"{contrast.arm} − {contrast.reference}",
         contrast.asks,
         shown(finding.estimate.mean, unit, signed=True),
         forest(figure, scale),
-        interval(figure, unit, new=False, signed=True),
-        interval(figure, unit, new=True, signed=True),
+        interval(figure.low, figure.high, unit, signed=True),
+        interval(figure.low_new, figure.high_new, unit, signed=True),
         p_value(finding.p),
         finding.verdict,
         TONES[finding.verdict],

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from skg_bench.analysis.metrics import Utility
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.report.people import Pick, drawn, pick
 from skg_bench.analysis.report.typeset import shown
-from skg_bench.analysis.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.run import Run

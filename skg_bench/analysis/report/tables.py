@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.typeset import interval, shown
+from skg_bench.analysis.summary.content import MetricWords, Summary
+from skg_bench.analysis.summary.figures import NOTHING, DifferenceFigure, Figure
 
 LEVELS = (
     "utility", "hit_rate", "err_per_hit", "err_per_request", "rated_ok", "skills", "offers_per_week", "calls_saved",
@@ -18,8 +19,6 @@ OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "of
 LONG_LABEL = {"utility": "Utility per request"}
 TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
 FOREST_WIDTH, FOREST_HEIGHT = 200, 20
-
-Figure = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +63,17 @@ class DifferenceTable:
     rows: Sequence[DifferenceRow]
 
 
-def label(metric: str, metrics: Mapping[str, Any]) -> str:
+def label(metric: str, metrics: Mapping[str, MetricWords]) -> str:
     """A metric's name as a heading."""
-    text = str(LONG_LABEL.get(metric) or metrics[metric]["label"])
+    text = str(LONG_LABEL.get(metric) or metrics[metric].label)
     return text[:1].upper() + text[1:]
 
 
-def levels(figures: Mapping[str, Any], looks: Sequence[Look]) -> tuple[list[str], list[Level]]:
+def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Level]]:
     """Headings and rows, best utility first."""
-    metrics, arms = figures["metrics"], figures["arms"]
+    metrics, arms = summary.metrics, summary.arms
     wanted: Sequence[str] = LEVELS
-    if figures.get("log") is not None:
+    if summary.log is not None:
         wanted = [m for m in OF_A_LOG if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
     listed = [m for m in wanted if any(m in arms[look.arm] for look in looks) and m in metrics]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))
@@ -85,63 +84,58 @@ def levels(figures: Mapping[str, Any], looks: Sequence[Look]) -> tuple[list[str]
             Level(
                 look,
                 [
-                    Cell(
-                        shown(arm_figures.get(m, {}).get("mean"), metrics[m]["unit"]),
-                        interval(arm_figures.get(m, {}), metrics[m]["unit"], new=True),
-                    )
-                    for m in listed
+                    Cell(shown(figure.mean, unit), interval(figure.low_new, figure.high_new, unit))
+                    for figure, unit in ((arm_figures.get(m, NOTHING), metrics[m].unit) for m in listed)
                 ],
             )
         )
     return [label(m, metrics) for m in listed], rows
 
 
-def differences(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[DifferenceTable]:
+def differences(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
     """One table per metric, arms by utility as in the table of levels."""
-    against = figures.get("differences") or {}
-    order = sorted(looks, key=lambda look: -_mean(figures["arms"][look.arm].get("utility")))
+    against = summary.differences
+    order = sorted(looks, key=lambda look: -_mean(summary.arms[look.arm].get("utility")))
     entries = [(look, "", against[look.arm]) for look in order if look.arm in against]
-    return _tables(entries, figures["metrics"])
+    return _tables(entries, summary.metrics)
 
 
-def effects(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[DifferenceTable]:
+def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
     """What learning after a turn is worth: live minus frozen, one table per metric."""
-    frozen = figures.get("effects") or {}
+    frozen = summary.effects
     entries = []
     for look in (look for look in looks if look.arm in frozen):
         effect = frozen[look.arm]
-        entries.append((look, f"{effect['live']} against {look.arm}, from turn {effect['since']:,}", effect["metrics"]))
-    return _tables(entries, figures["metrics"])
+        entries.append((look, f"{effect.live} against {look.arm}, from turn {effect.since:,}", effect.metrics))
+    return _tables(entries, summary.metrics)
 
 
 def _tables(
-    entries: Sequence[tuple[Look, str, Mapping[str, Figure]]], metrics: Mapping[str, Any]
+    entries: Sequence[tuple[Look, str, Mapping[str, DifferenceFigure]]], metrics: Mapping[str, MetricWords]
 ) -> list[DifferenceTable]:
     tables = []
     for metric, about in metrics.items():
         some = [(look, note, by_metric[metric]) for look, note, by_metric in entries if metric in by_metric]
-        if not any(d.get("verdict") != "not measured" for _, _, d in some):
+        if not any(d.verdict != "not measured" for _, _, d in some):
             continue
         scale = Scale.of([d for _, _, d in some], [look.shown for look, _, _ in some])
-        rows = [_row(look, note, d, about["unit"], scale) for look, note, d in some]
-        tables.append(DifferenceTable(metric, label(metric, metrics), about["says"], rows))
+        rows = [_row(look, note, d, about.unit, scale) for look, note, d in some]
+        tables.append(DifferenceTable(metric, label(metric, metrics), about.says, rows))
     return tables
 
 
-def _row(look: Look, note: str, d: Figure, unit: str, scale: "Scale") -> DifferenceRow:
-    p = d.get("p_holm")
-    verdict = str(d.get("verdict", ""))
+def _row(look: Look, note: str, d: DifferenceFigure, unit: str, scale: "Scale") -> DifferenceRow:
     return DifferenceRow(
         look=look,
         note=note,
-        difference=shown(d.get("mean"), unit, signed=True),
+        difference=shown(d.mean, unit, signed=True),
         forest=forest(d, scale),
-        these=interval(d, unit, new=False, signed=True),
-        new=interval(d, unit, new=True, signed=True),
-        detectable=shown(d.get("mde_new"), unit, signed=True).lstrip("+"),
-        p="–" if p is None else p_value(p),
-        verdict=verdict,
-        tone=TONES.get(verdict, "open"),
+        these=interval(d.low, d.high, unit, signed=True),
+        new=interval(d.low_new, d.high_new, unit, signed=True),
+        detectable=shown(d.mde_new, unit, signed=True).lstrip("+"),
+        p="–" if d.p_holm is None else p_value(d.p_holm),
+        verdict=d.verdict,
+        tone=TONES.get(d.verdict, "open"),
     )
 
 
@@ -177,17 +171,14 @@ def forest(d: Figure, scale: Scale) -> Markup:
     """Interval bar: thick for these requests, thin for new requests, a dot at the mean, a line at zero."""
     middle = FOREST_HEIGHT / 2
     parts = [f'<line class="zero" x1="{scale.x(0)}" x2="{scale.x(0)}" y1="0" y2="{FOREST_HEIGHT}"/>']
-    mean = d.get("mean")
-    for css, low, high in (("new", "low_new", "high_new"), ("these", "low", "high")):
-        if d.get(low) is not None and d.get(high) is not None:
-            parts.append(
-                f'<line class="{css}" x1="{scale.x(d[low])}" x2="{scale.x(d[high])}" y1="{middle}" y2="{middle}"/>'
-            )
-    if mean is not None:
-        x = scale.x(mean)
-        if mean < scale.low:
+    for css, low, high in (("new", d.low_new, d.high_new), ("these", d.low, d.high)):
+        if low is not None and high is not None:
+            parts.append(f'<line class="{css}" x1="{scale.x(low)}" x2="{scale.x(high)}" y1="{middle}" y2="{middle}"/>')
+    if d.mean is not None:
+        x = scale.x(d.mean)
+        if d.mean < scale.low:
             parts.append(f'<path class="beyond" d="M8 {middle - 4}L1 {middle}L8 {middle + 4}Z"/>')
-        elif mean > scale.high:
+        elif d.mean > scale.high:
             parts.append(f'<path class="beyond" d="M{x - 8} {middle - 4}L{x - 1} {middle}L{x - 8} {middle + 4}Z"/>')
         else:
             parts.append(f'<circle cx="{x}" cy="{middle}" r="3.6"/>')
@@ -196,9 +187,8 @@ def forest(d: Figure, scale: Scale) -> Markup:
 
 
 def _ends(d: Figure) -> list[float]:
-    return [d[c] for c in ("mean", "low", "high", "low_new", "high_new") if d.get(c) is not None]
+    return [end for end in (d.mean, d.low, d.high, d.low_new, d.high_new) if end is not None]
 
 
 def _mean(figure: Figure | None) -> float:
-    value = (figure or {}).get("mean")
-    return float("-inf") if value is None else float(value)
+    return float("-inf") if figure is None or figure.mean is None else figure.mean

@@ -1,9 +1,8 @@
 """Texts and numbers as print sets them: a real minus, a thin space before units."""
 
 import re
-from typing import Any
 
-from skg_bench.analysis import wording
+from skg_bench.analysis.counts import wording
 
 _MINUS = re.compile(r"(?<![\w-])-(?=[$\d])")
 _UNIT = re.compile(r"(?<=\d) (?=(%|pp|s)(\W|$))")
@@ -21,9 +20,8 @@ def shown(value: float | None, unit: str, *, signed: bool = False) -> str:
     return NOTHING if text == "-" else typeset(text)
 
 
-def interval(figure: Any, unit: str, *, new: bool, signed: bool = False) -> str:
-    """`low to high` of a FIGURE of `summary.json`; the unit is said once."""
-    low, high = (figure.get(f"{end}_new" if new else end) for end in ("low", "high"))
+def interval(low: float | None, high: float | None, unit: str, *, signed: bool = False) -> str:
+    """`low to high`; the unit is said once."""
     if low is None or high is None:
         return NOTHING
     first, last = shown(low, unit, signed=signed), shown(high, unit, signed=signed)

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from markupsafe import Markup
 
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
 from skg_bench.analysis.report.typeset import interval, shown
-from skg_bench.analysis.waterfall import ORDER
+from skg_bench.analysis.summary.content import Summary, Waterfall
+from skg_bench.analysis.summary.figures import NOTHING, Figure
+from skg_bench.analysis.summary.waterfall import ORDER
 
 LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
 WORDS = {
@@ -51,50 +52,53 @@ class ArmLosses:
     rows: Sequence[CauseRow]
 
 
-def panels(figures: Mapping[str, Any], looks: Sequence[Look]) -> list[ArmLosses]:
+def panels(summary: Summary, looks: Sequence[Look]) -> list[ArmLosses]:
     """One per arm, in the order of `looks`; none where a log does not say what was right."""
-    fallen = figures["waterfall"]  # empty where the right answers are not known
-    return [_panel(look, fallen[look.arm], figures["turns"]) for look in looks if look.arm in fallen]
+    fallen = summary.waterfall  # empty where the right answers are not known
+    return [_panel(look, fallen[look.arm], summary.turns) for look in looks if look.arm in fallen]
 
 
-def _panel(look: Look, figures: Mapping[str, Any], turns: int) -> ArmLosses:
-    losses, against = figures["losses"], figures.get("differences") or {}
-    reached = figures["ceiling"] - sum(losses[cause]["mean"] for cause in ORDER)
+def _panel(look: Look, fall: Waterfall, turns: int) -> ArmLosses:
+    losses, against = fall.losses, fall.differences or {}
     return ArmLosses(
         look,
-        shown(figures["ceiling"], "utility"),
-        shown(reached, "utility"),
-        Markup(svg(look, figures["ceiling"], losses)),  # noqa: S704  names are escaped
-        [_row(cause, losses[cause], against.get(cause) or {}, turns) for cause in ORDER],
+        shown(fall.ceiling, "utility"),
+        shown(fall.ceiling - sum(_mean(losses[cause]) for cause in ORDER), "utility"),
+        Markup(svg(look, fall.ceiling, losses)),  # noqa: S704  names are escaped
+        [_row(cause, losses[cause], against.get(cause, NOTHING), turns) for cause in ORDER],
     )
 
 
-def _row(cause: str, loss: Mapping[str, Any], against: Mapping[str, Any], turns: int) -> CauseRow:
+def _mean(loss: Figure) -> float:
+    return 0.0 if loss.mean is None else loss.mean
+
+
+def _row(cause: str, loss: Figure, against: Figure, turns: int) -> CauseRow:
     label, says = WORDS[cause]
     return CauseRow(
         label,
         says,
-        shown(loss["n_turns"] / turns, "share"),
-        shown(loss["mean"], "utility"),
-        interval(loss, "utility", new=False),
-        interval(loss, "utility", new=True),
-        shown(against.get("mean"), "utility", signed=True),
-        interval(against, "utility", new=True, signed=True),
+        shown(loss.n_turns / turns, "share"),
+        shown(loss.mean, "utility"),
+        interval(loss.low, loss.high, "utility"),
+        interval(loss.low_new, loss.high_new, "utility"),
+        shown(against.mean, "utility", signed=True),
+        interval(against.low_new, against.high_new, "utility", signed=True),
     )
 
 
-def svg(look: Look, ceiling: float, losses: Mapping[str, Any]) -> str:
+def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
     """The bars, with the 95 % interval for new requests at the end of each."""
     levels = [ceiling]
     for cause in ORDER:
-        levels.append(levels[-1] - losses[cause]["mean"])
+        levels.append(levels[-1] - _mean(losses[cause]))
     marks, step = ticks(levels[-1], ceiling)
     floor = ROW * len(levels) + ROW + 4
 
     def x(value: float) -> float:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
 
-    words = "; ".join(f"{WORDS[c][0]} {shown(losses[c]['mean'], 'utility')}" for c in ORDER)
+    words = "; ".join(f"{WORDS[c][0]} {shown(losses[c].mean, 'utility')}" for c in ORDER)
     label = f"{look.arm}: from {shown(ceiling, 'utility')} to {shown(levels[-1], 'utility')}. {words}."
     out = [
         f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
@@ -109,11 +113,11 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Any]) -> str:
         before, after = x(levels[n - 1]), x(levels[n])
         wide = max(before - after, 0.8)
         out.append(f'<rect x="{after}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
-        if loss.get("low_new") is not None:
-            ends = [x(levels[n - 1] - loss[end]) for end in ("high_new", "low_new")]
+        if loss.low_new is not None and loss.high_new is not None:
+            ends = [x(levels[n - 1] - end) for end in (loss.high_new, loss.low_new)]
             out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')
         out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + BAR / 2}" y2="{(n + 1) * ROW}"/>')
-        out.append(_words(WORDS[cause][0], loss["mean"], n))
+        out.append(_words(WORDS[cause][0], _mean(loss), n))
     return "".join([*out, _words("Reached", levels[-1], len(levels)), _level(x(levels[-1]), len(levels)), "</svg>"])
 
 

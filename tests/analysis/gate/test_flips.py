@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.analysis.flips import REASONS
+from skg_bench.analysis.comparison.flips import REASONS
 from skg_bench.analysis.gate.against import Held, hold
 from skg_bench.analysis.gate.baseline import MARGINS
 from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, explain

@@ -1,0 +1,307 @@
+"""Arms of one or several runs against a reference arm, paired on the same users and events.
+
+Runs that differ only in their seed are combined: events are aligned on (seed, user, event), and users of different
+seeds are different users.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.comparison.align import Aligned, align
+from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS, Done, Flip, done, examples, flips
+from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Fallbacks, Hits, Matched, hits, ladder, matched
+from skg_bench.analysis.comparison.seeds import by_configuration, labels
+from skg_bench.analysis.counts.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
+from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
+from skg_bench.analysis.counts.reading import read_once
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, Tally, tallies
+from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.analysis.statistics.inference import PairedT, cluster_bootstrap, equivalence
+from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+from skg_bench.core.run import Run, RunTables
+
+SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
+HEADINGS = (
+    "arm", "metric", "value", "reference", "difference", "these requests", "bootstrap", "new requests", "detectable",
+    "p ({correction})", "users +/=/-", "verdict",
+)  # fmt: skip
+SEED = 0  # of the bootstrap
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One arm and one metric against the reference."""
+
+    arm: str  # after what tells its run from the others, when there are several
+    metric: Metric
+    mean: float
+    reference_mean: float
+    difference: Difference
+    bootstrap: tuple[float, float]  # 95 % interval over resampled users, these requests
+    wins: int  # users with a better value (higher, where neither is better)
+    ties: int
+    losses: int
+    margin: float | None  # what is too small to matter, if that was said
+    equivalent: float | None  # p-value of "differs by the margin or more", new requests, corrected as the others
+
+
+@dataclass(frozen=True, slots=True)
+class Flipped:
+    """Events that an arm and the reference answered differently, by reason, the most frequent first."""
+
+    arm: str
+    worse: Mapping[str, int]  # the reference was right, the arm was not
+    better: Mapping[str, int]
+    examples: tuple[Flip, ...]  # of the worse ones
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Paired differences on the events that all runs share."""
+
+    reference: str
+    seeds: tuple[int, ...]
+    users: int
+    turns: int
+    correction: str
+    rows: tuple[ComparisonRow, ...]  # by arm, then by metric
+    gaps: tuple[str, ...]  # what a run lacks of the others' events, one sentence each; never read as a regression
+    matched: tuple[Matched, ...]  # arms at the error rate of the reference or the reference at theirs
+    unmatched: tuple[str, ...]  # why there are not more of them
+    flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
+
+
+def compare(
+    runs: Sequence[Run],
+    reference: str | None = None,
+    *,
+    correction: str = "holm",
+    margins: Mapping[str, float] | None = None,
+    flips: int = 0,
+) -> Comparison:
+    """Every arm of `runs` against `reference`, an arm of the first run that has it (default: the first run's own).
+
+    Where several runs have arms of one name, `label:arm` says which; a label is the configuration that tells a run from
+    the others, or its folder. p-values are corrected over the arms, for each metric. `margins`: by metric, what is too
+    small a difference to matter. `flips`: how many events that an arm answered worse are told, of each arm. Utility is
+    priced as in the reference's run.
+
+    Raises UsageError when runs share no user, when the events that they share differ, for an unknown reference, metric
+    or correction.
+    """
+    if not runs:
+        raise UsageError("nothing to compare; name at least one run directory")
+    if correction not in CORRECTIONS:
+        raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
+    groups = by_configuration(runs)
+    columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
+    logs = read_once(groups, columns)
+    wanted = reference if reference is not None else runs[0].config.get("reference")
+    names = labels(groups)
+    arms = {
+        (at, arm): arm if len(groups) == 1 else f"{names[at]}:{arm}"
+        for at, combined in enumerate(groups)
+        for arm in combined.arms
+    }
+    references = [
+        (at, arm) for at, arm in arms if wanted in (arm, arms[at, arm], f"{groups[at].runs[0].path.name}:{arm}")
+    ]
+    if not references:
+        raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
+    price = Utility.of(groups[references[0][0]].config)
+    log = any(run.manifest.get("log") for run in runs)
+    shown = metrics(price) if not log else known(metrics(price)) | logged()
+    if unknown := [name for name in margins or {} if name not in shown]:
+        raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
+    shared = align(logs)
+    if log and "intent" not in runs[0].manifest["log"]["knows"]:
+        del shown["other_intent"]
+    tested, matches, unmatched, flipped = _contrasts(logs, arms, references[0], shared, shown, price, flips)
+    rows = _rows(tested, shown, correction, margins or {})
+    seeds = sorted({int(run.manifest["seed"]) for run in runs})
+    return Comparison(
+        arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows, tuple(shared.gaps),
+        matches, unmatched, flipped,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Contrast:
+    """One arm against the reference: figures by metric."""
+
+    label: str
+    means: Mapping[str, Estimate]
+    base: Mapping[str, Estimate]
+    against: Mapping[str, Estimate]
+    each: Mapping[str, F64]  # [n] difference of every user, NaN: there is none
+
+
+def _contrasts(
+    logs: Sequence[RunTables],
+    arms: Mapping[tuple[int, str], str],
+    reference: tuple[int, str],
+    shared: Aligned,
+    shown: Mapping[str, Metric],
+    price: Utility,
+    n_flips: int,
+) -> tuple[list[_Contrast], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...]]:
+    """Every arm is read once; what is kept of it are sums, and its hits."""
+    requests = shared.on
+    fallbacks: dict[str, Fallbacks] = {}
+    served: dict[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]] = {}
+
+    def read(at: int, arm: str) -> Tally:
+        pool_requests = shared.each[at]
+        if pool_requests.judged:
+            llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
+            served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
+        return tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
+
+    base, base_done = (
+        read(*reference),
+        done(logs[reference[0]], reference[1], shared.keep) if requests.judged else None,
+    )
+    base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
+    tested, flipped = [], []
+    for (at, arm), label in arms.items():
+        if (at, arm) != reference:
+            tally = read(at, arm)
+            each = by_user(shown.values(), tally, requests)
+            tested.append(
+                _Contrast(
+                    label,
+                    measure(shown.values(), tally, requests),
+                    base_means,
+                    contrast(shown.values(), tally, base, requests),
+                    {name: each[name] - base_each[name] for name in shown},
+                )
+            )
+            stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
+            if base_done is not None and stays:
+                flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
+    if not requests.judged:
+        return tested, (), ("a log does not say which answers were right: there are no error rates to match",), ()
+    return tested, *_matches(arms, reference, served), tuple(flipped)
+
+
+def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
+    worse = flips(arm_turns, base)
+    return Flipped(label, worse.counts(), flips(base, arm_turns).counts(), tuple(examples(worse, n_flips)))
+
+
+def _llm(run: RunTables, arm: str, shared: Aligned, at: int) -> str:
+    """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
+    order = at if shared.moved[at] else 0
+    parameters = (run.manifest.get("compositions") or {}).get(arm, {}).get("llm")
+    return json.dumps([order, parameters], sort_keys=True)
+
+
+def _matches(
+    arms: Mapping[tuple[int, str], str],
+    reference: tuple[int, str],
+    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
+) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
+    idle = [arms[key] for key, (arm_hits, _, _) in served.items() if not arm_hits.at.size]
+    if arms[reference] in idle:
+        why = f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference"
+        return (), (why,)
+    base = ladder(*served[reference])
+    matches = [
+        matched(label, ladder(*served[key]), base, SEED)
+        for key, label in arms.items()
+        if key != reference and label not in idle
+    ]
+    notes = [f"{', '.join(idle)}: no answer from the skillbook, nothing to match"] if idle else []
+    if any(set(match.figures) == {"hit_rate"} for match in matches):
+        notes.append(
+            "what the LLM would have answered instead of some hits is not known: add a run with an arm `never` and the "
+            "same LLM to see right answers and utility at matched error rates"
+        )
+    return tuple(matches), tuple(notes)
+
+
+def _rows(
+    tested: Sequence[_Contrast], shown: Mapping[str, Metric], correction: str, margins: Mapping[str, float]
+) -> tuple[ComparisonRow, ...]:
+    """By arm, then by metric; the same resamples for all of them."""
+    if not tested:
+        return ()
+    boot = cluster_bootstrap(np.stack([pair.each[name] for pair in tested for name in shown], axis=1), SEED)
+    low, high = (end.reshape(len(tested), len(shown)) for end in boot)
+    rows: dict[tuple[str, str], ComparisonRow] = {}
+    for column, metric in enumerate(shown.values()):
+        estimates = [pair.against[metric.name] for pair in tested]
+        margin = margins.get(metric.name)
+        equal = _equivalences(estimates, margin, correction)
+        for i, (pair, test) in enumerate(zip(tested, differences(metric, estimates, correction), strict=True)):
+            name = metric.name
+            wins, ties, losses = _counted(pair.each[name], metric)
+            rows[pair.label, name] = ComparisonRow(
+                pair.label, metric, pair.means[name].mean, pair.base[name].mean, test,
+                (float(low[i, column]), float(high[i, column])), wins, ties, losses, margin, equal[i],
+            )  # fmt: skip
+    return tuple(rows[pair.label, name] for pair in tested for name in shown)
+
+
+def _equivalences(estimates: Sequence[Estimate], margin: float | None, correction: str) -> Sequence[float | None]:
+    if margin is None:
+        return [None] * len(estimates)
+    raw = [equivalence(PairedT(e.mean, e.se_new, e.df_new, e.p(new=True)), margin) for e in estimates]
+    return CORRECTIONS[correction](raw)
+
+
+def _counted(each: F64, metric: Metric) -> tuple[int, int, int]:
+    """Users with a better, an equal and a worse value. What differs by rounding is equal."""
+    each = each[~np.isnan(each)]
+    tie = np.abs(each) <= 1e-12 * max(1.0, float(np.abs(each).max(initial=0.0)))
+    up = int(np.sum(~tie & (each > 0)))
+    down = len(each) - up - int(tie.sum())
+    return (down, int(tie.sum()), up) if metric.better == "lower" else (up, int(tie.sum()), down)
+
+
+def headings(comparison: Comparison) -> list[str]:
+    """Of the columns of `cells`."""
+    name = {"holm": "Holm", "bh": "BH", "by": "BY"}[comparison.correction]
+    return [heading.format(correction=name) for heading in HEADINGS]
+
+
+def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[str, ...]]:
+    """The table as text under HEADINGS, for these metrics and those with a margin."""
+    table: list[tuple[str, ...]] = []
+    for row in comparison.rows:
+        if row.metric.name in names or row.margin is not None:
+            unit, d = row.metric.unit, row.difference
+            table.append((
+                row.arm, row.metric.label, number(row.mean, unit), number(row.reference_mean, unit),
+                number(d.estimate.mean, unit, signed=True),
+                *(
+                    bare(interval(*span, unit, signed=True))
+                    for span in (d.estimate.interval(new=False), row.bootstrap, d.estimate.interval(new=True))
+                ),
+                number(d.mde_new, unit, signed=True).lstrip("+"),
+                "-" if d.p_adjusted != d.p_adjusted else f"{d.p_adjusted:.3f}",
+                f"{row.wins}/{row.ties}/{row.losses}", said(row),
+            ))  # fmt: skip
+    return table
+
+
+def said(row: ComparisonRow) -> str:
+    """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is.
+
+    Small: significant, but below what so few users can show reliably.
+    """
+    d = row.difference
+    words = d.verdict if d.verdict != "inconclusive" else ""
+    if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:
+        within = f"equal within {number(row.margin, row.metric.unit, signed=True).lstrip('+')}"
+        return f"{words}, yet {within}" if words else within
+    if words:
+        return words
+    if d.estimate.mean == 0 and d.mde_new == 0:
+        return "equal for every user"
+    return "inconclusive, small" if d.significant else "inconclusive"

@@ -1,0 +1,154 @@
+"""Flips: events that one arm answered rightly and another wrongly, with the reason.
+
+The reason is the link of the wrong arm's chain that failed (`cause` of the turn log, see `engine/cause.py`); where both
+arms asked the LLM, or a right skill was prompted in vain, it is the LLM.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any
+
+import numpy as np
+
+from skg_bench.analysis.counts.tally import coded, kept
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.run import RunTables
+from skg_bench.core.types import CAUSES
+
+REASONS = {
+    "none": "LLM",
+    "novelty": "nothing to know",
+    "capture": "not captured",
+    "routing": "shortlist",
+    "score": "score",
+    "threshold": "threshold",
+    "staleness": "stale",
+    "wrong_source": "wrong source",
+}
+"""By the cause of the wrong arm's turn."""
+DONE_COLUMNS = ("fallback_to_llm", "answer_correct", "cause")
+TOLD_COLUMNS = ("time", "message", "matched_skill", "source_turn", "skill_score", "serving")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an arm did with N events, in the order (user, turn)."""
+
+    run: RunTables
+    arm: str
+    user: I32  # [N]
+    turn: I32  # [N]
+    right: Bool  # [N]
+    hit: Bool  # [N]
+    cause: I32  # [N] index into CAUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Events, a subset of N, that one arm answered wrongly and the other rightly."""
+
+    wrong: Done
+    right: Done
+    at: I64  # [n] rows
+    cause: I32  # [n] index into CAUSES, of the reason
+
+    def counts(self) -> dict[str, int]:
+        """By reason, the most frequent first."""
+        counts = np.bincount(self.cause, minlength=len(CAUSES))
+        order = np.argsort(-counts, kind="stable")
+        return {REASONS[CAUSES[c]]: int(counts[c]) for c in order if counts[c]}
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """One of them, to be read."""
+
+    user: int
+    turn: int
+    time: str
+    message: str
+    reason: str
+    wrong: str  # what the wrong arm answered from
+    right: str  # what the right arm answered from
+
+
+def done(run: RunTables, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
+    """Read an arm. `keep`: (user id, number of first turns), ascending; None: all."""
+    table = kept(run.turns(arm, DONE_COLUMNS), keep)
+    code, vocabulary = coded(table["cause"])
+    cause = np.array([CAUSES.index(word) for word in vocabulary], np.int32)
+    right, fallback = table["answer_correct"].to_numpy(), table["fallback_to_llm"].to_numpy()
+    return Done(run, arm, table["user"].to_numpy(), table["turn"].to_numpy(), right, ~fallback, cause[code])
+
+
+def flips(wrong: Done, right: Done) -> Flips:
+    """Where `wrong` was wrong and `right` was right.
+
+    Raises UsageError when they are not of the same events.
+    """
+    if not (np.array_equal(wrong.user, right.user) and np.array_equal(wrong.turn, right.turn)):
+        raise UsageError(
+            f"{wrong.run.path}, arm {wrong.arm!r}, and {right.run.path}, arm {right.arm!r}, have other events; compare "
+            "what both have"
+        )
+    at = np.flatnonzero(~wrong.right & right.right)
+    by_llm = ~wrong.hit[at] & ~right.hit[at]
+    return Flips(wrong, right, at, np.where(by_llm, CAUSES.index("none"), wrong.cause[at]))
+
+
+def examples(flipped: Flips, n: int) -> list[Flip]:
+    """`n` of them: of each reason in turn, the most frequent first, and of as many users as there are."""
+    if n == 0:
+        return []
+    rows = flipped.at[_pick(flipped, n)]
+    users = sorted({int(flipped.wrong.user[row]) for row in rows})
+    wrong, right = _told(flipped.wrong, users), _told(flipped.right, users)
+    reason = dict(zip(flipped.at.tolist(), flipped.cause.tolist(), strict=True))
+    out = []
+    for row in rows.tolist():
+        key = int(flipped.wrong.user[row]), int(flipped.wrong.turn[row])
+        message, time = wrong[key]["message"], f"{wrong[key]['time']:%a %Y-%m-%d %H:%M}"
+        answered = (_answered(arm, turns, key) for arm, turns in ((flipped.wrong, wrong), (flipped.right, right)))
+        out.append(Flip(*key, time, message, REASONS[CAUSES[reason[row]]], *answered))
+    return out
+
+
+def _pick(flipped: Flips, n: int) -> I64:
+    """Indices into `flipped.at`."""
+    user = flipped.wrong.user[flipped.at]
+    queues = []
+    for cause in np.argsort(-np.bincount(flipped.cause, minlength=len(CAUSES)), kind="stable"):
+        rows = np.flatnonzero(flipped.cause == cause)
+        nth = np.arange(len(rows)) - np.searchsorted(user[rows], user[rows])  # of the user's flips for this reason
+        queues.append(rows[np.argsort(nth, kind="stable")][:n].tolist())
+    turns = (index for index in chain(*zip_longest(*queues)) if index is not None)
+    return np.array([index for index, _ in zip(turns, range(n), strict=False)], np.int64)
+
+
+Told = dict[tuple[int, int], dict[str, Any]]
+
+
+def _told(arm: Done, users: Sequence[int]) -> Told:
+    return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, TOLD_COLUMNS, users).to_pylist()}
+
+
+def _answered(arm: Done, turns: Told, key: tuple[int, int]) -> str:
+    turn = turns[key]
+    if turn["serving"] == "llm":
+        return "the LLM"
+    skill = f"skill {turn['matched_skill']!r} (score {turn['skill_score']:.2f}"
+    if turn["serving"] == "prompted":
+        return f"{skill}), prompted"
+    composition = (arm.run.manifest.get("compositions") or {}).get(arm.arm) or {}
+    if composition.get("book") == "donor" and key[1] >= int(str(composition["fork"]).rpartition("@")[2]):
+        return f"{skill}), stored by another user"
+    return f"{skill}), stored at turn {turn['source_turn']} for {turns[key[0], turn['source_turn']]['message']!r}"
+
+
+def lines(flip: Flip, wrong: str, right: str) -> Iterator[str]:
+    """A flip as text; `wrong` and `right` name the arms."""
+    yield f"user {flip.user}, turn {flip.turn}, {flip.time}: {flip.message!r} ({flip.reason})"
+    yield f"  wrong  {wrong}: {flip.wrong}"
+    yield f"  right  {right}: {flip.right}"

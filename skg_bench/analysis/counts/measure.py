@@ -1,0 +1,138 @@
+"""Metrics of one arm and paired differences of two, from their tallies."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Literal
+
+import numpy as np
+
+from skg_bench.analysis.counts.metrics import Metric
+from skg_bench.analysis.counts.tally import LoggedEvents, Tally
+from skg_bench.analysis.statistics.inference import bh, by, holm
+from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, estimates, sums
+from skg_bench.core.grid import F64
+
+Verdict = Literal["better", "worse", "higher", "lower", "inconclusive", "not measured"]
+CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh, "by": by}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One arm against another on the same events, user by user."""
+
+    metric: str
+    estimate: Estimate  # of the mean over users of (arm - reference)
+    p: float  # these requests, paired t
+    p_new: float  # new requests
+    p_adjusted: float  # p_new, corrected for all arms of the table
+    mde: float  # minimum detectable effect, these requests
+    mde_new: float  # new requests
+    significant: bool  # p_adjusted below 0.05
+    verdict: Verdict  # by new requests
+
+
+def measure(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> dict[str, Estimate]:
+    """The metrics' means over users."""
+    results: dict[str, Estimate] = {}
+    for over, group in _by_denominator(metrics).items():
+        counts = ([_count(metric, tally, requests)] for metric in group)
+        results |= zip((m.name for m in group), estimates(requests.cells, [tally.by_cell[over]], counts), strict=True)
+    return results
+
+
+def by_user(metrics: Iterable[Metric], tally: Tally, requests: LoggedEvents) -> dict[str, F64]:
+    """The metrics of every user, `[n]`; NaN for users without a denominator."""
+    values: dict[str, F64] = {}
+    for over, group in _by_denominator(metrics).items():
+        total = sums(requests.cells.user, requests.cells.n_users, tally.by_cell[over])
+        for metric in group:
+            count = sums(requests.cells.user, requests.cells.n_users, _count(metric, tally, requests))
+            values[metric.name] = np.where(total > 0, count / np.where(total > 0, total, 1.0), np.nan)
+    return values
+
+
+def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: LoggedEvents) -> dict[str, Estimate]:
+    """Means over users of the paired differences arm - reference."""
+    results: dict[str, Estimate] = {}
+    for over, group in _by_denominator(metrics).items():
+        counts: Iterable[list[F64]]
+        if over == "turn":  # the same for both
+            overs = [arm.by_cell[over]]
+            counts = ([_count(metric, arm, requests) - _count(metric, reference, requests)] for metric in group)
+        else:
+            overs = [arm.by_cell[over], reference.by_cell[over]]
+            counts = ([_count(metric, arm, requests), _count(metric, reference, requests)] for metric in group)
+        results |= zip((m.name for m in group), estimates(requests.cells, overs, counts), strict=True)
+    return results
+
+
+def differences(metric: Metric, estimates: Sequence[Estimate], correction: str = "holm") -> list[Difference]:
+    """Tests of the estimates of one table, corrected for their number.
+
+    A verdict needs both: the difference is significant after correction, and at least as large as the minimum
+    detectable effect. What is smaller and significant comes from too small a run, and such estimates exaggerate (Gelman
+    and Carlin 2014, type M errors).
+    """
+    p_new = [e.p(new=True) for e in estimates]
+    results = []
+    for e, raw, adjusted in zip(estimates, p_new, CORRECTIONS[correction](p_new), strict=True):
+        mde, mde_new = e.detectable(new=False), e.detectable(new=True)
+        significant = adjusted < ALPHA
+        verdict = _verdict(metric, e.mean, significant and abs(e.mean) >= mde_new)
+        results.append(Difference(metric.name, e, e.p(new=False), raw, adjusted, mde, mde_new, significant, verdict))
+    return results
+
+
+def weekly(metric: Metric, tally: Tally) -> F64:
+    """The metric by user and week, `[n, W]`; NaN where a user was not there or has no denominator."""
+    mask = tally.by_week["turn"] > 0
+    if metric.over == "book":
+        return np.where(mask, tally.book, np.nan)
+    over = mask.astype(np.float64) if metric.over == "week" else tally.by_week[metric.over]
+    count = _weighted(metric, tally.by_week)
+    return np.where(over > 0, count / np.where(over > 0, over, 1.0), np.nan)
+
+
+def denominator(metric: Metric, tally: Tally) -> int:
+    """Rows under the metric: turns, hits, or ratings."""
+    return int(tally.by_cell["turn" if metric.over in ("week", "book") else metric.over].sum())
+
+
+def _weighted(metric: Metric, counts: dict[str, F64]) -> F64:
+    terms = [counts[name] if weight == 1 else weight * counts[name] for name, weight in metric.count.items()]
+    return sum(terms[1:], start=terms[0])
+
+
+def _by_denominator(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
+    groups: dict[str, list[Metric]] = {}
+    for metric in metrics:
+        groups.setdefault("turn" if metric.over in ("week", "book") else metric.over, []).append(metric)
+    return groups
+
+
+def _count(metric: Metric, tally: Tally, requests: LoggedEvents) -> F64:
+    """Numerator in every cell.
+
+    A count per week is a count per event times the user's events per week, which no intent changes. The book at the end
+    is what was added in a cell, less the removals, spread evenly over the user's turns.
+    """
+    count = _weighted(metric, tally.by_cell)
+    if metric.over not in ("week", "book"):
+        return count
+    user, turn = requests.cells.user, tally.by_cell["turn"]
+    turns = sums(user, requests.cells.n_users, turn)
+    if metric.over == "week":
+        return count * (turns / requests.weeks)[user]
+    gone = sums(user, requests.cells.n_users, count) - tally.book_end
+    return count * turns[user] - gone[user] * turn
+
+
+def _verdict(metric: Metric, mean: float, shown: bool) -> Verdict:
+    if isnan(mean):
+        return "not measured"
+    if not shown:
+        return "inconclusive"
+    if metric.better == "neither":
+        return "higher" if mean > 0 else "lower"
+    return "better" if (mean > 0) == (metric.better == "higher") else "worse"

@@ -1,0 +1,255 @@
+"""A run's logs as counts per (user, week) and per (user, intent), read one arm at a time.
+
+Sums go row by row in the order (user, turn), so that they are the same bits however the run was cut into shards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skg_bench.analysis.statistics.intervals import Cells, sums
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.run import RunTables, ratings
+
+MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
+WEEK = 7 * 24 * 3600
+CEILINGS = (1, 2, 3)
+EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
+TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd",
+                 "latency_ms", "offer", "book_size")  # fmt: skip
+
+COUNTS = {
+    "turn": "requests",
+    "hit": "answered from the skillbook",
+    "wrong": "answered wrongly",
+    "wrong_hit": "answered wrongly from the skillbook",
+    "call": "calls to the LLM: fallbacks and prompted hits",
+    "tokens": "tokens in and out",
+    "cost": "metered cost, USD",
+    "latency": "simulated wait, milliseconds",
+    "offer": "offers to name a skill",
+    "add": "skills added",
+    "rated": "ratings known by the end of the run, at the turn that was rated",
+    "ok": "of these, ok",
+}
+LOGGED = {"other": "answered from the skillbook, for another intent than was asked"}
+"""Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN; `other` counts the
+hits that are certainly wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvents:
+    """The events of a run, the same for all of its arms; N rows in the order (user, turn)."""
+
+    users: I64  # [n] user ids, ascending
+    weeks: int  # calendar weeks of the run, W
+    seed: int
+    turn: I32  # [N]
+    time: I64  # [N] seconds since 1970
+    message: npt.NDArray[np.str_]  # [M] all messages, sorted
+    text: I32  # [N] index into `message`
+    row: I64  # [N] row of the user
+    cell: I64  # [N] (user, intent) cell
+    slot: I64  # [N] row * W + week
+    one_off: Bool  # [N]
+    used_up: Bool  # [N] a repeat forced by the corpus
+    judged: bool  # is it known whether answers are right? A log that is replayed does not say
+    answerable: I32  # [N] earlier answers that still hold, -1: not known
+    kind: I32  # [N] request type, -1: a one-off
+    cells: Cells
+
+    def __len__(self) -> int:
+        return len(self.turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one arm did: counts by the names of COUNTS (and LOGGED), and the book."""
+
+    arm: str
+    by_cell: dict[str, F64]  # [c]
+    by_week: dict[str, F64]  # [n, W]
+    book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
+    book_end: F64  # [n] at the user's last turn
+    pending: int  # ratings given but not known by the end of the run
+
+
+def needs_truth(run: RunTables, what: str) -> None:
+    """Raises UsageError where `what` would need to know whether answers were right, and the run replays a log."""
+    if run.manifest.get("log"):
+        raise UsageError(f"{run.path} replays a log, which does not say whether answers were right: {what} needs that")
+
+
+def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> LoggedEvents:
+    """The run's events, from its first arm. `keep`: (user id, number of first turns), ascending; None: all.
+
+    Raises UsageError when a user's turns have a gap (rows were lost).
+    """
+    table = kept(run.turns(run.arms[0], EVENT_COLUMNS), keep)
+    user = _column(table, "user").astype(np.int64)
+    if user.size == 0:
+        raise UsageError(f"{run.path} holds no turns; run it with users >= 1 and weeks >= 1")
+    users, start, row, n = np.unique(user, return_index=True, return_inverse=True, return_counts=True)
+    turn = _column(table, "turn").astype(np.int32)
+    expected = np.arange(len(turn)) - np.repeat(start, n)
+    if not np.array_equal(turn, expected):
+        at = int(np.flatnonzero(turn != expected)[0])
+        raise UsageError(
+            f"{run.path}: arm {run.arms[0]!r} has rows missing or twice at user {user[at]}, turn {turn[at]}; "
+            "delete its shards and run again"
+        )
+    text, messages = coded(table["message"])
+    intent, intents = coded(table["intent"])
+    kind, _ = coded(table["request_type"])
+    time = _seconds(table, "time")
+    week = (time - MONDAY) // WEEK
+    weeks = max(int(run.manifest["weeks"]), int(week.max()) + 1)
+    about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
+    width = len(intents) + len(messages)
+    pairs, cell = np.unique(row * width + about, return_inverse=True)
+    topics, intent_of = np.unique(pairs % width, return_inverse=True)
+    return LoggedEvents(
+        users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
+        row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
+        used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
+        answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
+        cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
+    )  # fmt: skip
+
+
+def tallies(
+    run: RunTables,
+    arm: str,
+    requests: LoggedEvents,
+    since: Sequence[int] = (0,),
+    keep: Sequence[tuple[int, int]] | None = None,
+) -> dict[int, Tally]:
+    """Counts of one arm over the turns from each of `since` on.
+
+    Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
+    """
+    table = kept(run.turns(arm, TALLY_COLUMNS), keep)
+    time = _seconds(table, "time")
+    user, turn = _column(table, "user").astype(np.int64), _column(table, "turn")
+    if len(time) != len(requests) or not (
+        np.array_equal(time, requests.time) and np.array_equal(user, requests.users[requests.row])
+    ):
+        raise UsageError(
+            f"{run.path}: arm {arm!r} has {len(time)} turns of {len(np.unique(user))} users, which are not the "
+            f"{len(requests)} events of the first arm; finish the run with `skg-bench run` or delete it and run again"
+        )
+    del time, user
+    hit = ~_column(table, "fallback_to_llm")
+    wrong = ~table["answer_correct"].fill_null(True).to_numpy()  # known to be
+    unknown = None if requests.judged else np.full(len(requests), np.nan)
+    rated, ok, pending = _ratings(run, arm, requests)
+    counts: dict[str, npt.NDArray[Any] | None] = {
+        "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
+        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], "stored"),
+        "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
+        "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
+        "offer": coded(table["offer"])[0] >= 0, "add": _added(run, arm, requests), "rated": rated, "ok": ok,
+    }  # fmt: skip
+    if unknown is not None:
+        counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else unknown
+    book = _column(table, "book_size").astype(np.float64)
+    del table
+    return {s: _tally(arm, requests, counts, book, pending, None if s == 0 else turn >= s) for s in since}
+
+
+def _tally(
+    arm: str,
+    requests: LoggedEvents,
+    counts: dict[str, npt.NDArray[Any] | None],
+    book: F64,
+    pending: int,
+    some: Bool | None,
+) -> Tally:
+    n, slots = len(requests.users), len(requests.users) * requests.weeks
+
+    def summed(values: npt.NDArray[Any] | None, index: I64, size: int) -> F64:
+        if values is not None and values.dtype == np.bool_:  # without weights it is twice as fast
+            return sums(index[values if some is None else values & some], size)
+        if some is not None:
+            index, values = index[some], None if values is None else values[some]
+        return sums(index, size, values)
+
+    last = np.full(slots, -1, np.int64)
+    last[requests.slot] = np.arange(len(requests))  # rows ascend: the last one stays
+    ends = np.flatnonzero(np.diff(requests.row, append=n))
+    return Tally(
+        arm=arm,
+        by_cell={name: summed(v, requests.cell, len(requests.cells.user)) for name, v in counts.items()},
+        by_week={name: summed(v, requests.slot, slots).reshape(n, requests.weeks) for name, v in counts.items()},
+        book=np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks),
+        book_end=book[ends],
+        pending=pending,
+    )
+
+
+def _ratings(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[F64, F64, int]:
+    """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
+    table = ratings(run.feedback(arm, ["known_at", "kind", "value"]))
+    at = _rows_of(table, requests)
+    known = (at >= 0) & (_seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
+    ok = known & _says(table["rating"], "ok")
+    return sums(at[known], len(requests)), sums(at[ok], len(requests)), int(((at >= 0) & ~known).sum())
+
+
+def _added(run: RunTables, arm: str, requests: LoggedEvents) -> F64:
+    """Skills added at each turn, `[N]`."""
+    table = run.updates(arm, ["op"])
+    at = _rows_of(table, requests)
+    return sums(at[(at >= 0) & _says(table["op"], "ADD")], len(requests))
+
+
+def _rows_of(table: pa.Table, requests: LoggedEvents) -> I64:
+    """Row of each (user, turn) among the events, -1: it is not among them."""
+    user, turn = _column(table, "user").astype(np.int64), _column(table, "turn").astype(np.int64)
+    start = np.searchsorted(requests.row, np.arange(len(requests.users) + 1))
+    row = np.minimum(np.searchsorted(requests.users, user), len(requests.users) - 1)
+    mask = (requests.users[row] == user) & (turn < start[row + 1] - start[row])
+    return np.where(mask, start[row] + turn, -1)
+
+
+def kept(table: pa.Table, keep: Sequence[tuple[int, int]] | None) -> pa.Table:
+    """The first turns of some users."""
+    if keep is None:
+        return table
+    ids = np.array([user for user, _ in keep], np.int64)
+    limit = np.array([turns for _, turns in keep], np.int64)
+    user = _column(table, "user").astype(np.int64)
+    row = np.minimum(np.searchsorted(ids, user), len(ids) - 1)
+    return table.filter(pa.array((ids[row] == user) & (_column(table, "turn") < limit[row])))
+
+
+def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = table[name].to_numpy()
+    return values
+
+
+def _seconds(table: pa.Table, name: str) -> I64:
+    return _column(table, name).astype("datetime64[s]").astype(np.int64)
+
+
+def _says(column: pa.ChunkedArray, word: str) -> Bool:
+    """Where a column of words says `word`."""
+    code, words = coded(column)
+    at = np.flatnonzero(words == word)
+    return code == at[0] if at.size else np.zeros(len(code), np.bool_)
+
+
+def coded(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:
+    """A column of words as codes into its sorted vocabulary (-1: null), whatever the order in the files."""
+    encoded = column.combine_chunks()
+    if not isinstance(encoded, pa.DictionaryArray):
+        encoded = encoded.dictionary_encode()
+    words = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
+    vocabulary, code = np.unique(words, return_inverse=True)
+    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.where(index < 0, -1, code.astype(np.int32)[index] if len(words) else -1).astype(np.int32), vocabulary

@@ -1,0 +1,91 @@
+"""What can be said of a run that replays a log, and what cannot: whether answers were right, a log does not know."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.report.sentences import Sentence, share_of
+from skg_bench.analysis.summary.content import Summary
+
+
+def words(summary: Summary) -> list[Sentence]:
+    """Sentences on `summary.json`'s content, what stays open first."""
+    arm, reference, log = summary.learner, summary.reference, summary.log or {}
+    users = "these pseudo-users" if log["pseudo_users"] else "its users"
+    sentences = [
+        Sentence(
+            f"Whether {arm} serves {users} better than {reference} is not known in this log: it does not say which "
+            "answers were right, and nobody was given the skillbook's.",
+            "open",
+        ),
+        Sentence(_answered(summary, arm), "plain"),
+        Sentence(_rated(summary, arm), "plain"),
+    ]
+    if summary.incomplete:
+        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+    if log["pseudo_users"]:
+        sentences.append(
+            Sentence(
+                "The users are pseudo-users, no persons: dialogues were dealt to them by key. What looks like "
+                "somebody's growth is none; such data test reading and satisfaction, never personal growth.",
+                "caution",
+            )
+        )
+    left = sum(entry["rows"] for entry in log["left_out"].values())
+    if left:
+        sentences.append(
+            Sentence(f"{left:,} of {log['read']:,} rows were left out: {'; '.join(left_out(log))}.", "caution")
+        )
+    return sentences
+
+
+def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
+    """What a reader should know of the log, as (what, words). `turns`: of the run."""
+    names = {"intent": "intents", "answer": "answers", "satisfaction": "ratings", "action": "actions",
+             "propensity": "propensities"}  # fmt: skip
+    held_columns = [names[column] for column in log["knows"]]
+    unsaid = [names[column] for column in ("intent", "answer", "satisfaction") if column not in log["knows"]]
+    people = "pseudo-users, no persons" if log["pseudo_users"] else "users"
+    return [
+        ("Log", f"{log['file']}: {log['turns']:,} turns of {log['users']:,} {people} in {log['weeks']:,} weeks"),
+        ("In this run", "all of them" if turns == log["turns"] else f"{turns:,} of them (users and weeks of the run)"),
+        ("It holds, beside messages", ", ".join(held_columns) or "nothing"),
+        ("It does not say", ", ".join(["which answers were right", *unsaid])),
+        ("Days", f"the Monday {log['first_day']} of the log is shown as 2026-01-05, the first of every run"),
+        *((f"Taken for granted: {what}", words) for what, words in log["assumes"].items()),
+        ("Left out", "; ".join(left_out(log)) or "no row"),
+        *([("Messages", "hashed here and in the logs: pseudonyms, not anonymity")] if log["redacted"] else []),
+    ]
+
+
+def left_out(log: Mapping[str, Any]) -> list[str]:
+    """Rows that are no turns, by reason, and where the first of them stand."""
+    return [
+        f"{entry['rows']:,} with {why} (row{'s' if entry['rows'] > 1 else ''} {', '.join(map(str, entry['first']))}"
+        + (", ...)" if entry["rows"] > len(entry["first"]) else ")")
+        for why, entry in log["left_out"].items()
+    ]
+
+
+def _answered(summary: Summary, arm: str) -> str:
+    arm_figures = summary.arms[arm]
+    text = f"{arm} would have answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    if arm_figures["other_intent"].mean is not None:
+        text += (
+            f", of these {number(arm_figures['other_intent'].mean, 'share')} wrongly at least: with an answer that "
+            "had been given to another intent"
+        )
+    elif arm_figures["hit_rate"].mean:
+        text += "; how many of these wrongly is not known, as the log names no intents"
+    return f"{text}."
+
+
+def _rated(summary: Summary, arm: str) -> str:
+    n_rated = int(summary.totals[arm]["rated"] or 0)
+    if "satisfaction" not in (summary.log or {})["knows"]:
+        return "The log holds no ratings, so nothing was learned from any."
+    text = f"Ratings count where an arm gives the answer that was rated: {n_rated:,} under {arm}"
+    if summary.never is not None and summary.never != arm:
+        text += f", {int(summary.totals[summary.never]['rated'] or 0):,} under {summary.never}"
+    rated = summary.arms[arm]["rated_ok"]
+    return f"{text}; of {arm}'s {share_of(rated)} say ok." if rated.mean is not None else f"{text}."

@@ -1,0 +1,123 @@
+"""The head of the page: what a run shows, in sentences with numbers, whoever wins."""
+
+from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.report import logged
+from skg_bench.analysis.report.sentences import Sentence, share_of
+from skg_bench.analysis.summary.content import Summary
+from skg_bench.analysis.summary.figures import DifferenceFigure
+
+
+def words(summary: Summary) -> list[Sentence]:
+    """Sentences on `summary.json`'s content, the answer to the run's question first."""
+    if summary.log is not None:
+        return logged.words(summary)
+    sentences = [_against_reference(summary), *_effects(summary), _answers(summary), _order(summary), _price(summary)]
+    return [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
+
+
+def _against_reference(summary: Summary) -> Sentence | None:
+    arm, reference = summary.learner, summary.reference
+    gap = summary.differences.get(arm, {}).get("utility")
+    if gap is None or gap.mean is None:
+        return None
+    size = number(abs(gap.mean), "utility")
+    numbers = f"{size} {{}} utility per request ({_new(gap)})"
+    if gap.verdict == "better":
+        return Sentence(f"{arm} serves its users better than {reference}: {numbers.format('more')}.", "good")
+    if gap.verdict == "worse":
+        return Sentence(f"{arm} serves its users worse than {reference}: {numbers.format('less')}.", "bad")
+    return Sentence(
+        f"Whether {arm} serves its users better than {reference} stays open: a difference of "
+        f"{number(gap.mean, 'utility', signed=True)} utility per request ({_new(gap)}){_why_open(gap)}.",
+        "open",
+    )
+
+
+def _effects(summary: Summary) -> list[Sentence]:
+    sentences = []
+    for arm, effect in summary.effects.items():
+        gap = effect.metrics["utility"]
+        if gap.mean is None:
+            continue
+        what = f"what {effect.live} learned after turn {effect.since} (against {arm})"
+        size = f"{number(abs(gap.mean), 'utility')} utility per request ({_new(gap)})"
+        if gap.verdict == "better":
+            sentences.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
+        elif gap.verdict == "worse":
+            sentences.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
+        else:
+            signed = number(gap.mean, "utility", signed=True)
+            sentences.append(
+                Sentence(
+                    f"No effect shown of {what}: {signed} utility per request ({_new(gap)}){_why_open(gap)}.",
+                    "open",
+                )
+            )
+    return sentences
+
+
+def _answers(summary: Summary) -> Sentence:
+    arm, reference = summary.learner, summary.reference
+    arm_figures = summary.arms[arm]
+    text = f"{arm} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    if arm_figures["err_per_hit"].mean is not None:
+        text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
+    text += f"; of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
+    if reference not in (None, arm):
+        text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {reference}'s"
+    return Sentence(f"{text}.", "plain")
+
+
+def _order(summary: Summary) -> Sentence | None:
+    means = {
+        arm: arm_figures["utility"].mean
+        for arm, arm_figures in summary.arms.items()
+        if arm_figures["utility"].mean is not None
+    }
+    if len(means) < 2:
+        return None
+    order = sorted(means, key=lambda arm: -means[arm])
+    listed = ", ".join(f"{arm} {number(means[arm], 'utility')}" for arm in order)
+    return Sentence(f"By mean utility: {listed}.", "plain")
+
+
+def _price(summary: Summary) -> Sentence | None:
+    arm, reference = summary.learner, summary.reference
+    price = summary.sensitivity.break_even.get(arm)
+    if price is None:
+        return None
+    now = summary.utility.wrong
+    return Sentence(
+        f"{arm} and {reference} would be level if a wrong answer cost {price:.2g} right ones (here {now:g}).",
+        "plain",
+    )
+
+
+def _cautions(summary: Summary) -> list[Sentence]:
+    sentences = []
+    if summary.incomplete:
+        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+    if not summary.saturation.testable:
+        reasons = "; ".join(summary.saturation.reasons)
+        sentences.append(Sentence(f"Claims about curves are not testable here: {reasons}.", "caution"))
+    return sentences
+
+
+def _why_open(gap: DifferenceFigure) -> str:
+    """Why a difference is no verdict."""
+    if gap.p_holm is None or gap.mean is None or gap.mde_new is None:
+        return "; one user says nothing about others"
+    if gap.mean == 0 and gap.mde_new == 0:
+        return "; on these events both did exactly the same"
+    detectable = f"the {number(gap.mde_new, 'utility')} that such a run finds in 80 % of cases"
+    if gap.significant:
+        return f"; it is significant, but below {detectable}, and such estimates exaggerate"
+    if abs(gap.mean) >= gap.mde_new:
+        return "; it does not hold once corrected for the number of arms"
+    return f"; inconclusive: it is below {detectable}"
+
+
+def _new(gap: DifferenceFigure) -> str:
+    if gap.low_new is None:
+        return "no interval: too few users or intents"
+    return f"95 % for new users and requests: {interval(gap.low_new, gap.high_new, 'utility', signed=True)}"

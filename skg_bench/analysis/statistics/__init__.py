@@ -1,0 +1,1 @@
+"""Estimates, intervals, tests and bands, as functions of plain arrays."""

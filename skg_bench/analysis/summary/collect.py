@@ -1,0 +1,148 @@
+"""What a run's arms did, one arm at a time: only an arm, its live twin, the reference and `never` are held."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skg_bench.analysis.counts.measure import contrast, denominator, measure, weekly
+from skg_bench.analysis.counts.metrics import Metric, Utility
+from skg_bench.analysis.counts.roles import Roles
+from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Tally, tallies
+from skg_bench.analysis.statistics.curves import Band, bands, signs
+from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
+from skg_bench.analysis.summary.content import Waterfall
+from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
+from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
+from skg_bench.core.grid import F64
+from skg_bench.core.run import RunTables
+
+ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
+
+Curve = tuple[str, str, Band]  # arm, metric
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What is kept of an arm while others are compared with it."""
+
+    tally: dict[int, Tally]  # by the turn from which on it counts
+    lost: Losses | None  # None: a log does not say what was right
+
+
+@dataclass(frozen=True)
+class Found:
+    """Figures by arm; estimates that are corrected for their number are not tested yet: (estimate, rows under it)."""
+
+    arms: dict[str, dict[str, Figure]] = field(default_factory=dict)  # by metric
+    against: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # arm - reference
+    effects: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # live - frozen, since the freeze
+    swept: dict[str, list[Figure]] = field(default_factory=dict)  # utility at each price of a wrong answer
+    swept_against: dict[str, list[Estimate]] = field(default_factory=dict)
+    waterfall: dict[str, Waterfall] = field(default_factory=dict)
+    totals: dict[str, dict[str, float]] = field(default_factory=dict)
+    ceiling: dict[str, Figure] = field(default_factory=dict)
+    curves: list[Curve] = field(default_factory=list)
+
+
+def collect(
+    run: RunTables,
+    requests: LoggedEvents,
+    role: Roles,
+    shown: Mapping[str, Metric],
+    beyond: Mapping[str, Metric],
+    prices: Sequence[Metric],
+    utility: Utility,
+) -> Found:
+    """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
+    results, multipliers = Found(), signs(requests.seed, requests.users)
+    for arm, held in _in_turn(run, requests, role, utility):
+        tally, lost = held[arm].tally[0], held[arm].lost
+        base = None if role.reference in (None, arm) else held[role.reference]
+        reference = None if base is None else base.tally[0]
+        of_arm = measure(shown.values(), tally, requests)
+        results.arms[arm] = {
+            name: Figure.of(of_arm[name], denominator(m, tally), m.bounds) for name, m in shown.items()
+        }
+        if role.never is not None:
+            excess = contrast(beyond.values(), tally, held[role.never].tally[0], requests)
+            results.arms[arm] |= {name: Figure.of(excess[name], len(requests)) for name in beyond}
+        results.swept[arm] = [Figure.of(e, len(requests)) for e in measure(prices, tally, requests).values()]
+        if reference is not None:
+            difference = contrast(shown.values(), tally, reference, requests)
+            results.against[arm] = {name: (difference[name], denominator(m, tally)) for name, m in shown.items()}
+            results.swept_against[arm] = list(contrast(prices, tally, reference, requests).values())
+        if lost is not None:
+            results.waterfall[arm] = waterfall(lost, None if base is None else base.lost, requests)
+        live = None
+        if arm in role.frozen:
+            twin, since = role.frozen[arm]
+            live = held[twin].tally[0]
+            results.effects[arm] = _effect(held[twin].tally[since], held[arm].tally[since], shown, requests)
+        total = {name: float(tally.by_week[name].sum()) for name in tally.by_week if name != "latency"}
+        results.totals[arm] = {**total, "pending": tally.pending}
+        results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
+    if requests.judged:
+        _ceilings(results, requests, multipliers)
+    return results
+
+
+def _in_turn(
+    run: RunTables, requests: LoggedEvents, role: Roles, utility: Utility
+) -> Iterator[tuple[str, dict[str, _Held]]]:
+    """Each arm with what it is compared with; frozen arms come right after their live arm."""
+
+    def read(arm: str) -> _Held:
+        tally = tallies(run, arm, requests, role.since(arm))
+        return _Held(tally, losses(run, arm, requests, utility) if requests.judged else None)
+
+    compared = [arm for arm in (role.reference, role.never) if arm is not None]
+    held = {arm: read(arm) for arm in dict.fromkeys(compared)}
+    for live in (arm for arm in run.arms if arm not in role.frozen):
+        twins = [arm for arm in run.arms if role.frozen.get(arm, ("", 0))[0] == live]
+        for arm in (live, *twins):
+            if arm not in held:
+                held[arm] = read(arm)
+            yield arm, held
+            held = {name: counts for name, counts in held.items() if name in (*compared, live)}
+
+
+def _effect(
+    live: Tally, frozen: Tally, shown: Mapping[str, Metric], requests: LoggedEvents
+) -> dict[str, tuple[Estimate, int]]:
+    ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
+    difference = contrast(ratios.values(), live, frozen, requests)
+    return {name: (difference[name], denominator(m, frozen)) for name, m in ratios.items()}
+
+
+def _curves(
+    arm: str,
+    tally: Tally,
+    reference: Tally | None,
+    live: Tally | None,
+    shown: Mapping[str, Metric],
+    multipliers: F64,
+) -> Iterator[Curve]:
+    values = {m.name: weekly(m, tally) for m in shown.values()}
+    if reference is not None:
+        values["utility_difference"] = values["utility"] - weekly(shown["utility"], reference)
+    if live is not None:
+        values["learning_effect"] = weekly(shown["utility"], live) - values["utility"]
+    bounds = [shown[name].bounds if name in shown else NO_BOUNDS for name in values]
+    drawn = bands(list(values.values()), multipliers, bounds)
+    return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
+
+
+def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64) -> None:
+    """The share of requests that the skillbook could answer, whatever an arm did."""
+    turn = sums(requests.cell, len(requests.cells.user))
+    weekly_turns = sums(requests.slot, len(requests.users) * requests.weeks).reshape(-1, requests.weeks)
+    values = []
+    for k in CEILINGS:
+        possible = requests.answerable >= k
+        (share,) = estimates(requests.cells, [turn], [[sums(requests.cell[possible], len(turn))]])
+        results.ceiling[str(k)] = Figure.of(share, len(requests), (0.0, 1.0))
+        count = sums(requests.slot[possible], weekly_turns.size).reshape(weekly_turns.shape)
+        values.append(np.where(weekly_turns > 0, count / np.maximum(weekly_turns, 1.0), np.nan))
+    drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
+    results.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))

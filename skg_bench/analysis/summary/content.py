@@ -1,0 +1,143 @@
+"""What `summary.json` holds: its types, how they are written, and how they are read and checked."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from skg_bench.analysis.counts.metrics import Better, Utility
+from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
+
+VERSION = 4
+
+
+@dataclass(frozen=True)
+class MetricWords:
+    """A metric as a reader meets it."""
+
+    label: str
+    unit: str
+    better: Better
+    says: str
+
+
+@dataclass(frozen=True)
+class FreezeEffect:
+    """What learning after turn `since` is worth: live - frozen over turns >= since; Holm over the frozen arms."""
+
+    live: str
+    since: int
+    metrics: Mapping[str, DifferenceFigure]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Utility at other prices of a wrong answer."""
+
+    wrong: Sequence[float]  # the prices, lambda
+    arms: Mapping[str, Sequence[Figure]]  # one figure a price
+    differences: Mapping[str, Sequence[Figure]]  # arm - reference
+    break_even: Mapping[str, float | None]  # lambda at which utility equals the reference's; None: at none >= 0
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """Utility lost per request by `cause` of the turn log, and policy = score + threshold.
+
+    All but policy sum to ceiling - utility. `n_turns` of a figure: turns of the arm booked to the cause.
+    """
+
+    ceiling: float
+    losses: Mapping[str, Figure]
+    differences: Mapping[str, Figure] | None  # arm - reference, paired; None: of the reference
+
+
+@dataclass(frozen=True)
+class CorpusUse:
+    """How much of the run the corpus forced; see `saturation.py`."""
+
+    verbatim: float | None
+    verbatim_last_week: float | None
+    types_used_up: float | None
+    one_offs_again: float | None
+    limit: float
+    testable: bool
+    reasons: Sequence[str]  # why claims about curves are not testable here
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The content of `summary.json`; arms, metrics and causes by name, in the order in which they are shown."""
+
+    version: int
+    question: str
+    seed: int
+    users: int
+    weeks: int
+    turns: int  # of one arm
+    reference: str | None  # arms by role
+    never: str | None
+    learner: str
+    incomplete: bool  # the run is unfinished
+    utility: Utility
+    metrics: Mapping[str, MetricWords]
+    arms: Mapping[str, Mapping[str, Figure]]
+    differences: Mapping[str, Mapping[str, DifferenceFigure]]  # arm - reference; Holm over the arms
+    effects: Mapping[str, FreezeEffect]  # by frozen arm
+    sensitivity: Sensitivity
+    waterfall: Mapping[str, Waterfall]
+    log: Mapping[str, Any] | None  # what a replayed log says of itself (`core/record.py`); None: users are simulated
+    ceiling: Mapping[str, Figure]  # k -> share of requests with k or more earlier answers that still hold
+    saturation: CorpusUse
+    totals: Mapping[str, Mapping[str, float | None]]  # arm -> count -> sum over all users
+    pending_feedback: int  # ratings of all arms that became known only after the end, and were used in nothing
+
+    def to_json(self) -> str:
+        """The text of the file."""
+        return json.dumps(asdict(self), indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Summary":
+        """The content of a file's text.
+
+        Raises ValueError saying what is wrong with it.
+        """
+        content = json.loads(text)
+        version = content.get("version") if isinstance(content, Mapping) else None
+        if version != VERSION:
+            raise ValueError(f"version {version!r}, this program reads version {VERSION}")
+        summary: Summary = _checked(cls, content, "summary")
+        return summary
+
+
+def _checked(kind: Any, value: Any, where: str) -> Any:
+    """`value` as `kind`: a dataclass, Mapping[str, X], Sequence[X], X | None, Literal, a plain type, or Any."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin is UnionType:
+        (some,) = (part for part in inner if part is not NoneType)
+        return None if value is None else _checked(some, value, where)
+    if isinstance(kind, type) and is_dataclass(kind):
+        types = _types(kind)
+        if not isinstance(value, Mapping) or set(value) != set(types):
+            raise ValueError(f"{where} must have the keys {', '.join(types)}")
+        return kind(**{name: _checked(types[name], value[name], f"{where}.{name}") for name in types})
+    if origin is Mapping and isinstance(value, Mapping):
+        return {key: _checked(inner[1], item, f"{where}.{key}") for key, item in value.items()}
+    if origin is Sequence and isinstance(value, list):
+        return tuple(_checked(inner[0], item, f"{where}[{at}]") for at, item in enumerate(value))
+    if origin is Literal and value in inner:
+        return value
+    plain = origin is None and isinstance(value, bool) == (kind is bool)  # or else True were a number
+    if plain and isinstance(value, (int, float) if kind is float else kind):
+        return value
+    raise ValueError(f"{where} is {value!r}, which is not of type {kind.__name__ if origin is None else kind}")
+
+
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}

@@ -1,0 +1,148 @@
+"""Computes `summary.json` and `curves.csv` of a run, which the page, the table of arms and the trackers read.
+
+`content.py` and `figures.py` say what `summary.json` holds. Of a replayed log, all that needs to know whether answers
+were right is null, and waterfall and ceiling are empty.
+
+`curves.csv`: arm, period (1-based week), metric, n (users), mean, low, high; low and high are simultaneous bands
+(`curves`). Besides the metrics: `utility_difference` (arm - reference), `learning_effect` (frozen arms: live - frozen,
+utility), and `ceiling_1, 2, 3`, which belong to the events, under arm `*`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skg_bench.analysis.counts.measure import differences
+from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged, metrics
+from skg_bench.analysis.counts.reading import read_once
+from skg_bench.analysis.counts.roles import Roles, roles
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
+from skg_bench.analysis.statistics.intervals import Estimate
+from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
+from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
+from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
+from skg_bench.analysis.summary.saturation import LIMIT, saturation
+from skg_bench.analysis.summary.waterfall import LOSS_COLUMNS
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
+
+
+def write(run: Run) -> Summary:
+    """Compute and write both files; returns what is in `summary.json`.
+
+    Raises UsageError when arms do not share their events or rows are missing.
+    """
+    content, curves = describe(run)
+    replace_text(run.path / "summary.json", content.to_json())
+    replace_text(run.path / "curves.csv", csv(curves))
+    return content
+
+
+def read(run: Run) -> Summary:
+    """What `summary.json` holds.
+
+    Raises UsageError when there is none, and for one of another version or of other content.
+    """
+    path = run.path / "summary.json"
+    if not path.is_file():
+        raise UsageError(f"{run.path} has no summary.json yet; finish the run with `skg-bench run`")
+    try:
+        return Summary.from_json(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}; `skg-bench report {run.path}` makes it again from the logs") from error
+
+
+def describe(run: Run) -> tuple[Summary, list[Curve]]:
+    """The content of `summary.json`, and all curves."""
+    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *LOSS_COLUMNS])
+    requests, role = events(logs), roles(run)
+    utility = Utility.of(run.config)
+    shown, beyond = metrics(utility), against_never() if role.never else {}
+    if not requests.judged:
+        shown |= logged()
+    lambdas = sorted({*LAMBDAS, utility.wrong})
+    tables = collect(logs, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
+    log = run.manifest.get("log")
+    content = Summary(
+        version=VERSION, question=run.manifest.get("question", ""), seed=requests.seed, users=len(requests.users),
+        weeks=requests.weeks, turns=len(requests), reference=role.reference, never=role.never, learner=role.learner,
+        incomplete=bool(run.manifest.get("incomplete", False)), utility=utility,
+        metrics={m.name: MetricWords(m.label, m.unit, m.better, m.says) for m in [*shown.values(), *beyond.values()]},
+        arms={arm: tables.arms[arm] for arm in run.arms}, differences=_tested(tables.against, run.arms, shown),
+        effects=_effects(tables, run.arms, role, shown), sensitivity=_sensitivity(tables, run.arms, lambdas, requests),
+        waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
+        ceiling=tables.ceiling, saturation=_corpus_use(requests, log),
+        totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
+        pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
+    )  # fmt: skip
+    position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
+    return content, sorted(tables.curves, key=lambda curve: position[curve[0]])
+
+
+def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> CorpusUse:
+    """Of a replayed log only pseudo-users are a reason not to test curves; people who repeat themselves are none."""
+    shares = saturation(requests)
+    pseudo = ["users are pseudo-users, no persons"] if log is not None and log["pseudo_users"] else []
+    reasons = shares.reasons if log is None else pseudo
+    return CorpusUse(
+        digits(shares.verbatim), digits(shares.verbatim_last_week), digits(shares.types_used_up),
+        digits(shares.one_offs_again), LIMIT, not reasons, reasons,
+    )  # fmt: skip
+
+
+def _effects(results: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> dict[str, FreezeEffect]:
+    tested = _tested(results.effects, arms, shown)
+    return {arm: FreezeEffect(*role.frozen[arm], arm_tests) for arm, arm_tests in tested.items()}
+
+
+def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], requests: LoggedEvents) -> Sensitivity:
+    against = {arm: results.swept_against[arm] for arm in arms if arm in results.swept_against}
+    return Sensitivity(
+        lambdas,
+        {arm: results.swept[arm] for arm in arms},
+        {arm: [Figure.of(e, len(requests)) for e in estimates] for arm, estimates in against.items()},
+        {arm: _break_even(estimates, lambdas) for arm, estimates in against.items()},
+    )
+
+
+def _break_even(against: Sequence[Estimate], lambdas: Sequence[float]) -> float | None:
+    """The lambda at which the mean difference is 0; it is linear in lambda."""
+    first, last = against[0].mean, against[-1].mean
+    slope = (last - first) / (lambdas[-1] - lambdas[0])
+    price = lambdas[0] - first / slope if slope != 0 else float("nan")
+    return digits(price) if price >= 0 else None
+
+
+def _tested(
+    estimates: Mapping[str, Mapping[str, tuple[Estimate, int]]], order: Sequence[str], shown: Mapping[str, Metric]
+) -> dict[str, dict[str, DifferenceFigure]]:
+    """Estimates of one table with their tests, Holm over the arms for each metric."""
+    arms = [arm for arm in order if arm in estimates]
+    table: dict[str, dict[str, DifferenceFigure]] = {arm: {} for arm in arms}
+    for metric in shown.values():
+        if all(metric.name in estimates[arm] for arm in arms):
+            tests = differences(metric, [estimates[arm][metric.name][0] for arm in arms])
+            for arm, test in zip(arms, tests, strict=True):
+                table[arm][metric.name] = DifferenceFigure.tested(test, estimates[arm][metric.name][1])
+    return table
+
+
+def csv(curves: Sequence[Curve]) -> str:
+    """The content of `curves.csv`."""
+    lines = ["arm,period,metric,n,mean,low,high"]
+    for arm, metric, band in curves:
+        for week in range(len(band.n)):
+            numbers = (digits(float(x[week])) for x in (band.mean, band.low, band.high))
+            text = ",".join("" if x is None else repr(x) for x in numbers)
+            lines.append(f"{arm},{week + 1},{metric},{band.n[week]},{text}")
+    return "\n".join(lines) + "\n"
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Written under another name, then renamed: never half a file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)

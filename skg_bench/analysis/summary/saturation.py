@@ -1,0 +1,83 @@
+"""How much of a run the corpus forced rather than the users: once it is used up, curves flatten for no reason of the
+assistant's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skg_bench.analysis.counts.tally import LoggedEvents
+from skg_bench.analysis.statistics.intervals import sums
+from skg_bench.core.grid import F64, Bool
+
+LIMIT = 0.05  # above it, claims about curves read "not testable here"
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """Means over users of the user's share; NaN where no user has a denominator."""
+
+    verbatim: float  # of requests: the same user asked it before in the same words
+    verbatim_last_week: float
+    types_used_up: float  # of a user's request types: all wordings were said, and one was said again
+    one_offs_again: float  # of one-off requests: the user had drawn that one before
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why claims about curves are not testable here; none if they are."""
+        shares = (
+            (self.verbatim, "of requests repeat an earlier one of the same user word for word"),
+            (self.types_used_up, "of a user's request types have no wording left"),
+            (self.one_offs_again, "of one-off requests were drawn before"),
+        )
+        return [f"{share:.1%} {what} (limit {LIMIT:.0%})" for share, what in shares if share > LIMIT]
+
+
+def corpus(config: Mapping[str, Any]) -> str:
+    """Whose messages the users of a run say, by its resolved configuration.
+
+    >>> corpus({"simulator": {"corpus": {"_target_": "skg_bench.simulator.clinc150.Clinc150", "split": "test"}}})
+    'Clinc150 (split=test)'
+    """
+    chosen = config["simulator"].get("corpus")
+    if not isinstance(chosen, Mapping):
+        return "the built-in corpus" if chosen is None else str(chosen)
+    parameters = ", ".join(f"{key}={value}" for key, value in chosen.items() if key != "_target_" and value is not None)
+    return f"{chosen['_target_'].rpartition('.')[2]} ({parameters})"
+
+
+def saturation(requests: LoggedEvents) -> Saturation:
+    """Of the events of a run; the same for all of its arms."""
+    everything = np.ones(len(requests), np.bool_)
+    repeat = _repeats(requests)
+    last = requests.slot % requests.weeks == requests.weeks - 1
+    types, first, type_of = np.unique(
+        requests.row * (np.int64(requests.kind.max()) + 2) + requests.kind + 1, return_index=True, return_inverse=True
+    )
+    exhausted = sums(type_of, len(types), requests.used_up.astype(np.float64)) > 0
+    real, user = ~requests.one_off[first], requests.row[first]
+    return Saturation(
+        verbatim=_mean_share(requests, repeat, everything),
+        verbatim_last_week=_mean_share(requests, repeat & last, last),
+        types_used_up=_mean(sums(user[exhausted & real], len(requests.users)), sums(user[real], len(requests.users))),
+        one_offs_again=_mean_share(requests, requests.used_up & requests.one_off, requests.one_off),
+    )
+
+
+def _repeats(requests: LoggedEvents) -> Bool:
+    """Whether the same user said the same text before, `[N]`."""
+    _, first = np.unique(requests.row * (np.int64(requests.text.max()) + 1) + requests.text, return_index=True)
+    repeat = np.ones(len(requests), np.bool_)
+    repeat[first] = False
+    return repeat
+
+
+def _mean_share(requests: LoggedEvents, these: Bool, whole: Bool) -> float:
+    return _mean(sums(requests.row[these], len(requests.users)), sums(requests.row[whole], len(requests.users)))
+
+
+def _mean(count: F64, over: F64) -> float:
+    kept = over > 0
+    return float((count[kept] / over[kept]).mean()) if kept.any() else float("nan")

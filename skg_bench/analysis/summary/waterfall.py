@@ -1,0 +1,73 @@
+"""Regret: from the ceiling to what was reached, in losses of utility by cause.
+
+The ceiling is a right answer to every request, for nothing and at once: utility 1. What a turn is worth less is booked
+whole to its `cause` (`engine/cause.py`), so that a user's losses sum to ceiling - reached. A turn that the LLM answered
+is thus booked, with the LLM's price, wait and errors, to what made it fall back; `none` is what right skills themselves
+cost.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.tally import LoggedEvents, coded
+from skg_bench.analysis.statistics.intervals import estimates, sums
+from skg_bench.analysis.summary.content import Waterfall
+from skg_bench.analysis.summary.figures import Figure
+from skg_bench.core.grid import F64, I64
+from skg_bench.core.run import RunTables
+from skg_bench.core.types import CAUSES
+
+CEILING = 1.0
+ORDER = ("novelty", "capture", "wrong_source", "staleness", "routing", "score", "threshold", "none")
+"""Causes as the chain has them: learning, the stored answer, finding it, choosing it, its own price."""
+POLICY = ("score", "threshold")
+LOSS_COLUMNS = ("answer_correct", "cost_usd", "latency_ms", "cause")
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """One arm's, by index into CAUSES."""
+
+    by_cell: F64  # [causes, c] utility lost in a (user, intent) cell
+    turns: I64  # [causes] turns booked
+
+    def by_user(self, requests: LoggedEvents) -> F64:
+        """Mean loss of a request, `[causes, n]`."""
+        turn = sums(requests.row, len(requests.users))
+        return np.stack([sums(requests.cells.user, len(requests.users), loss) for loss in self.by_cell]) / turn
+
+    def of(self, causes: tuple[str, ...]) -> F64:
+        """Those of some causes together, `[c]`."""
+        total: F64 = sum(self.by_cell[[CAUSES.index(cause) for cause in causes]], np.zeros(self.by_cell.shape[1]))
+        return total
+
+
+def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses:
+    """Of an arm whose turns are the events `requests`."""
+    table = run.turns(arm, LOSS_COLUMNS)
+    code, vocabulary = coded(table["cause"])
+    cause = np.array([CAUSES.index(word) for word in vocabulary], np.int64)[code]
+    right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
+    loss = (1.0 + prices.wrong) * ~right + prices.usd * cost + prices.second / 1000.0 * latency
+    cells = len(requests.cells.user)
+    by_cell = sums(cause * cells + requests.cell, len(CAUSES) * cells, loss).reshape(len(CAUSES), cells)
+    return Losses(by_cell, np.bincount(cause, minlength=len(CAUSES)))
+
+
+def waterfall(arm_losses: Losses, reference: Losses | None, requests: LoggedEvents) -> Waterfall:
+    """Of an arm, beside that of the reference."""
+    bars = {cause: (cause,) for cause in ORDER} | {"policy": POLICY}
+    turn = sums(requests.cell, len(requests.cells.user))
+    n = {bar: int(sum(arm_losses.turns[CAUSES.index(cause)] for cause in causes)) for bar, causes in bars.items()}
+
+    def figures(counts: list[F64]) -> dict[str, Figure]:
+        results = estimates(requests.cells, [turn], [[count] for count in counts])
+        return {bar: Figure.of(e, n[bar]) for bar, e in zip(bars, results, strict=True)}
+
+    lost = [arm_losses.of(causes) for causes in bars.values()]
+    if reference is None:
+        return Waterfall(CEILING, figures(lost), None)
+    less = [reference.of(causes) for causes in bars.values()]
+    return Waterfall(CEILING, figures(lost), figures([a - b for a, b in zip(lost, less, strict=True)]))

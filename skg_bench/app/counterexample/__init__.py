@@ -1,0 +1,1 @@
+"""The smallest session that shows a difference: found (`shrink`), kept as a file (`cases`), printed (`commands`)."""

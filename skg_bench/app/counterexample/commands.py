@@ -1,0 +1,79 @@
+"""What `counterexample find` and `counterexample replay` print."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rich.table import Table
+
+from skg_bench.app.counterexample import cases, shrink
+from skg_bench.app.counterexample.cases import Case, Row
+from skg_bench.app.progress import console
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+_MONDAY = datetime(2026, 1, 5)  # times of a run are local times without a zone
+
+
+def find(
+    runs: Sequence[Path],
+    arm: str,
+    reference: str | None,
+    *,
+    user: int | None,
+    turn: int | None,
+    metric: str | None,
+    out: Path | None,
+    trust_remote_code: bool = False,
+) -> None:
+    """Find the smallest session, show it, and write it to `out`.
+
+    Raises UsageError, OSError.
+    """
+    if len(runs) > 2:
+        raise UsageError(f"{len(runs)} runs; give that of the arm and, if it is another, that of the reference")
+    opened = [Run(path) for path in runs]
+    case = shrink.find(
+        opened[0], arm, reference, against=opened[-1], user=user, turn=turn, metric=metric,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    screen = console()
+    screen.print(case.says, soft_wrap=True)
+    screen.print(_table(case))
+    n = len(case.events)
+    screen.print(f"{n} event{'' if n == 1 else 's'}: leave any one out, and it does not show any more")
+    if out is not None:
+        cases.save(case, out)
+        screen.print(f"{out}: replay it with skg-bench counterexample replay {out}", soft_wrap=True)
+
+
+def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
+    """Replay cases; returns whether all do what they did.
+
+    Raises UsageError.
+    """
+    screen, whole = console(), True
+    for path in paths:
+        wrong = cases.changes(cases.load(path, trust_remote_code=trust_remote_code))
+        screen.print(f"{path}: {'changed' if wrong else 'as it was'}", soft_wrap=True)
+        for line in wrong:
+            screen.print(f"  {line}", soft_wrap=True)
+        whole = whole and not wrong
+    return whole
+
+
+def _table(case: Case) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("event", "time", "message", *(f"{role}: {case.specs[role].name}" for role in case.expected)):
+        table.add_column(heading, overflow="fold")
+    for i, event in enumerate(case.events):
+        when = (_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")
+        did = [answered(rows[i]) for rows in case.expected.values()]
+        table.add_row(str(event["number"]), when, event["message"], *did)
+    return table
+
+
+def answered(row: Row) -> str:
+    """What an arm did with an event, in words."""
+    who = f"{row['skill']} ({row['score']:.2f})" if row["hit"] else "LLM"
+    return ", ".join([who, "right" if row["right"] else "wrong", *(["captured"] if row["learned"] else [])])

@@ -1,0 +1,252 @@
+"""The smallest session that still shows a difference between two arms, found in a run by delta debugging."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skg_bench.analysis.comparison.flips import REASONS, done, flips
+from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.analysis.counts.tally import needs_truth
+from skg_bench.analysis.statistics.ddmin import Part, ddmin
+from skg_bench.app.components import refuse_remote_code
+from skg_bench.app.counterexample import cases
+from skg_bench.app.counterexample.cases import ArmSpec, Case, Replayer, Scenario
+from skg_bench.app.suggestions import nearest
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.run import Run
+from skg_bench.core.types import CAUSES
+from skg_bench.core.world import Events
+from skg_bench.engine.excerpt import Excerpts, table_of
+from skg_bench.engine.logbook import Logbook
+from skg_bench.engine.plan import Arm
+
+LogsByRole = Mapping[str, Logbook]  # by role
+
+
+def find(
+    run: Run,
+    arm: str,
+    reference: str | None = None,
+    *,
+    against: Run | None = None,
+    user: int | None = None,
+    turn: int | None = None,
+    metric: str | None = None,
+    trust_remote_code: bool = False,
+) -> Case:
+    """The smallest session of a user in which `arm` of `run` differs from `reference` (of `against`, else of `run`).
+
+    It differs at one event that one answers rightly and the other wrongly: the user's event at `turn`, or else the
+    first that `arm` answers wrongly, of `user` or of anybody. With `metric`, it differs by the sign of the difference
+    of that metric over the session, as over the whole life of `user`. Turns at which an arm freezes or forks count
+    within a session: it keeps as many events as it needs to get there.
+
+    Raises UsageError for arms, users and turns that are not there or do not differ, and for runs that ran a model's own
+    code, unless that is trusted.
+    """
+    other = against or run
+    if not trust_remote_code:
+        for source in (run, other):
+            refuse_remote_code(source.path, cases.whole_node(source.manifest))
+    needs_truth(run, "a counterexample")
+    for key in ("seed", "weeks", "simulator", "embedder"):
+        if run.config[key] != other.config[key]:
+            raise UsageError(f"{run.path} and {other.path} differ in {key}; a session must be the same for both arms")
+    name = reference or str(other.config["reference"])
+    specs = {"arm": _spec(run, arm), "reference": _spec(other, name)}
+    if metric is not None:
+        if user is None or turn is not None:
+            raise UsageError("a metric is of a whole session: give --user, and no --turn")
+        return _of_metric(run, specs, user, metric)
+    at, reason = _flip(run, arm, other, name, user=user, turn=turn)
+    right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
+    return of_turn(_scenario(run, at[0]), specs, at[1], reason, right=right)
+
+
+def of_turn(scenario: Scenario, specs: Mapping[str, ArmSpec], turn: int, reason: str, *, right: bool) -> Case:
+    """The smallest session up to the event at `turn` that `arm` answers rightly, `reference` wrongly; or, if
+    not `right`, the other way round.
+
+    Raises UsageError if over all events before it they do not.
+    """
+    session = _Session.of(scenario, specs)
+
+    def shows(logs: LogsByRole) -> Bool:
+        shown: Bool = (_last(logs["arm"]) == right) & (_last(logs["reference"]) != right)
+        return shown
+
+    kept = session.smallest(turn, (turn,), shows)
+    arm, reference = specs["arm"].name, specs["reference"].name
+    better, worse = (arm, reference) if right else (reference, arm)
+    says = f"user {scenario.user}, event {turn}: {better} is right, {worse} is wrong ({reason})"
+    return session.case(says, kept)
+
+
+def _of_metric(run: Run, specs: Mapping[str, ArmSpec], user: int, name: str) -> Case:
+    of_turns = {k: m for k, m in metrics(Utility.of(run.config)).items() if _summed(m)}
+    if name not in of_turns:
+        raise UsageError(f"metric={name} cannot be taken over part of a session; {nearest(name, of_turns)}")
+    metric, session = of_turns[name], _Session.of(_scenario(run, user), specs)
+    n = int(session.events.n[0])
+
+    def sign(logs: LogsByRole) -> F64:
+        value = _value(metric, logs["arm"]) - _value(metric, logs["reference"])
+        return np.sign(np.where(np.isnan(value), 0.0, value))
+
+    (whole,) = sign(session.run([tuple(range(n))]))
+    if whole == 0:
+        raise UsageError(f"user {user} has the same {name} under both arms; choose another user or metric")
+    kept = session.smallest(n, (), lambda logs: sign(logs) == whole)
+    says = f"user {user}: {name} is {'higher' if whole > 0 else 'lower'} under {specs['arm'].name} than under "
+    return session.case(says + specs["reference"].name, kept)
+
+
+# ---------------------------------------------------------------------------------------------------- what to show
+
+
+def _flip(
+    run: Run, arm: str, other: Run, reference: str, *, user: int | None, turn: int | None
+) -> tuple[tuple[int, int], str]:
+    """User and turn of an event that only one of them answers rightly, and why the other does not."""
+    arm_turns, reference_turns = done(run, arm), done(other, reference)
+    for worse, better in ((arm_turns, reference_turns), (reference_turns, arm_turns)):
+        flipped = flips(worse, better)
+        who, when = worse.user[flipped.at], worse.turn[flipped.at]
+        fits = ((user is None) | (who == user)) & ((turn is None) | (when == turn))
+        if fits.any():
+            first = int(np.flatnonzero(fits)[np.argmin(when[fits])])
+            return (int(who[first]), int(when[first])), REASONS[CAUSES[flipped.cause[first]]]
+    where = (
+        " and ".join(f"{k} {v}" for k, v in (("user", user), ("turn", turn)) if v is not None) or "no turn of the run"
+    )
+    raise UsageError(f"at {where}, {arm} and {reference} do not differ in whether they are right; choose another")
+
+
+def _scenario(run: Run, user: int) -> Scenario:
+    config = run.config
+    if not 0 <= user < int(config["users"]):
+        raise UsageError(f"user={user}: {run.path} has users 0 to {int(config['users']) - 1}")
+    nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
+    return Scenario(config["seed"], config["weeks"], user, *nodes)
+
+
+def _spec(run: Run, arm: str) -> ArmSpec:
+    compositions: dict[str, Any] = run.manifest["compositions"]
+    if arm not in compositions:
+        raise UsageError(f"{run.path} has no arm {arm!r}; {nearest(arm, compositions)}")
+    needed = {arm: cases.whole(compositions[arm])}
+    while (fork := needed[next(reversed(needed))].get("fork")) is not None:
+        trunk = str(fork).rpartition("@")[0]
+        needed[trunk] = cases.whole(compositions[trunk])
+    return ArmSpec(arm, needed)
+
+
+# ---------------------------------------------------------------------------------------------------------- search
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A user's life, and parts of it, under two arms."""
+
+    scenario: Scenario
+    specs: Mapping[str, ArmSpec]
+    arms: Mapping[str, Arm]
+    replayer: Replayer
+    events: Events
+    excerpts: Excerpts
+
+    @classmethod
+    def of(cls, scenario: Scenario, specs: Mapping[str, ArmSpec]) -> "_Session":
+        """All of the user's life."""
+        replayer = cases.replayer_of(scenario)
+        events = table_of(replayer.simulator, scenario.seed, scenario.user, scenario.weeks)
+        arms = {role: spec.arm(role) for role, spec in specs.items()}
+        return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.setting, events))
+
+    def run(self, parts: Sequence[Part]) -> LogsByRole:
+        """Parts of it, in order of falling length."""
+        events = self.excerpts.rows([np.array(part, np.int64) for part in parts])
+        return cases.run(self.replayer, self.arms, self.excerpts, events)
+
+    def smallest(self, n: int, always: Part, shows: Callable[[LogsByRole], Bool]) -> Part:
+        """Turns of the smallest session whose rows show it, among the first `n`, and `always`.
+
+        A life of thousands of turns takes seconds, so the search begins with the turns that the arms learned from, or
+        answered by a skill, if these show it too.
+
+        Raises UsageError if all together do not.
+        """
+
+        def tried(parts: Sequence[Part]) -> list[bool]:
+            shown = [False] * len(parts)
+            order = sorted((i for i in range(len(parts)) if parts[i] or always), key=lambda i: -len(parts[i]))
+            if order:
+                for i, good in zip(order, shows(self.run([(*parts[i], *always) for i in order])), strict=True):
+                    shown[i] = bool(good)
+            return shown
+
+        whole = self.run([(*range(n), *always)])
+        if not shows(whole)[0]:
+            raise UsageError("this version of code and data no longer gives what the run logged; run it again")
+        start = next((part for part in _telling(whole, n) if tried([part])[0]), tuple(range(n)))
+        return (*ddmin(start, tried), *always)
+
+    def case(self, says: str, kept: Part) -> Case:
+        """A session as a case, with what the arms do in it."""
+        events = self.excerpts.rows([np.array(kept, np.int64)])
+        expected = {role: cases.told(log, self.replayer) for role, log in self.run([kept]).items()}
+        return Case(says, self.scenario, self.specs, cases.described(events, self.replayer.simulator), expected)
+
+
+def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
+    """Turns, of the first `n` of a row, that had to do with the skill that answered last; then with any skill."""
+    near, some = set[int](), set[int]()
+    for log in logs.values():
+        skill = log.columns["skill"]
+        some.update(np.flatnonzero(skill >= 0).tolist())
+        for update in log.updates:
+            some.update(update["turn"].tolist())
+            near.update(update["turn"][update["skill"] == skill[-1]].tolist())
+    for turns in (near, some):
+        yield tuple(sorted(turn for turn in turns if turn < n))
+
+
+def _last(log: Logbook) -> Bool:
+    """Is each row's last answer right?"""
+    n = log.n
+    right: Bool = log.columns["correct"][log.start[n - 1] + np.arange(len(n))]
+    return right
+
+
+def _rows(log: Logbook) -> I64:
+    """Which row each place of a column belongs to."""
+    return np.arange(log.start[-1]) - np.repeat(log.start[:-1], np.diff(log.start))
+
+
+def _counts(log: Logbook) -> dict[str, F64]:
+    """By the names of `tally.COUNTS`, of each place of a column."""
+    c = log.columns
+    hit, wrong = c["skill"] >= 0, ~c["correct"]
+    counts = {
+        "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": c["serving"] != 1,
+        "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"], "latency": c["latency_ms"],
+        "offer": c["offer"] >= 0,
+    }  # fmt: skip
+    return {name: np.asarray(values, np.float64) for name, values in counts.items()}
+
+
+def _summed(metric: Metric) -> bool:
+    """Does it come from what `_counts` gives?"""
+    return metric.over in ("turn", "hit") and not set(metric.count) & {"rated", "ok", "add"}
+
+
+def _value(metric: Metric, log: Logbook) -> F64:
+    """The metric of each row; NaN without a denominator."""
+    counts, row, b = _counts(log), _rows(log), len(log.n)
+    total = sum(weight * np.bincount(row, counts[name], b) for name, weight in metric.count.items())
+    over = np.bincount(row, counts[metric.over], b)
+    value: F64 = np.where(over > 0, total / np.where(over > 0, over, 1.0), np.nan)
+    return value

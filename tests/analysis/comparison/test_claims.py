@@ -1,0 +1,126 @@
+"""Claims: the list of the sources, what carries each, and the files in which experiments say what they found."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skg_bench.analysis.comparison.claims import (
+    KINDS,
+    Evidence,
+    Finding,
+    Measured,
+    claims,
+    findings,
+    lines,
+    markers,
+    write,
+)
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+ROOT = Path(__file__).resolve().parents[3]
+EVIDENCE = Evidence("skg-bench run", "abc", 12, 4, (0, 1))
+FOUND = Finding("K24", "5 % to 25-35 %", Measured(0.021, 0.01, 0.04, "share"), "strained", "It rises less.", EVIDENCE)
+
+
+def test_every_statement_of_the_three_sources_is_listed_and_no_other() -> None:
+    statements = {"K": 33, "P": 51, "U": 14}  # in the paper, in the article on Pause, on the page of ACE
+    assert list(claims()) == [f"{source}{i:02d}" for source, n in statements.items() for i in range(1, n + 1)]
+
+
+def test_a_claim_says_what_kind_it_is_and_why_it_is_outside() -> None:
+    for claim in claims().values():
+        assert set(claim.kind.split("+")) <= set(KINDS)
+        assert (claim.why is not None) == (claim.kind == "E")
+        assert claim.statement.endswith(".")
+
+
+def test_findings_come_back_as_they_were_written(tmp_path: Path) -> None:
+    worded = replace(FOUND, measured="52 to 130 skills", verdict="contradictory")
+    write(tmp_path, "one", [FOUND, worded])
+    write(tmp_path, "two", [FOUND])
+    assert findings(tmp_path) == {"K24": [("one", FOUND), ("one", worded), ("two", FOUND)]}
+    row = json.loads((tmp_path / "two.json").read_text("utf-8"))[0]
+    assert set(row) == {
+        "id", "claimed", "measured", "verdict", "words", "command", "commit", "users", "weeks", "seeds"
+    }  # fmt: skip
+
+
+def test_figures_are_shown_with_interval_and_unit() -> None:
+    assert str(FOUND.measured) == "2.1 % (1 to 4)"
+    assert str(Measured(51.2, 48.0, 55.0, "ms")) == "51.2 ms (48 to 55)"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"verdict": "maybe"}, "valid are reproduced"),
+        ({"words": " "}, "words is empty"),
+        ({"measured": Measured(5.0, 0.0, 1.0, "share")}, "lie in its interval"),
+        ({"measured": Measured(float("nan"), 0.0, 1.0, "share")}, "finite"),
+    ],
+)
+def test_a_finding_that_says_nothing_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        replace(FOUND, **change)  # type: ignore[arg-type]
+
+
+def test_an_unknown_id_is_not_written_and_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no source has a statement K99"):
+        write(tmp_path, "one", [replace(FOUND, id="K99")])
+    (tmp_path / "bad.json").write_text('[{"id": "K24"}]', "utf-8")
+    with pytest.raises(UsageError, match=r"bad\.json is no file of findings"):
+        findings(tmp_path)
+
+
+def test_marks_are_found_on_functions_classes_methods_and_what_is_assigned(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_some.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.req('K01', 'K02')\n"
+        "def test_a(): ...\n"
+        "@pytest.mark.req('K02')\n"
+        "class TestB:\n"
+        "    @pytest.mark.req('K03')\n"
+        "    def test_c(self): ...\n"
+        "TestD = pytest.mark.req('K04')(object)\n"
+        "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.req('K05'))])\n"
+        "def test_e(x): ...\n",
+        "utf-8",
+    )
+    place = "tests/test_some.py::"
+    assert markers(tmp_path / "tests") == {
+        "K01": [f"{place}test_a"], "K02": [f"{place}test_a", f"{place}TestB"], "K03": [f"{place}TestB::test_c"],
+        "K04": [f"{place}TestD"], "K05": [f"{place}test_e"],
+    }  # fmt: skip
+
+
+def test_a_claim_is_open_until_a_test_or_an_experiment_carries_it(tmp_path: Path) -> None:
+    write(tmp_path / "reports" / "claims", "one", [FOUND])
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_some.py").write_text("@pytest.mark.req('K08')\ndef test_a(): ...\n", "utf-8")
+    states = {line.claim.id: line.state for line in lines(tmp_path)}
+    assert (states["K24"], states["K08"], states["P17"]) == ("found", "held", "outside")
+    assert set(states.values()) == {"found", "held", "outside", "open"}
+    assert sum(state == "open" for state in states.values()) == len(claims()) - 2 - 6
+
+
+def test_what_is_committed_can_be_read_and_names_experiments_that_exist() -> None:
+    for entries in findings(ROOT / "reports" / "claims").values():
+        for experiment, finding in entries:
+            assert (ROOT / "experiments" / experiment / "analysis.py").is_file()
+            assert finding.id in claims()
+
+
+def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path) -> None:
+    runs = []
+    for seed in (3, 5):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        manifest = {"schema": 2, "commit": "abc", "dirty": None if seed == 3 else "0f", "users": 7, "weeks": 2}
+        (folder / "manifest.json").write_text(json.dumps(manifest | {"seed": seed}), "utf-8")
+        runs.append(Run(folder))
+    assert Evidence.of(runs, "make it") == Evidence("make it", "abc, with uncommitted changes", 7, 2, (3, 5))
+    assert Evidence.of(runs[:1], "make it").commit == "abc"

@@ -1,0 +1,203 @@
+"""Arms over several runs, aligned on (seed, user, turn)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from skg_bench.analysis import summary
+from skg_bench.analysis.comparison.compare import cells, compare, headings, said
+from skg_bench.core.errors import UsageError
+from tests.analysis.synthetic import ARMS, World, make_run
+
+CHEAP = {"wrong": 1.0, "usd": 0.0, "second": 0.02}
+
+
+def test_one_run_gives_the_differences_of_its_summary(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=10, weeks=3)
+    comparison = compare([run])
+    assert comparison.reference == "never"
+    assert comparison.gaps == ()
+    expected = summary.write(run).differences
+    for row in comparison.rows:
+        figure = expected[row.arm][row.metric.name]
+        if figure.mean is not None:
+            assert row.difference.estimate.mean == pytest.approx(figure.mean, rel=1e-8, abs=1e-12)
+            assert row.difference.p_adjusted == pytest.approx(figure.p_holm, rel=1e-6)
+        assert row.difference.verdict == figure.verdict
+
+
+def test_arms_of_two_runs_are_paired_user_by_user(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "first", users=10, weeks=3)
+    second = make_run(tmp_path / "second", users=10, weeks=3, arms={"better": World(hit_right=1.0), "skg": ARMS["skg"]})
+    comparison = compare([first, second], reference="skg")
+    assert comparison.reference == "first:skg"
+    rows = {(row.arm, row.metric.name): row for row in comparison.rows}
+    assert {arm for arm, _ in rows} == {"first:frozen", "first:never", "second:better", "second:skg"}
+    again = rows["second:skg", "utility"].difference
+    assert (again.estimate.mean, again.estimate.se_new) == (0.0, 0.0)
+    assert again.verdict == "inconclusive"
+    assert said(next(row for row in comparison.rows if row.difference is again)) == "equal for every user"
+    assert rows["second:better", "correct"].difference.verdict == "better"
+    assert rows["second:better", "correct"].reference_mean == rows["second:skg", "correct"].mean
+
+
+def test_the_reference_can_be_named_with_its_folder(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, users=4, weeks=2) for name in ("first", "second")]
+    assert compare(runs, reference="second:skg").reference == "second:skg"
+
+
+def test_a_gap_in_coverage_is_reported_and_changes_no_difference(tmp_path: Path) -> None:
+    full = make_run(tmp_path / "full", users=10, weeks=3)
+    part = make_run(tmp_path / "part", users=7, weeks=2)
+    comparison = compare([full, part], reference="full:skg")
+    lost = full.turns("skg").num_rows - comparison.turns
+    assert comparison.reference == "users=10 weeks=3:skg"
+    assert comparison.users == 7
+    assert len(comparison.gaps) == 1
+    assert (
+        f"full: {lost:,} of {full.turns('skg').num_rows:,} turns (3 users wholly) are not in all runs"
+        in comparison.gaps[0]
+    )
+    twin = next(row for row in comparison.rows if (row.arm, row.metric.name) == ("users=7 weeks=2:skg", "utility"))
+    assert twin.difference.estimate.mean == 0.0
+
+
+def test_runs_that_share_no_user_are_refused(tmp_path: Path) -> None:
+    first, other = (
+        make_run(tmp_path / "first", users=4, weeks=1),
+        make_run(tmp_path / "other", users=4, weeks=2, seed=1),
+    )
+    with pytest.raises(UsageError, match=r"first and .*other share no user; compare runs of the same seeds and users"):
+        compare([first, other])
+    far = make_run(tmp_path / "far", users=4, weeks=1, first_user=50)
+    with pytest.raises(UsageError, match=r"first and .*far share no user"):
+        compare([first, far])
+
+
+def test_runs_of_several_seeds_are_pooled_user_by_user(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / f"seed{seed}", seed=seed, users=6 + seed, weeks=3) for seed in range(3)]
+    for run in runs:  # the same configuration, seed aside
+        manifest = run.manifest
+        manifest["config"]["users"] = 6
+        (run.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    pooled, alone = compare(runs), [compare([run]) for run in runs]
+    assert pooled.seeds == (0, 1, 2)
+    assert pooled.users == 6 + 7 + 8
+    assert pooled.turns == sum(comparison.turns for comparison in alone)
+    assert cells(compare(runs[::-1])) == cells(pooled)
+    each = {}
+    for run in runs:
+        correct = run.turns("skg", ["answer_correct"]).to_pandas().groupby("user")["answer_correct"].mean()
+        never = run.turns("never", ["answer_correct"]).to_pandas().groupby("user")["answer_correct"].mean()
+        each[run.path.name] = correct - never
+    test = stats.ttest_1samp(np.concatenate([difference.to_numpy() for difference in each.values()]), 0.0)
+    row = next(row for row in pooled.rows if (row.arm, row.metric.name) == ("skg", "correct"))
+    assert row.difference.estimate.interval(new=False) == pytest.approx(tuple(test.confidence_interval(0.95)))
+    assert row.wins + row.ties + row.losses == pooled.users
+    assert row.wins == sum(int((difference > 1e-12).sum()) for difference in each.values())
+    assert row.losses == sum(int((difference < -1e-12).sum()) for difference in each.values())
+
+
+def test_a_seed_that_one_configuration_lacks_is_a_gap(tmp_path: Path) -> None:
+    old = [make_run(tmp_path / f"old{seed}", seed=seed, users=5, weeks=2) for seed in (3, 4)]
+    new = [make_run(tmp_path / f"new{seed}", seed=seed, users=5, weeks=2, utility=CHEAP) for seed in (4, 5)]
+    comparison = compare([*old, *new], reference="utility.usd=10.0:skg")
+    assert comparison.users == 5
+    assert comparison.seeds == (3, 4, 5)
+    assert len(comparison.gaps) == 2
+    assert "(5 users wholly) are not in all runs" in comparison.gaps[0]
+    assert {row.arm.split(":")[0] for row in comparison.rows} == {"utility.usd=10.0", "utility.usd=0.0"}
+    assert {flipped.examples for flipped in comparison.flips} == {()}
+    turn = next(row for row in comparison.rows if (row.arm, row.metric.name) == ("utility.usd=0.0:skg", "correct"))
+    assert (turn.wins, turn.ties, turn.losses) == (0, 5, 0)
+
+
+def test_the_same_requests_in_another_order_are_paired_by_user(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=8, weeks=3)
+    moved = make_run(tmp_path / "moved", users=8, weeks=3)
+    for file in (moved.path / "turns").iterdir():
+        table = pq.read_table(file)
+        user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
+        last = np.array([turn[user == u].max() for u in user])
+        back = np.lexsort((last - turn, user))  # each user's requests, the last one first
+        columns = [c for c in table.column_names if c not in ("user", "turn", "time")]
+        for column in columns:
+            table = table.set_column(table.schema.get_field_index(column), column, table[column].take(pa.array(back)))
+        pq.write_table(table, file)
+    comparison = compare([run, moved], reference="run:never")
+    assert comparison.gaps == (f"{moved.path}: the same requests in another order; paired by user, not turn by turn",)
+    rows = {(row.arm, row.metric.name): row.difference.estimate.mean for row in comparison.rows}
+    assert rows["run:skg", "correct"] == pytest.approx(rows["moved:skg", "correct"], abs=1e-12)
+    assert rows["moved:never", "correct"] == 0.0
+    assert {flipped.arm for flipped in comparison.flips} == {"run:skg", "run:frozen"}
+
+
+def test_both_corrections_are_over_the_arms(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=10, weeks=3)
+    raw = {row.arm: row.difference.p_new for row in compare([run]).rows if row.metric.name == "correct"}
+    low, high = sorted(raw.values())
+    for correction, expected in (("holm", [2 * low, max(2 * low, high)]), ("bh", [min(2 * low, high), high])):
+        rows = [row for row in compare([run], correction=correction).rows if row.metric.name == "correct"]
+        assert sorted(row.difference.p_adjusted for row in rows) == pytest.approx(np.minimum(expected, 1.0).tolist())
+
+
+def test_equivalence_is_said_only_within_a_margin(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=30, weeks=6, arms={**ARMS, "twin": World(hit_right=0.88)})
+    wide, narrow, none = (
+        next(r for r in compare([run], "skg", margins=m).rows if (r.arm, r.metric.name) == ("twin", "correct"))
+        for m in ({"correct": 0.05}, {"correct": 0.00001}, {})
+    )
+    estimate = wide.difference.estimate
+    expected = max(
+        stats.t.cdf((sign * estimate.mean - 0.05) / estimate.se_new, estimate.df_new) for sign in (1.0, -1.0)
+    )
+    assert wide.equivalent is not None
+    assert wide.equivalent >= expected
+    assert said(wide).endswith("equal within 5.0 pp")
+    assert "equal" not in said(narrow)
+    assert none.equivalent is None
+
+
+def test_the_bootstrap_agrees_with_students_interval(tmp_path: Path) -> None:
+    for row in compare([make_run(tmp_path / "run", users=40, weeks=3)]).rows:
+        low, high = row.difference.estimate.interval(new=False)
+        if low == low:
+            assert row.bootstrap == pytest.approx((low, high), abs=0.3 * (high - low) + 1e-12)
+
+
+def test_runs_whose_shared_events_differ_are_refused(tmp_path: Path) -> None:
+    first, other = (
+        make_run(tmp_path / "first", users=4, weeks=2),
+        make_run(tmp_path / "other", users=4, weeks=2, stream=1),
+    )
+    with pytest.raises(UsageError, match=r"differ in the time of .* \(first: user 0, turn 0\)"):
+        compare([first, other])
+    reworded = make_run(tmp_path / "reworded", users=4, weeks=2, types=59)
+    with pytest.raises(UsageError, match="differ in the"):
+        compare([first, reworded])
+
+
+def test_an_unknown_reference_names_the_arms(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=3, weeks=1)
+    with pytest.raises(UsageError, match="reference 'nobody' is no arm of these runs; they have skg, frozen, never"):
+        compare([run], reference="nobody")
+    with pytest.raises(UsageError, match="name at least one run"):
+        compare([])
+
+
+def test_the_table_never_says_that_there_is_no_difference(tmp_path: Path) -> None:
+    compared = compare([make_run(tmp_path / "run", users=6, weeks=2)])
+    table = cells(compared)
+    assert all(len(row) == len(headings(compared)) for row in table)
+    verdicts = {row[-1] for row in table}
+    assert "inconclusive" in verdicts
+    assert not any("no difference" in verdict for verdict in verdicts)
+    hit_rate = next(row for row in table if row[:2] == ("skg", "hit rate"))
+    assert hit_rate[2].endswith(" %")
+    assert hit_rate[4].startswith("+")
+    assert hit_rate[4].endswith(" pp")
