@@ -104,7 +104,7 @@ def analyse(
     run: OneRun,
     permuted: Annotated[
         Run | None,
-        typer.Argument(parser=Run, metavar="[PERMUTED]", help="The same with requests permuted: the order control."),
+        typer.Argument(parser=Run, metavar="PERMUTED", help="The same with requests permuted: the order control."),
     ] = None,
 ) -> Report:
     """From a run of `learning_over_time`, and one with simulator.order=permuted; nothing expected is checked."""

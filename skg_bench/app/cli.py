@@ -188,7 +188,7 @@ def experiment(
         list[str] | None,
         typer.Argument(
             help="As `skg-bench experiment NAME --help` says; --write FOLDER writes all that is made.",
-            metavar="[RUN]... [--write FOLDER]",
+            metavar="RUN",
         ),
     ] = None,
 ) -> None:
