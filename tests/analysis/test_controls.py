@@ -23,9 +23,7 @@ from experiments.controls.analysis import (
     rows,
     thresholds,
 )
-from experiments.controls.analysis import (
-    findings as findings_of,
-)
+from experiments.controls.analysis import findings as findings_of
 from skg_bench.analysis.claims import Measured, findings
 from skg_bench.app.launch import run as simulate
 from skg_bench.core.errors import UsageError
