@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -110,9 +111,12 @@ class Report:
 
     def _tables(self, name: str) -> Iterator[tuple[str, str]]:
         tables = [part for part in self.parts if isinstance(part, Table)]
+        titles = Counter[str]()
         for table in tables:
-            title = "_".join(re.findall("[a-z0-9]+", table.title.lower()))
-            yield (f"{name}.csv" if len(tables) == 1 else f"{name}_{title}.csv"), table.csv()
+            words = [name, *re.findall("[a-z0-9]+", table.title.lower())] if len(tables) > 1 else [name]
+            stem = "_".join(words)
+            titles[stem] += 1
+            yield f"{stem}{f'_{titles[stem]}' if titles[stem] > 1 else ''}.csv", table.csv()
 
 
 def check_folder(folder: Path) -> None:

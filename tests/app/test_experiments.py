@@ -1,6 +1,7 @@
 """`skg-bench experiment`: one frame parses, prints, writes and ends for all experiments."""
 
 import csv
+import os
 import re
 import subprocess
 import sys
@@ -186,8 +187,25 @@ def test_columns_of_figures_are_aligned_to_the_right() -> None:
 
 
 def test_several_tables_are_files_by_their_titles(tmp_path: Path) -> None:
-    report = Report([Table("Live - frozen", ("a",), []), Table("swaps", ("a",), [])], "page\n")
-    assert [file.name for file in report.write(tmp_path, "x")] == ["x.md", "x_live_frozen.csv", "x_swaps.csv"]
+    report = Report([Table(title, ("a",), []) for title in ("Live - frozen", "swaps", "Swaps")], "page\n")
+    names = [file.name for file in report.write(tmp_path, "x")]
+    assert names == ["x.md", "x_live_frozen.csv", "x_swaps.csv", "x_swaps_2.csv"]
+
+
+def test_what_is_timed_on_one_thread_starts_again_with_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[list[str], dict[str, str]]] = []
+
+    def execve(program: str, words: list[str], environment: dict[str, str]) -> None:
+        started.append((words, environment))
+        raise KeyboardInterrupt  # as it does, this never returns
+
+    monkeypatch.setattr(os, "execve", execve)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert call("experiment", "speed", "--quick")[0] == 130
+    ((words, environment),) = started
+    assert words == sys.orig_argv
+    assert (environment["OPENBLAS_NUM_THREADS"], environment["OMP_NUM_THREADS"]) == ("1", "1")
 
 
 def test_commands_that_documents_name_exist() -> None:
