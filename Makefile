@@ -38,7 +38,7 @@ gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel ag
 	$(BIN)/skg-bench gate --baseline data/gate/baseline.json runs/gate
 
 bench: $(VENV)/.dev ## the table of experiments/speed
-	$(BIN)/python -m experiments.speed.analysis
+	$(BIN)/skg-bench experiment speed
 
 # They bring thirty packages that nothing else here needs, so they get an environment of their own.
 peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vectors
@@ -47,7 +47,7 @@ peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vec
 	runs/peers/venv/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
 	  --editable . --requirement experiments/speed/peers.txt
 	runs/peers/venv/bin/python -m pytest -q tests/analysis/test_peers.py
-	runs/peers/venv/bin/python -m experiments.speed.peers --write reports/peers.md
+	runs/peers/venv/bin/skg-bench experiment speed/peers --write reports
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, ...
 	$(BIN)/python -m pytest -m soak

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import skg_bench
-from skg_bench.analysis.claims import claims
+from skg_bench.analysis.comparison.claims import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -102,6 +102,12 @@ def test_a_wheel_carries_configuration_data_and_experiments_and_runs_without_the
     assert (done.returncode, done.stderr) == (0, "")
     assert "assistant_growth: 12 users" in done.stdout
     assert "runs/assistant_growth-" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-m", "skg_bench", "experiment", "grid"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: experiments are files of the project's repository")
 
 
 def carried() -> set[str]:

@@ -1,23 +1,20 @@
 """Holds a run of `assistant_growth` against what its README expects, and says what it shows of the paper's claims."""
 
-import argparse
 import csv
 import json
-import sys
 from dataclasses import dataclass
 from io import StringIO
 from math import nan
-from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from skg_bench.analysis.comparison import claims
 from skg_bench.analysis.counts.wording import number
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.core.run import Run
 
-COMMAND = "make demo; python -m experiments.assistant_growth.analysis RUN --write reports"
+COMMAND = "make demo; skg-bench experiment assistant_growth RUN --write reports"
+ARMS = ("never", "skg", "skg_band", "exact_match", "oracle", "frozen_100", "frozen_400")
 Summary = dict[str, Any]
 
 
@@ -106,23 +103,19 @@ def measured(run: Run, summary: Summary) -> list[claims.Finding]:
     return results
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the findings on a run; 1 if an expectation does not hold."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.assistant_growth.analysis", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--write", type=Path, help="folder for claims/assistant_growth.json")
-    given = parser.parse_args(arguments)
-    run = Run(given.run)
+def analyse(run: OneRun) -> Report:
+    """From a run of `assistant_growth`; as expected if all of the README's expectations hold."""
+    needed(run, ARMS, "assistant_growth")
     summary: Summary = json.loads((run.path / "summary.json").read_text("utf-8"))
     results = findings(summary, (run.path / "curves.csv").read_text("utf-8"))
-    table = Table("expected", "holds", "figures", title=f"assistant_growth: {run.path.name}")
-    for result in results:
-        table.add_row(result.expectation, "yes" if result.holds else "no", result.figures)
-    Console().print(table)
-    if given.write:
-        claims.write(given.write / "claims", "assistant_growth", measured(run, summary))
-    return int(not all(result.holds for result in results))
+    rows = [(result.expectation, "yes" if result.holds else "no", result.figures) for result in results]
+    table = Table(f"assistant_growth: {run.path.name}", ("expected", "holds", "figures"), rows)
+    return Report(
+        [table],
+        page("Does an assistant that learns serve its user better?", COMMAND, table),
+        holds=all(result.holds for result in results),
+        findings=lambda: measured(run, summary),
+    )
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

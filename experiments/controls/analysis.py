@@ -1,17 +1,11 @@
 """Controls of a run of `controls`: what each is worth beside skg, and the best arm at the error rate of others."""
 
-import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
-from rich.box import MARKDOWN
-from rich.console import Console
-from rich.table import Table
 
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, claims, write
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, claims
 from skg_bench.analysis.comparison.claims import Verdict as Judged
 from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.counts.measure import Difference, contrast, differences, measure
@@ -19,6 +13,8 @@ from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.run import Run
@@ -29,8 +25,7 @@ ORACLES = ("oracle_router", "oracle_capture", "oracle")
 RIVALS = ("exact_match", "frequency", "centroid")
 CAPTURED = "captured"  # of an arm's name: it goes on from the captures of skg
 SEED = 0  # of resamples
-WIDTH = 150  # of the tables, in letters
-COMMAND = "python -m experiments.controls.analysis RUN --write reports"
+COMMAND = "skg-bench experiment controls RUN --write reports"
 ASKED = (  # claim, arm that it speaks for, what that is held against, in words
     ("K26", "skg", "rag", "stored answers of skg against static retrieval into the prompt"),
     ("K26", "skg_prompted", "rag", "prompts of skg's skills against static retrieval into the prompt"),
@@ -201,68 +196,53 @@ def judged(difference: Difference, worth_it: bool) -> tuple[Judged, str]:
     return "not testable here", f"not shown either way; such a run finds {difference.mde_new:.4f}"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the tables of a run, or write them with findings. 2 for a run of another experiment."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.controls.analysis", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument(
-        "--write", type=Path, help="folder for controls.md and claims/controls.json; nothing is printed"
-    )
-    given = parser.parse_args(arguments)
-    try:
-        run = Run(given.run)
-        if given.write is None:
-            _show(run, Console(width=WIDTH))
-        else:
-            _write(run, given.write)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _write(run: Run, folder: Path) -> None:
-    """Findings, and the tables as a report."""
-    write(folder / "claims", "controls", findings(run))
+def analyse(run: OneRun) -> Report:
+    """From a run of `controls`; nothing expected is checked."""
+    arm_rows = rows(run)
+    as_run, champion = _as_run(run, arm_rows), best(arm_rows)
+    (first, top), *rest = thresholds(run, arm_rows)
+    behind = ", ".join(f"{t:g}: {number(row.means['utility'].mean, 'utility')}" for t, row in rest)
+    hindsight = f"Best threshold in hindsight {first:g}: {number(top.means['utility'].mean, 'utility')} ({behind})"
+    matches, unmatched = pairs(run, champion)
+    matched_table = _at_equal_errors(matches)
+    chosen = f"{champion} has the largest utility as run."
     m = run.manifest
-    with (folder / "controls.md").open("w", encoding="utf-8") as file:
-        file.write(f"# Controls\n\n`{COMMAND}`\n\n{m['users']} users, {m['weeks']} weeks, seed {m['seed']}.\n")
-        _show(run, Console(file=file, width=400))
+    text = page(
+        "Controls", COMMAND, f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}.", as_run, hindsight,
+        f"## {matched_table.title}\n\n{chosen}", matched_table.markdown(), *unmatched,
+    )  # fmt: skip
+    return Report([as_run, hindsight, chosen, matched_table, *unmatched], text, findings=lambda: findings(run))
 
 
-def _show(run: Run, screen: Console) -> None:
-    """Print the tables, as markdown."""
-    arm_rows, shown = rows(run), metrics(Utility.of(run.config))
-    table = Table("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict", box=MARKDOWN)
+def _as_run(run: Run, arm_rows: Sequence[Row]) -> Table:
+    shown = metrics(Utility.of(run.config))
+    lines = []
     for row in arm_rows:
         cells = ("", "", "")
         if row.against is not None:
             e = row.against.estimate
             span = interval(*e.interval(new=True), "utility", signed=True)
             cells = number(e.mean, "utility", signed=True), span, row.against.verdict
-        table.add_row(row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *cells)
-    screen.print("\n## As run\n", table)
-    (first, top), *rest = thresholds(run, arm_rows)
-    behind = ", ".join(f"{t:g}: {number(row.means['utility'].mean, 'utility')}" for t, row in rest)
-    screen.print(f"Best threshold in hindsight {first:g}: {number(top.means['utility'].mean, 'utility')} ({behind})")
-    champion = best(arm_rows)
-    table = Table(
-        "arm", "against", "from turn", "wrong hits per request", "thresholds", "hit rates", "utility", "these requests",
-        "new requests", box=MARKDOWN,
-    )  # fmt: skip
-    matches, unmatched = pairs(run, champion)
+        lines.append((row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *cells))
+    headings = ("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict")
+    return Table("As run", headings, lines)
+
+
+def _at_equal_errors(matches: Sequence[Pair]) -> Table:
+    lines = []
     for pair in matches:
         u, h, raised = pair.found.figures["utility"], pair.found.figures["hit_rate"], pair.found
         held = " / ".join("as run" if t is None else f"{t:.3f}" for t in (raised.threshold, raised.reference_threshold))
-        table.add_row(
+        lines.append((
             pair.arm, pair.rival, str(pair.since), f"{raised.wrong:.4f}", held, f"{h.arm:.4f} / {h.reference:.4f}",
             number(u.difference, "utility", signed=True), interval(u.low, u.high, "utility", signed=True),
             interval(*pair.new.interval(new=True), "utility", signed=True),
-        )  # fmt: skip
-    screen.print(f"\n## At the same error rate\n\n{champion} has the largest utility as run.\n", table)
-    for why in unmatched:
-        screen.print(why)
+        ))  # fmt: skip
+    headings = (
+        "arm", "against", "from turn", "wrong hits per request", "thresholds", "hit rates", "utility", "these requests",
+        "new requests",
+    )  # fmt: skip
+    return Table("At the same error rate", headings, lines)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

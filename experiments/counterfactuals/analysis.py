@@ -1,13 +1,16 @@
 """Counterfactuals and placebos of a run of `counterfactuals`: what made a difference, and what makes none."""
 
-import sys
-
-from rich.console import Console
-from rich.table import Table
-
 from skg_bench.analysis.comparison.contrasts import MARGINS, ContrastResult, findings
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.core.run import Run
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun
+from skg_bench.core.errors import UsageError
+
+RUN = "experiment=counterfactuals profile=demo"
+COMMAND = f"skg-bench run {RUN}; skg-bench experiment counterfactuals RUN --write reports"
+HEADINGS = (
+    "kind", "contrast", "asks about", "difference", "these requests", "new requests", "p (TOST)", "verdict",
+)  # fmt: skip
 
 
 def cells(finding: ContrastResult) -> tuple[str, ...]:
@@ -20,21 +23,19 @@ def cells(finding: ContrastResult) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def main(path: str) -> int:
-    """Print the table of a run; 1 if a placebo that is nothing by construction is not shown to be equivalent."""
-    results, screen = findings(Run(path)), Console(width=160)
-    for metric, margin in MARGINS.items():
-        table = Table(
-            "kind", "contrast", "asks about", "difference", "these requests", "new requests", "p (TOST)", "verdict",
-            title=f"{metric}, within {margin:g}",
-        )  # fmt: skip
-        for finding in results:
-            if finding.metric.name == metric:
-                table.add_row(*cells(finding))
-        screen.print(table)
+def analyse(run: OneRun) -> Report:
+    """As expected if each placebo that is nothing by construction is shown to be equivalent to nothing."""
+    results = findings(run)
+    if not results:
+        raise UsageError(f"{run.path} names no contrasts; make a run that does: skg-bench run {RUN}")
+    tables = [
+        Table(f"{metric}, within {margin:g}", HEADINGS, [cells(f) for f in results if f.metric.name == metric])
+        for metric, margin in MARGINS.items()
+    ]
     nothing = [finding.verdict for finding in results if finding.contrast.kind == "nothing by construction"]
-    return int(any(v != "equivalent" for v in nothing))
+    return Report(
+        tables, page("What made the difference?", COMMAND, *tables), holds=all(v == "equivalent" for v in nothing)
+    )
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+EXPERIMENT = Experiment(analyse)

@@ -1,20 +1,18 @@
 """Errors per request and the ceiling of warm-up of a run of `error_bound`."""
 
-import argparse
-import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
+COMMAND = "skg-bench run experiment=error_bound profile=demo; skg-bench experiment error_bound RUN --write reports"
 COLUMNS = ("arm", "delta", "hits", "wrong", "of hits", "could be hits")
 
 
@@ -95,41 +93,17 @@ def table(arm_lines: list[Line]) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def markdown(arm_lines: list[Line]) -> str:
-    """The table as a report."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *table(arm_lines)]
-    text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return f"# Errors per request\n\nIn percent of requests: means over users, 95 % intervals by user.\n\n{text}"
-
-
-def _of(run: Path) -> list[Line]:
-    arm_lines = lines(Run(run))
+def analyse(run: OneRun) -> Report:
+    """From a run of `error_bound`; as expected if no arm is shown to err more than it promises."""
+    arm_lines = lines(run)
     if all(line.delta is None for line in arm_lines):
-        raise UsageError(f"no arm of {run} has policy=vcache; run experiment=error_bound")
-    return arm_lines
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 if an arm is shown to err more than it promises, 2 for a run of another experiment."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.error_bound.analysis", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--write", type=Path, help="also write the table here, as markdown")
-    given = parser.parse_args(arguments)
-    try:
-        arm_lines = _of(given.run)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    shown = Table(*COLUMNS, title="Requests, in percent: mean over users, 95 %")
-    for cells in table(arm_lines):
-        shown.add_row(*cells)
-    Console(width=140).print(shown)
-    if given.write:
-        given.write.write_text(markdown(arm_lines), "utf-8")
+        raise UsageError(f"no arm of {run.path} has policy=vcache; run experiment=error_bound")
+    shown = Table("Requests, in percent: mean over users, 95 %", COLUMNS, table(arm_lines))
     broken = [line.arm for line in arm_lines if not line.holds]
-    print(f"promised and broken: {', '.join(broken)}" if broken else "No arm is shown to err more than it promises.")
-    return int(bool(broken))
+    words = f"promised and broken: {', '.join(broken)}" if broken else "No arm is shown to err more than it promises."
+    about = "In percent of requests: means over users, 95 % intervals by user."
+    text = page("Errors per request", COMMAND, about, shown.markdown())
+    return Report([shown, words], text, holds=not broken)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

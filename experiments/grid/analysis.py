@@ -1,19 +1,14 @@
 """Which router and which reranker make a difference, on each corpus and on all? From runs of `grid`, in words."""
 
-import argparse
 import re
-import sys
 from collections.abc import Sequence
-from pathlib import Path
-
-from rich.console import Console
 
 from experiments.grid.effects import FACTORS, Effect, Grid, grids
 from experiments.grid.page import COMMAND, markdown
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, write
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured
 from skg_bench.analysis.report import forest
-from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.app.experiment_report import Report
+from skg_bench.app.experiments import Experiment, Runs
 
 CLAIM = "a light model, a weight vector or later a small net, ranks skills by what users rated"
 
@@ -82,30 +77,19 @@ def findings(corpus_grids: Sequence[Grid], effects: Sequence[Effect]) -> list[Fi
     return results
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print what holds; with --write also report, figures and findings. 2 for runs of another experiment."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.grid.analysis", description=__doc__)
-    parser.add_argument("runs", type=Path, nargs="+", help="all runs of the grid, of every seed and corpus")
-    parser.add_argument("--write", type=Path, help="folder for grid.md, a figure of each corpus, and claims/grid.json")
-    given = parser.parse_args(arguments)
-    try:
-        corpus_grids, effects = grids([Run(run) for run in given.runs])
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    screen = Console(width=140)
-    for line in words(effects):
-        screen.print(line.replace("**", ""), markup=False, highlight=False)
-    if given.write:
-        figures = {
-            grid.corpus: f"grid_{'_'.join(re.findall('[a-z0-9]+', grid.corpus.lower()))}.svg" for grid in corpus_grids
-        }
-        for grid in corpus_grids:
-            (given.write / figures[grid.corpus]).write_text(forest.svg(grid.table), "utf-8")
-        (given.write / "grid.md").write_text(markdown(corpus_grids, effects, words(effects), figures), "utf-8")
-        write(given.write / "claims", "grid", findings(corpus_grids, effects))
-    return 0
+def analyse(runs: Runs) -> Report:
+    """From all runs of the grid, of every seed and corpus; nothing expected is checked."""
+    corpus_grids, effects = grids(runs)
+    sentences = words(effects)
+    figures = {
+        grid.corpus: f"grid_{'_'.join(re.findall('[a-z0-9]+', grid.corpus.lower()))}.svg" for grid in corpus_grids
+    }
+    return Report(
+        [line.replace("**", "") for line in sentences],
+        markdown(corpus_grids, effects, sentences, figures),
+        figures={figures[grid.corpus]: forest.svg(grid.table) for grid in corpus_grids},
+        findings=lambda: findings(corpus_grids, effects),
+    )
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

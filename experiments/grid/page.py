@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from experiments.grid.effects import FACTORS, MEASURED, REFERENCE, Effect, Grid
 from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.app.experiment_report import Table, page
 
 COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150]"
 SHOWN = (*MEASURED, "err_per_hit")
@@ -12,10 +13,7 @@ COLUMNS = (
     "arm", "utility", "hit rate", "wrong per request", "wrong per hit", "utility - reference", "verdict",
     "hits at equal errors",
 )  # fmt: skip
-HEAD = """# Routers and rerankers
-
-`{command}`, then `python -m experiments.grid.analysis RUN ... --write reports`.
-
+HEAD = """
 Means over users, with 95 % intervals for new users and new requests. Each router is held against {router}, on the mean
 over all rerankers, and each reranker against {reranker}, on the mean over all routers; p is corrected by Holm over all
 {n} differences of this page. A difference holds (bold in the tables) if it is significant then, and not below what
@@ -32,7 +30,7 @@ def markdown(
     corpus_grids: Sequence[Grid], effects: Sequence[Effect], words: Sequence[str], figures: Mapping[str, str]
 ) -> str:
     """The report; `figures`: the file of each corpus' figure."""
-    parts = [HEAD.format(command=COMMAND, n=len(effects), **FACTORS)]
+    parts = [HEAD.format(n=len(effects), **FACTORS)]
     parts += [line if line.startswith("* ") else f"\n{line}\n" for line in words]
     for grid in corpus_grids:
         corpus_effects = [effect for effect in effects if effect.corpus == grid.corpus]
@@ -41,11 +39,12 @@ def markdown(
             "",
             _sizes(grid),
             "",
-            *_effects(corpus_effects),
+            _effects(corpus_effects),
             ARMS.format(reference=REFERENCE),
         ]
-        parts += [*_arms(grid), "", f"![Differences from {REFERENCE} on {grid.corpus}]({figures[grid.corpus]})"]
-    return re.sub("\n{3,}", "\n\n", "\n".join(parts)) + "\n"
+        parts += [_arms(grid), "", f"![Differences from {REFERENCE} on {grid.corpus}]({figures[grid.corpus]})"]
+    command = f"{COMMAND}; skg-bench experiment grid RUN ... --write reports"
+    return page("Routers and rerankers", command, re.sub("\n{3,}", "\n\n", "\n".join(parts)))
 
 
 def _sizes(grid: Grid) -> str:
@@ -57,20 +56,20 @@ def _sizes(grid: Grid) -> str:
     )
 
 
-def _effects(effects: Sequence[Effect]) -> list[str]:
+def _effects(effects: Sequence[Effect]) -> str:
     rows: dict[tuple[str, str], list[str]] = {}
     for effect in effects:
         rows.setdefault((effect.option, FACTORS[effect.factor]), []).append(
             f"**{effect.size}**" if effect.holds else effect.size
         )
     labels = dict.fromkeys(effect.metric.label for effect in effects)
-    return _table([("option", "against", *labels), *((*names, *cells) for names, cells in rows.items())])
+    return Table("", ("option", "against", *labels), [(*names, *cells) for names, cells in rows.items()]).markdown()
 
 
-def _arms(grid: Grid) -> list[str]:
+def _arms(grid: Grid) -> str:
     rows = {(row.arm, row.metric.name): row for row in grid.table.rows}
     equal = {match.arm: match.figures["hit_rate"] for match in grid.table.matched}
-    lines: list[Sequence[str]] = [COLUMNS]
+    lines: list[Sequence[str]] = []
     for arm in grid.combined.arms:
         at = [rows[grid.table.rows[0].arm if arm == REFERENCE else arm, name] for name in SHOWN]
         if arm == REFERENCE:
@@ -80,12 +79,8 @@ def _arms(grid: Grid) -> list[str]:
         size = _with_interval(d.estimate.mean, *d.estimate.interval(new=True), "utility")
         level = "" if hits is None else _with_interval(hits.difference, hits.low, hits.high, "share")
         lines.append((arm, *(number(row.mean, row.metric.unit) for row in at), size, d.verdict, level))
-    return _table(lines)
+    return Table("", COLUMNS, lines).markdown()
 
 
 def _with_interval(value: float, low: float, high: float, unit: str) -> str:
     return f"{number(value, unit, signed=True)} ({bare(interval(low, high, unit, signed=True))})"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (rows[0], ("---",) * len(rows[0]), *rows[1:])]

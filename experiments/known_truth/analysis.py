@@ -1,14 +1,14 @@
-"""How often the harness is right where the truth is known: `python -m experiments.known_truth.analysis`."""
+"""How often the harness is right where the truth is known."""
 
-import argparse
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isnan, sqrt
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from experiments.known_truth import closed_loop
 from experiments.known_truth.worlds import (
@@ -24,15 +24,19 @@ from experiments.known_truth.worlds import (
     sample,
 )  # fmt: skip
 from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Estimate
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
+from skg_bench.core.errors import UsageError
 
+COMMAND = "skg-bench experiment known_truth --write reports"
 SLACK = 0.02  # how far a rate may be from nominal beyond its Monte Carlo error
 GROUP = 10  # users of a replication in the closed loop
 HEADINGS = (
     "world", "measured", "runs", "these requests", "new requests", "new, by user only", "better", "worse", "as due",
 )  # fmt: skip
 
-Experiment = tuple[Estimate, float, float]  # estimate, truth for these requests, truth for new requests; NaN: unknown
-Measured = Callable[[Sample], Experiment]
+Measurement = tuple[Estimate, float, float]  # estimate, truth for these requests, truth for new requests; NaN: unknown
+Measured = Callable[[Sample], Measurement]
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,11 @@ def rates(world: World, measured: Measured, replications: int, seed: int = 0) ->
     return counted(measured(sample(world, generator(seed, r))) for r in range(replications))
 
 
-def counted(experiments: Iterable[Experiment]) -> Rates:
-    """Rates over experiments."""
+def counted(experiments: Iterable[Measurement]) -> Rates:
+    """Rates over experiments.
+
+    Raises UsageError if there are none.
+    """
     rows = []
     for estimate, these, new in experiments:
         (low, high), (low_new, high_new) = estimate.interval(new=False), estimate.interval(new=True)
@@ -97,6 +104,8 @@ def counted(experiments: Iterable[Experiment]) -> Rates:
             significant and estimate.mean > 0,
             significant and estimate.mean < 0,
         ))  # fmt: skip
+    if not rows:
+        raise UsageError(f"no group of {GROUP} users has turns to compare; give more --users or --weeks")
     return Rates(len(rows), *(float(x) for x in np.array(rows, np.float64).mean(axis=0)))
 
 
@@ -125,37 +134,20 @@ def loops(users: int, weeks: int, seed: int, size: int = GROUP, workers: int = 1
         yield Line(loop.name, what, error_rates, null=loop not in closed_loop.INJECTED)
 
 
-def markdown(lines: Iterable[Line]) -> str:
-    """The table as a report."""
-    rows = [HEADINGS, ("---",) * len(HEADINGS), *(line.cells() for line in lines)]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-    return f"# How often 95 % intervals hold the truth\n\n`python -m experiments.known_truth.analysis`\n\n{table}"
+def analyse(
+    replications: Annotated[int, typer.Option(help="Of each world without an assistant.", min=1)] = 2000,
+    users: Annotated[int, typer.Option(help=f"Of each closed loop, {GROUP} a replication.", min=GROUP)] = 2400,
+    weeks: Annotated[int, typer.Option(help="Of each closed loop.", min=1)] = 3,
+    seed: int = 0,
+    workers: Annotated[int, typer.Option(help="Processes for the closed loop.", min=1)] = 2,
+    quick: Annotated[bool, typer.Option("--quick", help="300 replications, 400 users: a minute or two.")] = False,
+) -> Report:
+    """Makes its own runs, in fifteen minutes; as expected if every line ends in yes."""
+    if quick:
+        replications, users = 300, 400
+    lines = [*hierarchy(replications, seed), *loops(users, weeks, seed, workers=workers)]
+    table = Table("How often 95 % intervals hold the truth", HEADINGS, [line.cells() for line in lines])
+    return Report([table], page(table.title, COMMAND, table.markdown()), holds=all(line.holds for line in lines))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 if a rate is not as it should be."""
-    from rich.console import Console
-    from rich.table import Table
-
-    parser = argparse.ArgumentParser(prog="python -m experiments.known_truth.analysis", description=__doc__)
-    parser.add_argument("--replications", type=int, default=2000, help="of each world without an assistant")
-    parser.add_argument("--users", type=int, default=2400, help=f"of each closed loop, {GROUP} a replication")
-    parser.add_argument("--weeks", type=int, default=3, help="of each closed loop")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=2, help="processes for the closed loop")
-    parser.add_argument("--quick", action="store_true", help="300 replications, 400 users: a minute or two")
-    parser.add_argument("--write", type=Path, help="also write the table here, as markdown")
-    given = parser.parse_args(arguments)
-    replications, users = (300, 400) if given.quick else (given.replications, given.users)
-    lines = [*hierarchy(replications, given.seed), *loops(users, given.weeks, given.seed, workers=given.workers)]
-    table = Table(*HEADINGS, title="How often 95 % intervals hold the truth")
-    for line in lines:
-        table.add_row(*line.cells())
-    Console(width=150).print(table)
-    if given.write:
-        given.write.write_text(markdown(lines), "utf-8")
-    return 0 if all(line.holds for line in lines) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

@@ -1,12 +1,10 @@
 """Tables of a run of `learning_over_time`: effects over s and t, worth of books, swaps, and the order control."""
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from skg_bench.analysis.comparison.learning_effect import LearningEffect, learning_effect
 from skg_bench.analysis.comparison.order_control import OrderControl, order_control
@@ -18,9 +16,12 @@ from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.inference import PairedT
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.core.run import Run
 
 SWAPS = ("swap_threshold", "swap_router", "swap_reranker")
+COMMAND = "skg-bench experiment learning_over_time RUN [PERMUTED] --write reports"
 
 
 def cell(table: Means, row: int, column: int) -> str:
@@ -35,12 +36,12 @@ def cell(table: Means, row: int, column: int) -> str:
 
 def means(title: str, names: Sequence[str], sources: Sequence[tuple[Means, int]], edges: Sequence[int]) -> Table:
     """One row each of some tables of means, by bin."""
-    table = Table(title, *(f"turns {name}" for name in bin_names(edges)))
-    for name, (source, row) in zip(names, sources, strict=True):
-        table.add_row(name, *(cell(source, row, k) for k in range(len(edges))))
-    users = sources[0][0].n.max(axis=0)
-    table.add_row("users", *(str(n) for n in users))
-    return table
+    rows = [
+        (name, *(cell(source, row, k) for k in range(len(edges))))
+        for name, (source, row) in zip(names, sources, strict=True)
+    ]
+    users = ("users", *map(str, sources[0][0].n.max(axis=0)))
+    return Table(title, ("", *(f"turns {name}" for name in bin_names(edges))), [*rows, users])
 
 
 def effect_table(twins: LearningEffect) -> Table:
@@ -74,7 +75,7 @@ def said(test: PairedT | None) -> str:
 
 def swap_table(run: Run) -> Table:
     """Swaps against the arm that they fork from, from the fork on."""
-    table = Table("swap", "of", "from turn", "utility: swap - live", "new requests")
+    rows = []
     requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
     for arm in SWAPS:
         live, _, turn = str(run.manifest["compositions"][arm]["fork"]).rpartition("@")
@@ -82,35 +83,43 @@ def swap_table(run: Run) -> Table:
         tally, other = (tallies(run, name, requests, [since])[since] for name in (arm, live))
         e = contrast([utility], tally, other, requests)["utility"]
         between = interval(*e.interval(new=True), "utility", signed=True)
-        table.add_row(arm, live, turn, number(e.mean, "utility", signed=True), between)
-    return table
+        rows.append((arm, live, turn, number(e.mean, "utility", signed=True), between))
+    return Table("swaps", ("swap", "of", "from turn", "utility: swap - live", "new requests"), rows)
 
 
 def order_table(controls: Sequence[OrderControl]) -> Table:
     """Rises in time and with requests permuted."""
-    table = Table("rise, last quarter - first", "in time", "permuted", "of it order")
+    rows = []
     for control in controls:
         unit = "utility" if control.what == "utility" else "share"
-        row = [
+        shares = [
             f"{number(t.mean, unit, signed=True)} ({interval(t.limit(0.025), t.limit(0.975), unit, signed=True)})"
             for t in (control.ordered, control.permuted, control.by_order)
         ]
-        table.add_row(f"{control.arm}: {control.what}", *row)
-    return table
+        rows.append((f"{control.arm}: {control.what}", *shares))
+    return Table("rise, last quarter - first", ("", "in time", "permuted", "of it order"), rows)
 
 
-def main(path: str, permuted: str | None = None) -> None:
-    """Print the tables of a run, and with a second one, whose requests are permuted, the order control."""
-    run, screen = Run(Path(path)), Console(width=160)
-    screen.print(effect_table(learning_effect(run)))
+def analyse(
+    run: OneRun,
+    permuted: Annotated[
+        Run | None,
+        typer.Argument(parser=Run, metavar="PERMUTED", help="The same with requests permuted: the order control."),
+    ] = None,
+) -> Report:
+    """From a run of `learning_over_time`, and one with simulator.order=permuted; nothing expected is checked."""
+    needed(run, SWAPS, "learning_over_time")
     books = transfer_matrix(run)
-    screen.print(worth_table(books))
-    screen.print(parts_table(books))
-    screen.print(f"forward transfer {said(books.forward_transfer)}, backward {said(books.backward_transfer)}")
-    screen.print(swap_table(run))
+    parts: list[Table | str] = [
+        effect_table(learning_effect(run)),
+        worth_table(books),
+        parts_table(books),
+        f"forward transfer {said(books.forward_transfer)}, backward {said(books.backward_transfer)}",
+        swap_table(run),
+    ]
     if permuted is not None:
-        screen.print(order_table(order_control(run, Run(Path(permuted)))))
+        parts.append(order_table(order_control(run, permuted)))
+    return Report(parts, page("What was learned when, and how much of a rise is order?", COMMAND, *parts))
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:3])
+EXPERIMENT = Experiment(analyse)

@@ -1,20 +1,17 @@
 """How many users a contrast needs when each of them meets one arm, and when each meets both, with the same draws."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from skg_bench.analysis.counts.measure import by_user
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.statistics.inference import users_for
-from skg_bench.core.errors import UsageError
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run
 
@@ -31,6 +28,7 @@ CONTRASTS = (
 SIZES = {"utility": 0.01, "correct": 0.01, "hit_rate": 0.01, "rated_ok": 0.01, "cost_usd": 0.0001, "latency_ms": 50.0}
 PRIMARY = "utility"
 MARK = 5.0
+COMMAND = "skg-bench experiment pairing_gain RUN --write reports"
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ def gains(run: Run, contrasts: Sequence[tuple[str, str]] = CONTRASTS) -> list[Ga
     Raises UsageError for arms that the run does not have.
     """
     named = dict.fromkeys(arm for pair in contrasts for arm in pair)
-    if missing := [arm for arm in named if arm not in run.arms]:
-        raise UsageError(f"{run.path} has no arm {missing[0]!r}; it has {', '.join(run.arms)}")
+    needed(run, list(named), "assistant_growth")
     requests = events(run)
     wanted = [metric for name, metric in metrics(Utility.of(run.config)).items() if name in SIZES]
     values = {arm: by_user(wanted, tallies(run, arm, requests)[0], requests) for arm in named}
@@ -86,31 +83,28 @@ def medians(results: Sequence[Gain]) -> dict[str, float]:
     return {name: median(gains) for name, gains in by_metric.items() if gains}
 
 
-def main(path: str) -> int:
-    """Print the table; 1 if the median gain in the primary metric is below MARK."""
-    results = gains(Run(Path(path)))
-    table = Table("contrast", "metric", "correlation", "users, unpaired", "users, paired", "gain", title="pairing gain")
-    for result in results:
-        row = f"{result.correlation:.2f}", f"{result.unpaired:,}", f"{result.paired:,}", f"{result.gain:.1f}"
-        table.add_row(result.contrast, result.metric, *row)
-    screen = Console(width=120)
-    screen.print(table)
+def analyse(run: OneRun) -> Report:
+    """From a run of `assistant_growth`; as expected if the median gain in utility reaches the mark."""
+    results = gains(run)
+    table = Table(
+        "pairing gain",
+        ("contrast", "metric", "correlation", "users, unpaired", "users, paired", "gain"),
+        [
+            (result.contrast, result.metric, f"{result.correlation:.2f}", f"{result.unpaired:,}", f"{result.paired:,}",
+             f"{result.gain:.1f}")
+            for result in results
+        ],
+    )  # fmt: skip
+    parts: list[Table | str] = [table]
     if len(results) < len(CONTRASTS) * len(SIZES):
-        screen.print(f"{len(CONTRASTS) * len(SIZES) - len(results)} left out: no user differs")
+        parts.append(f"{len(CONTRASTS) * len(SIZES) - len(results)} left out: no user differs")
     middle = medians(results)
     for name, value in middle.items():
         (worst,) = sorted((result for result in results if result.metric == name), key=lambda result: result.gain)[:1]
-        screen.print(f"{name}: median {value:.1f}, worst {worst.gain:.1f} ({worst.contrast})")
+        parts.append(f"{name}: median {value:.1f}, worst {worst.gain:.1f} ({worst.contrast})")
     reached = middle.get(PRIMARY, 0.0)
-    screen.print(f"median in {PRIMARY} {reached:.1f}, mark {MARK:g}; in users times arms half of it, {reached / 2:.1f}")
-    return int(reached < MARK)
+    parts.append(f"median in {PRIMARY} {reached:.1f}, mark {MARK:g}; in users times arms half of it, {reached / 2:.1f}")
+    return Report(parts, page("What is pairing worth?", COMMAND, *parts), holds=reached >= MARK)
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m experiments.pairing_gain.analysis RUN")
-    try:
-        sys.exit(main(sys.argv[1]))
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+EXPERIMENT = Experiment(analyse)

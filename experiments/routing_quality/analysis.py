@@ -1,18 +1,20 @@
-"""Which router knows the right skill, and when there is none? `python -m experiments.routing_quality.analysis`."""
+"""Which router knows the right skill, and when there is none?"""
 
-import argparse
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from experiments.routing_quality import hard_negatives
 from experiments.routing_quality.baselines import Entry, baselines
 from experiments.routing_quality.corpora import Corpus, builtin, clinc150, read
 from experiments.routing_quality.measure import FIGURES, best_threshold, bootstrap, figures, interval
 from experiments.routing_quality.recipe import SHARE, Model, fit
-from skg_bench.core.errors import UsageError
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
 from skg_bench.core.grid import F64
 from skg_bench.core.types import Router
 from skg_bench.router.bm25 import BM25
@@ -22,6 +24,7 @@ from skg_bench.router.hybrid import Hybrid
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.maxsim_centroid import MaxSimCentroid
 
+COMMAND = "skg-bench experiment routing_quality --write reports"
 RECIPE = "the recipe: kernel ridge"
 PEER = "MaxSim"  # with a threshold from validation: what semantic-router (max, Platt) does on the same vectors
 SHARES = (0.03, 0.1, 0.2, 0.5)  # for which thresholds are chosen, beside the stated one
@@ -73,8 +76,10 @@ def shifted(entries: Sequence[Entry], shares: Sequence[float]) -> list[tuple[str
     return rows
 
 
-def markdown(corpus: Corpus, lines: Sequence[Line], moved: Sequence[tuple[str, list[float]]], share: float) -> str:
-    """A corpus' section of the report."""
+def section(
+    corpus: Corpus, lines: Sequence[Line], moved: Sequence[tuple[str, list[float]]], share: float
+) -> list[Table | str]:
+    """What is said of a corpus."""
     test, validation = corpus.test.skill, corpus.validation.skill
     what = (
         f"{len(corpus.skills)} skills; {(corpus.train.skill >= 0).sum():,} examples and "
@@ -82,41 +87,35 @@ def markdown(corpus: Corpus, lines: Sequence[Line], moved: Sequence[tuple[str, l
         f"{(validation < 0).sum():,} to validate, {(test >= 0).sum():,} and {(test < 0).sum():,} to test. Out of "
         f"scope are {(validation < 0).mean():.1%} of validation and {(test < 0).mean():.1%} of test; thresholds are "
         f"the best on validation at a stated share of {share:.0%}. In percent; 95 % intervals by bootstrap over "
-        "messages.\n"
+        "messages."
     )
-    parts = [
-        f"## {corpus.name}\n",
-        what,
-        _row("router", "threshold", *FIGURES),
-        _row("---", *["---:"] * (1 + len(FIGURES))),
-    ]
+    rows: list[Sequence[str]] = []
     for line in lines:
         cells = [
             f"{v:.1f} ({low:.1f}-{high:.1f})" for v, (low, high) in zip(line.values, _intervals(line), strict=True)
         ]
-        parts.append(_row(line.name, f"{line.threshold:.3f}", *cells))
+        rows.append((line.name, f"{line.threshold:.3f}", *cells))
     ours, peer = (next(line for line in lines if line.name == name) for name in (RECIPE, PEER))
     gaps = [interval(ours.resampled[:, i] - peer.resampled[:, i]) for i in range(len(FIGURES))]
     cells = [
         f"{d:+.1f} ({low:+.1f} to {high:+.1f})" for d, (low, high) in zip(ours.values - peer.values, gaps, strict=True)
     ]
-    parts.append(_row(f"recipe - {PEER}, same messages", "", *cells))
+    rows.append((f"recipe - {PEER}, same messages", "", *cells))
     if corpus.name == "clinc150":
-        parts += [_row(name, "", "", f"{v[0]}", "", "", f"{v[1]}", f"{v[2]}") for name, v in KNOWN.items()]
-    parts += [
-        "\nAccuracy over all test messages when the threshold is chosen for another share than theirs:\n",
-        _row("router", *(f"{s:.0%}" for s in SHARES)),
-        _row("---", *["---:"] * len(SHARES)),
-        *(_row(name, *(f"{v:.1f}" for v in values)) for name, values in moved),
-    ]
+        rows += [(name, "", "", f"{v[0]}", "", "", f"{v[1]}", f"{v[2]}") for name, v in KNOWN.items()]
+    other_shares = [(name, *(f"{v:.1f}" for v in values)) for name, values in moved]
     slowest = max(line.seconds for line in lines)
-    parts.append(
-        f"\nA threshold from the cached scores of {len(validation):,} messages: at most {slowest * 1e3:.1f} ms.\n"
-    )
-    return "\n".join(parts)
+    return [
+        f"## {corpus.name}",
+        what,
+        Table(corpus.name, ("router", "threshold", *FIGURES), rows),
+        "Accuracy over all test messages when the threshold is chosen for another share than theirs:",
+        Table(f"{corpus.name}, other shares", ("router", *(f"{s:.0%}" for s in SHARES)), other_shares),
+        f"A threshold from the cached scores of {len(validation):,} messages: at most {slowest * 1e3:.1f} ms.",
+    ]
 
 
-def alike(lines: Sequence[Line]) -> str:
+def alike(lines: Sequence[Line]) -> list[Table | str]:
     """The section on hard negatives, with the thresholds of `lines` and those that routers come with."""
     at = {line.name: line.threshold for line in lines}
     places = 2 * len(hard_negatives.suite().kind)
@@ -136,54 +135,32 @@ def alike(lines: Sequence[Line]) -> str:
         "from that skill. The price of confusing fewer is paid in paraphrases of the first that are not answered any "
         "more. Last column: both requests are skills, and the paraphrase of the first is nearer to the second. With "
         "one example a skill, centroid and MaxSim are one, and only their thresholds differ (those of the first corpus "
-        "above, where none is named).\n"
+        "above, where none is named)."
     )
-    parts = [
-        "## Hard negatives\n",
-        what,
-        _row(*hard_negatives.HEADINGS),
-        _row("---", *["---:"] * (len(hard_negatives.HEADINGS) - 1)),
-        *(_row(*cells) for cells in hard_negatives.table(routers)),
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+    return ["## Hard negatives", what, Table("hard negatives", hard_negatives.HEADINGS, hard_negatives.table(routers))]
 
 
 def _intervals(line: Line) -> list[tuple[float, float]]:
     return [interval(line.resampled[:, i]) for i in range(len(FIGURES))]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the tables; 2 if a corpus cannot be read, or what is asked makes no sense."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.routing_quality.analysis", description=__doc__)
-    parser.add_argument("--corpus", type=Path, action="append", help="a file in CLINC150's format; more may be given")
-    parser.add_argument("--share", type=float, default=SHARE, help="stated share of out-of-scope messages")
-    parser.add_argument("--write", type=Path, help="also write the tables here, as markdown")
-    given = parser.parse_args(arguments)
-    sections: list[str] = []
+def analyse(
+    corpus: Annotated[
+        list[Path] | None, typer.Option(help="A file in CLINC150's format; more may be given.", metavar="FILE")
+    ] = None,
+    share: Annotated[float, typer.Option(help="Stated share of out-of-scope messages.")] = SHARE,
+) -> Report:
+    """Fits routers on CLINC150 and the built-in corpus, in twenty minutes; nothing expected is checked."""
+    parts: list[Table | str] = []
     of_first: list[Line] = []
-    try:
-        corpora = [read(file) for file in given.corpus] if given.corpus else [read(clinc150()), builtin()]
-        for corpus in corpora:
-            entries = [*baselines(corpus), recipe(corpus, given.share)[1]]
-            lines = table(entries, given.share)
-            sections.append(markdown(corpus, lines, shifted(entries, SHARES), given.share))
-            of_first = of_first or lines
-        sections.append(alike(of_first))
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print("\n".join(sections))
-    if given.write:
-        head = (
-            "# Routing quality\n\n`python -m experiments.routing_quality.analysis --write reports/routing_quality.md`\n"
-        )
-        given.write.write_text("\n".join([head, *sections]), "utf-8")
-    return 0
+    for labelled in [read(file) for file in corpus] if corpus else [read(clinc150()), builtin()]:
+        entries = [*baselines(labelled), recipe(labelled, share)[1]]
+        lines = table(entries, share)
+        parts += section(labelled, lines, shifted(entries, SHARES), share)
+        of_first = of_first or lines
+    parts += alike(of_first)
+    texts = (part.markdown() if isinstance(part, Table) else part for part in parts)
+    return Report(parts, page("Routing quality", COMMAND, *texts))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

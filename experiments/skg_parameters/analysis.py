@@ -1,28 +1,24 @@
 """Which of the paper's numbers and parts matter: verdicts on a run of `skg_parameters`."""
 
-import argparse
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
 
 from skg_bench.analysis.comparison import contrasts
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, claims, write
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, claims
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.matched import Pair
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA, holm
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
 REFERENCE = "skg"
 NUMBERS = ("K11", "K16", "K17", "K19")  # the paper chooses one, and the arm has another; all else are parts
-COMMAND = "skg-bench run experiment=skg_parameters profile=demo; python -m experiments.skg_parameters.analysis RUN"
+COMMAND = "skg-bench run experiment=skg_parameters profile=demo; skg-bench experiment skg_parameters RUN"
 COLUMNS = (
     "claim", "asks about", "arm - reference", "utility", "new requests", "p (Holm)", "hit rate", "at equal errors",
     "verdict",
@@ -135,36 +131,14 @@ def findings(run: Run, claim_lines: Sequence[Line]) -> list[Finding]:
     ]
 
 
-def markdown(run: Run, claim_lines: Sequence[Line]) -> str:
-    """The table as a report."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, claim_lines)]
-    text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+def analyse(run: OneRun) -> Report:
+    """From a run of `skg_parameters`; nothing expected is checked."""
+    claim_lines = lines(run)
+    table = Table("", COLUMNS, list(map(cells, claim_lines)))
     m = run.manifest
     scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
-    return f"# Numbers and parts of the SKG paper\n\n`{COMMAND} --write reports`\n\n{scope}\n\n{text}"
+    text = page("Numbers and parts of the SKG paper", f"{COMMAND} --write reports", scope, table.markdown())
+    return Report([table], text, findings=lambda: findings(run, claim_lines))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the table; with --write also a report and findings. 2 for a run of another experiment."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.skg_parameters.analysis", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--write", type=Path, help="folder for skg_parameters.md and claims/skg_parameters.json")
-    given = parser.parse_args(arguments)
-    try:
-        run = Run(given.run)
-        claim_lines = lines(run)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    table = Table(*COLUMNS)
-    for line in claim_lines:
-        table.add_row(*cells(line))
-    Console(width=190).print(table)
-    if given.write:
-        (given.write / "skg_parameters.md").write_text(markdown(run, claim_lines), "utf-8")
-        write(given.write / "claims", "skg_parameters", findings(run, claim_lines))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

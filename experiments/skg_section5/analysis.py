@@ -1,15 +1,12 @@
 """Holds draws from the prior against section 5 of the SKG paper: verdicts, regions, and what it costs the users."""
 
-import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from experiments.skg_section5 import picture, prior
 from experiments.skg_section5.draws import read
@@ -25,10 +22,12 @@ from experiments.skg_section5.readings import (
     mass,
     separating,
 )
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, write
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict
 from skg_bench.analysis.summary.saturation import LIMIT
-from skg_bench.core.errors import UsageError
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
 
+COMMAND = "skg-bench experiment skg_section5 FOLDER ... --latency --write reports"
 COLUMNS = ("claim", "as read here", "holds in", "surely", "at most", "median draw (90 % of draws)", "verdict")
 _HIT_MS, _CALL_S = 50.0, (1.0, 5.0)  # the paper's
 _WEEKS = {"3 months": 13, "6 months": 26}
@@ -48,7 +47,7 @@ class Corpus:
     def evidence(self) -> Evidence:
         """How to make them again."""
         more = " ".join(self.manifest["overrides"])
-        command = f"python -m experiments.skg_section5.draws {more}".strip()
+        command = f"skg-bench experiment skg_section5/draws {more}".strip()
         commit = str(self.manifest["commit"]) + (", with uncommitted changes" if self.manifest["dirty"] else "")
         users = int(self.manifest["users"]) * len(self.draws)
         return Evidence(command, commit, users, int(self.manifest["weeks"]), (int(self.manifest["seed"]),))
@@ -157,36 +156,36 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
         "a denominator are left out. *Holds in*: share of draws, as simulated. Where more than "
         f"{LIMIT:.0%} of requests are repeats that the corpus forced, since its wordings were used up, curves say "
         "nothing: *surely* counts such draws as failed, *at most* counts those as held that reach what is claimed or "
-        "more.\n"
+        "more."
     )
     verdicts = (
         "Verdicts: robust from 90 % of the prior, attainable from 5 %, strained below; impossible if none of at least "
         f"{ENOUGH:,} draws has it, at most; not testable here if it depends on draws whose corpus was used up. With n "
-        "draws a share p is known to within 2 sqrt(p (1 - p) / n).\n"
+        "draws a share p is known to within 2 sqrt(p (1 - p) / n)."
     )
-    picture_of = "![Where the prior holds what section 5 claims](skg_section5.svg)\n"
-    out = ["# When does the loop do what section 5 of the SKG paper reports?\n", how, verdicts, picture_of]
+    picture_of = "![Where the prior holds what section 5 claims](skg_section5.svg)"
+    out = [how, verdicts, picture_of]
     for each in corpora:
-        out.append(f"## Corpus: {each.name}\n")
-        out.append(f"{len(each.draws):,} draws; the corpus lasted in {lasted(each.draws).sum():,} of them.\n")
+        out.append(f"## Corpus: {each.name}")
+        out.append(f"{len(each.draws):,} draws; the corpus lasted in {lasted(each.draws).sum():,} of them.")
         out.append(_rows(COLUMNS, [cells(m) for m in each.found]))
         out.append(
-            "What tells best where a claim holds: the probability that a draw in which it does has the larger value.\n"
+            "What tells best where a claim holds: the probability that a draw in which it does has the larger value."
         )
         out.append(_rows(("claim", "as read here", "parameters"), _regions(each)))
         out.append(_rows(("what the loop does for its users", "median draw (90 % of draws)"), costs(each.draws)))
-    out.append("## K23 against itself\n")
+    out.append("## K23 against itself")
     out.append(_rows(("after", "2 to 5 a week add up to", "200 to 500 need"), contradiction()))
     if hits is not None:
-        out.append("## A hit on this machine (K22), processor time\n")
+        out.append("## A hit on this machine (K22), processor time")
         parts = {"embedding": hits.embedding, f"routing, {SKILLS} skills": hits.routing, "both": hits.whole}
         rows = [
             (name, *(f"{x:.2f} ms" for x in np.quantile(ms, (0.5, 0.05, 0.95)).tolist())) for name, ms in parts.items()
         ]
         out.append(_rows(("part", "median", "5 %", "95 %"), rows))
-    out.append("## The prior\n")
+    out.append("## The prior")
     out.append(_rows(("parameter", "from", "to", "scale", "unit", "what", "source"), _prior()))
-    return "\n".join(out)
+    return page("When does the loop do what section 5 of the SKG paper reports?", COMMAND, *out)
 
 
 def _regions(source: Corpus) -> list[tuple[str, str, str]]:
@@ -203,50 +202,39 @@ def _prior() -> list[tuple[str, ...]]:
 
 
 def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
+    return Table("", head, rows).markdown()
 
 
 # ----------------------------------------------------------------------------------------------------------- command
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the tables; 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.skg_section5.analysis", description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, help="that `draws` wrote; the first corpus leads")
-    parser.add_argument("--latency", nargs="?", const="embedder=minilm", help="also time hits with this embedder (K22)")
-    parser.add_argument("--messages", type=int, default=300, help="how many of them")
-    parser.add_argument("--write", type=Path, help="write report, picture and claims into this folder: reports")
-    given = parser.parse_args(arguments)
-    try:
-        corpora = [corpus(folder) for folder in given.folders]
-        hits = None if given.latency is None else measure([given.latency], given.messages)
-        _print(corpora)
-        if given.write is not None:
-            _write(given.write, corpora, hits, given.latency)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+def analyse(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER", help="That skg_section5/draws wrote; the first corpus leads."),
+    ],
+    latency: Annotated[bool, typer.Option("--latency", help="Also time hits on this machine (K22).")] = False,
+    embedder: Annotated[str, typer.Option(help="The embedder that --latency times.")] = "embedder=minilm",
+    messages: Annotated[int, typer.Option(help="How many messages --latency times.", min=1)] = 300,
+) -> Report:
+    """From folders of draws; nothing expected is checked: the verdicts are what is asked for."""
+    corpora = [corpus(folder) for folder in folders]
+    hits = measure([embedder], messages) if latency else None
+    parts: list[Table | str] = [
+        Table(f"{each.name}: {len(each.draws):,} draws", COLUMNS, [cells(m) for m in each.found]) for each in corpora
+    ]
+    parts += [
+        f"K23 against itself, after {months}: 2 to 5 a week are {adds_up}; 200 to 500 need {needs}"
+        for months, adds_up, needs in contradiction()
+    ]
+    maps = picture.svg([READINGS[i] for i in PICTURED], {each.name: each.draws for each in corpora})
+    command = f"skg-bench experiment skg_section5 FOLDER --latency --embedder {embedder}"
+    return Report(
+        parts,
+        markdown(corpora, hits),
+        figures={"skg_section5.svg": maps},
+        findings=lambda: findings(corpora, hits, command),
+    )
 
 
-def _print(corpora: Sequence[Corpus]) -> None:
-    screen = Console(width=160)
-    for source in corpora:
-        table = Table(*COLUMNS, title=f"{source.name}: {len(source.draws):,} draws")
-        for m in source.found:
-            table.add_row(*cells(m))
-        screen.print(table)
-    for months, adds_up, needs in contradiction():
-        screen.print(f"K23 against itself, after {months}: 2 to 5 a week are {adds_up}; 200 to 500 need {needs}")
-
-
-def _write(folder: Path, corpora: Sequence[Corpus], hits: Hits | None, embedder: str | None) -> None:
-    (folder / "skg_section5.md").write_text(markdown(corpora, hits), "utf-8")
-    maps = picture.svg([READINGS[i] for i in PICTURED], {source.name: source.draws for source in corpora})
-    (folder / "skg_section5.svg").write_text(maps, "utf-8")
-    command = f"python -m experiments.skg_section5.analysis FOLDER --latency {embedder}"
-    write(folder / "claims", "skg_section5", findings(corpora, hits, command))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse, one_thread=True)

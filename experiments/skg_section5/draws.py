@@ -1,28 +1,29 @@
-"""Draws from the prior, run through the closed loop: some at once as one cohort, each cohort into a file of its own, so
-that what was stopped goes on where it was.
+"""Draws from the prior, run through the closed loop.
+
+Some at once as one cohort, each cohort into a file of its own, so that what was stopped goes on where it was.
 """
 
-import argparse
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import typer
 
 from experiments.skg_section5 import prior
 from experiments.skg_section5.crowd import Answering, Crowd, Weekly, side_by_side
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
+from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import identity, provenance, write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
@@ -190,27 +191,24 @@ def read(out: Path) -> tuple[dict[str, Any], pa.Table]:
     """
     files = sorted(out.glob("draws-*.parquet"))
     if not files or not (out / "manifest.json").is_file():
-        raise UsageError(f"{out} holds no draws; make them: python -m experiments.skg_section5.draws --out {out}")
+        raise UsageError(f"{out} holds no draws; make them: skg-bench experiment skg_section5/draws --out {out}")
     manifest: dict[str, Any] = json.loads((out / "manifest.json").read_text("utf-8"))
     return manifest, pa.concat_tables([pq.read_table(file) for file in files])
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Draw and simulate; 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.skg_section5.draws", description=__doc__)
-    parser.add_argument("overrides", nargs="*", help="such as simulator=clinc150 embedder=minilm")
-    parser.add_argument("--out", type=Path, default=Path("runs/skg_section5"))
-    parser.add_argument("--draws", type=int, default=3072, help=f"rounded up to batches of {TOGETHER}")
-    parser.add_argument("--backwards", action="store_true", help="for a second process beside the first")
-    given = parser.parse_args(arguments)
-    try:
-        plan = study(given.overrides)
-        simulate(plan, given.out, given.draws, lambda line: print(line, flush=True), backwards=given.backwards)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+def analyse(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as simulator=clinc150 embedder=minilm.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the draws; what is there already is kept.")] = Path(
+        "runs/skg_section5"
+    ),
+    draws: Annotated[int, typer.Option(help=f"Rounded up to batches of {TOGETHER}.", min=1)] = 3072,
+    backwards: Annotated[bool, typer.Option("--backwards", help="For a second process beside the first.")] = False,
+) -> None:
+    """Writes what `skg-bench experiment skg_section5` reads."""
+    plan = study(overrides or [])
+    simulate(plan, out, draws, lambda line: print(line, flush=True), backwards=backwards)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse)

@@ -1,21 +1,20 @@
-"""What embedding costs, and what neighbours do to a text's vector: `python -m experiments.speed.embedding`."""
+"""What embedding costs, and what neighbours do to a text's vector."""
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 from unittest import mock
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import typer
 
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I16, quantise
 from skg_bench.embedder import cache, minilm, packaged, sentence_transformer
@@ -134,6 +133,7 @@ def rows(blocks: int = 4) -> Iterator[tuple[str, str, str, str]]:
     yield "load 10,000 kept vectors", f"{wall:.0f} ms", f"{LOADED:.0f}", f"{wall / LOADED:.2f}x"
 
 
+COMMAND = "skg-bench experiment speed/embedding --write reports"
 HEADINGS = ("embedder", "texts/s", "faster", "core time", "less", "one text", "least cosine", "moved")
 
 
@@ -155,8 +155,6 @@ def lines(compared: Sequence[Way]) -> Iterator[tuple[str, ...]]:
 
 def markdown(compared: Sequence[Way], took: tuple[float, float]) -> str:
     """The report."""
-    table = ["| " + " | ".join(HEADINGS) + " |", "|---" + "|---:" * (len(HEADINGS) - 1) + "|"]
-    table += ["| " + " | ".join(line) + " |" for line in lines(compared)]
     note = (
         f"all-MiniLM-L6-v2 on {len(os.sched_getaffinity(0))} cores with {os.getloadavg()[0]:.0f} processes at work: "
         f"{len(compared[0].seconds) * BLOCK:,} messages of the built-in corpus in blocks of {BLOCK}, each way in turn, "
@@ -170,24 +168,18 @@ def markdown(compared: Sequence[Way], took: tuple[float, float]) -> str:
         f"10,000 kept vectors are loaded in {took[0]:.0f} ms, {took[1]:.0f} of them at work (mark {LOADED:.0f}). "
         "Marks: MiniLM for half the core time of sentence-transformers or less, cosine at least 0.9999, no text moved."
     )
-    command = "`python -m experiments.speed.embedding --write reports/embedding.md`"
-    return "\n".join(["# Embedding\n", command, "", note, "", *table, "", marks, ""])
+    return page("Embedding", COMMAND, note, _table(compared).markdown(), marks)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.speed.embedding", description=__doc__)
-    parser.add_argument("--blocks", type=int, default=8, help=f"of {BLOCK} texts")
-    parser.add_argument("--write", type=Path, help="also write the report here")
-    given = parser.parse_args()
-    compared, took = measure(given.blocks), loading()
-    table = Table(*HEADINGS)
-    for line in lines(compared):
-        table.add_row(*line)
-    Console(width=140).print(table, f"10,000 kept vectors are loaded in {took[0]:.0f} ms, {took[1]:.0f} at work")
-    if given.write:
-        given.write.write_text(markdown(compared, took), "utf-8")
+def _table(compared: Sequence[Way]) -> Table:
+    return Table("embedding", HEADINGS, list(lines(compared)))
 
 
-if __name__ == "__main__":
-    main()
+def analyse(blocks: Annotated[int, typer.Option(help=f"Of {BLOCK} texts each.", min=1)] = 8) -> Report:
+    """Needs the extra `embed`; no mark is checked, as absolute figures belong to the machine."""
+    compared, took = measure(blocks), loading()
+    loaded = f"10,000 kept vectors are loaded in {took[0]:.0f} ms, {took[1]:.0f} at work"
+    return Report([_table(compared), loaded], markdown(compared, took))
+
+
+EXPERIMENT = Experiment(analyse)

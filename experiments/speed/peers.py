@@ -4,7 +4,6 @@ Speed: one message in one process, all routers in turn. Quality: labelled corpor
 captures of its own, on the same users and random draws.
 """
 
-import argparse
 import atexit
 import os
 import sys
@@ -15,9 +14,10 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from experiments.controls.analysis import rows as controls
 from experiments.routing_quality.analysis import Line, table
@@ -32,6 +32,8 @@ from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.wording import interval as span
 from skg_bench.analysis.counts.wording import number
 from skg_bench.app.compose import compose
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare, start
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
@@ -168,20 +170,15 @@ def speed_section(timed: Sequence[Timed]) -> str:
     ours = timed[0]
     peers = [router for router in timed if not router.name.startswith("skg_bench")]
     missed = [router for router in peers if router.seconds < MARK * ours.seconds]
-    lines = [
-        "## Speed\n",
-        f"{SPEED}\n",
-        "| one message | median | times the first | fastest tenth | times the first |",
-        "|---|---:|---:|---:|---:|",
-        *(
-            f"| {router.name} | {router.seconds * 1e3:.2f} ms | {router.seconds / ours.seconds:,.1f}x "
-            f"| {router.least * 1e3:.2f} ms | {router.least / ours.least:,.1f}x |"
-            for router in timed
-        ),
-        f"\nMark: the first line {MARK:.0f} times as fast as each peer. "
-        + (f"**Missed** against: {'; '.join(router.name for router in missed)}.\n" if missed else "Reached.\n"),
-    ]
-    return "\n".join(lines)
+    headings = ("one message", "median", "times the first", "fastest tenth", "times the first")
+    rows = [
+        (router.name, f"{router.seconds * 1e3:.2f} ms", f"{router.seconds / ours.seconds:,.1f}x",
+         f"{router.least * 1e3:.2f} ms", f"{router.least / ours.least:,.1f}x")
+        for router in timed
+    ]  # fmt: skip
+    verdict = f"**Missed** against: {'; '.join(router.name for router in missed)}." if missed else "Reached."
+    mark = f"Mark: the first line {MARK:.0f} times as fast as each peer. {verdict}"
+    return "\n\n".join(["## Speed", SPEED, Table("", headings, rows).markdown(), mark]) + "\n"
 
 
 # ----------------------------------------------------------------------------------------------------- quality
@@ -255,17 +252,13 @@ def quality_section(corpus: Corpus, lines: Sequence[Line]) -> str:
         f"{len(corpus.skills)} skills, {(corpus.train.skill >= 0).sum():,} examples, {(test >= 0).sum():,} messages in "
         f"scope and {(test < 0).sum():,} out of it to test."
     )
-    made = [
-        f"## Quality: {corpus.name}\n",
-        f"{what} {QUALITY}\n",
-        f"| {' | '.join(head)} |",
-        f"|---|{'---:|' * (len(head) - 1)}",
-    ]
+    rows = []
     for line in lines:
         spans = [interval(line.resampled[:, i]) for i in range(len(FIGURES))]
         cells = [f"{v:.1f} ({low:.1f}-{high:.1f})" for v, (low, high) in zip(line.values, spans, strict=True)]
-        made.append(f"| {line.name} | {line.threshold:.3f} | {' | '.join(cells)} |")
-    return "\n".join(made) + "\n"
+        rows.append((line.name, f"{line.threshold:.3f}", *cells))
+    text = Table("", head, rows).markdown()
+    return "\n\n".join([f"## Quality: {corpus.name}", f"{what} {QUALITY}", text]) + "\n"
 
 
 # ------------------------------------------------------------------------------------------------- closed loop
@@ -292,16 +285,13 @@ def closed_loop(users: int, weeks: int) -> Run:
 def loop_section(run: Run) -> str:
     """What each arm is worth beside skg."""
     shown = metrics(Utility.of(run.config))
-    lines = [
-        "## In the closed loop\n",
-        f"{run.config['users']} simulated users, {run.config['weeks']} weeks. {CLOSED}\n",
-        f"| arm | {' | '.join(HEADINGS.values())} | utility - skg | new requests |",
-        f"|---|{'---:|' * (len(HEADINGS) + 2)}",
+    head = ("arm", *HEADINGS.values(), "utility - skg", "new requests")
+    rows = [
+        (row.arm, *(number(row.means[m].mean, shown[m].unit) for m in HEADINGS), *_against(row.against))
+        for row in controls(run)
     ]
-    for row in controls(run):
-        figures = [number(row.means[m].mean, shown[m].unit) for m in HEADINGS]
-        lines.append(f"| {row.arm} | {' | '.join([*figures, *_against(row.against)])} |")
-    return "\n".join(lines) + "\n"
+    about = f"{run.config['users']} simulated users, {run.config['weeks']} weeks. {CLOSED}"
+    return "\n\n".join(["## In the closed loop", about, Table("", head, rows).markdown()]) + "\n"
 
 
 def _against(difference: Difference | None) -> tuple[str, str]:
@@ -326,42 +316,36 @@ def _quality(corpus: Corpus) -> str:
     return quality_section(few, table(list(entries(few)), SHARE))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print the parts of the page; 2 if the peers are not there, or a corpus is not."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.speed.peers", description=__doc__)
-    parser.add_argument("--users", type=int, default=10, help="of the closed loop")
-    parser.add_argument("--weeks", type=int, default=6, help="of the closed loop")
-    parser.add_argument("--parts", type=Path, default=Path("runs/peers/parts"), help="folder of the parts made so far")
-    parser.add_argument("--only", nargs="*", help="make these parts anew, and take the others from that folder")
-    parser.add_argument("--write", type=Path, help="also write the page here, as markdown")
-    given = parser.parse_args(arguments)
+def analyse(
+    users: Annotated[int, typer.Option(help="Of the closed loop.", min=1)] = 10,
+    weeks: Annotated[int, typer.Option(help="Of the closed loop.", min=1)] = 6,
+    parts: Annotated[Path, typer.Option(help="Folder of the parts made so far.")] = Path("runs/peers/parts"),
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Make this part anew, and take the others from that folder; may be given again."),
+    ] = None,
+) -> Report:
+    """Needs the peers: `make peers` installs them and calls this; nothing expected is checked."""
     try:
         versions = f"semantic-router {version('semantic-router')}, GPTCache {version('gptcache')}"
-    except ImportError:
-        print(f"error: {MISSING}", file=sys.stderr)
-        return 2
+    except ImportError as error:
+        raise UsageError(MISSING) from error
+    made = sections(users, weeks)
+    if unknown := sorted(set(only or []) - set(made)):
+        raise UsageError(f"--only {unknown[0]}: valid are {', '.join(made)}")
+    # GPTCache looks for what it needs with the first pip on PATH
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     atexit.register(rmtree, STORES, ignore_errors=True)  # before their own, which write there once more
-    page = [f"# Peers on the same vectors\n\n`make peers`; {versions}.\n"]
-    try:
-        for name, make in sections(given.users, given.weeks).items():
-            part = given.parts / f"{name}.md"
-            if given.only is None or name in given.only or not part.is_file():
-                given.parts.mkdir(parents=True, exist_ok=True)
-                part.write_text(make(), "utf-8")
-            page.append(part.read_text("utf-8"))
-            print(page[-1], flush=True)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    if given.write:
-        given.write.write_text("\n".join(page), "utf-8")
-    return 0
+    texts = []
+    for name, make in made.items():
+        part = parts / f"{name}.md"
+        if only is None or name in only or not part.is_file():
+            print(f"making {part}", file=sys.stderr, flush=True)
+            text = make()
+            parts.mkdir(parents=True, exist_ok=True)
+            part.write_text(text, "utf-8")
+        texts.append(part.read_text("utf-8"))
+    return Report(texts, page("Peers on the same vectors", "make peers", f"{versions}.", *texts))
 
 
-if __name__ == "__main__":
-    # one thread for every library, and GPTCache looks for what it needs with the first pip on PATH
-    wanted = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    if any(os.environ.get(name) != value for name, value in wanted.items()):
-        os.environ.update(wanted, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-        os.execv(sys.executable, [sys.executable, "-m", "experiments.speed.peers", *sys.argv[1:]])  # noqa: S606
-    sys.exit(main())
+EXPERIMENT = Experiment(analyse, one_thread=True)

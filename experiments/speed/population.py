@@ -1,17 +1,19 @@
-"""The start of a large run: `python -m experiments.speed.population`. It ends when the first shard is written.
+"""What the start of a large run needs, up to its first shard.
 
 The mark: the process that hands out the tasks holds less than 1 GiB, however many users there are.
 """
 
-import argparse
-import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
 
 from skg_bench.app.compose import compose
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare, start
 
 MARK = 1.0  # GiB
@@ -62,24 +64,25 @@ def _most() -> float:
     return int(status["VmHWM"].split()[0]) / 2**20
 
 
-def main() -> None:
-    """Print the figures."""
-    begun = time.perf_counter()
-    parser = argparse.ArgumentParser(prog="python -m experiments.speed.population", description=__doc__)
-    parser.add_argument("overrides", nargs="*", help="such as users=10000 weeks=4")
-    overrides = ["users=200000", "weeks=26", "workers=2", *parser.parse_args().overrides]
-    result = measured(overrides, begun)
-    print(
-        f"{' '.join(overrides)}: {result.turns:,} turns\n"
-        f"  counted after {result.counted:.1f} s, first turns after {result.first_turns:.1f} s, first shard after "
-        f"{result.first_shard:.1f} s\n"
-        f"  driver at most {result.memory:.2f} GiB (mark {MARK:.2f}: {result.memory / MARK:.2f}x)"
-    )
+COMMAND = "skg-bench experiment speed/population --write reports"
+HEADINGS = ("figure", "measured", "mark", "ratio to the mark")
 
 
-if __name__ == "__main__":
-    # one BLAS thread, as in the workers: set before numpy's first product
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-        os.execv(sys.executable, [sys.executable, "-m", "experiments.speed.population", *sys.argv[1:]])  # noqa: S606
-    main()
+def analyse(
+    users: Annotated[int, typer.Option(help="Of the run, which ends at its first shard.", min=1)] = 200_000,
+    weeks: Annotated[int, typer.Option(min=1)] = 26,
+) -> Report:
+    """As expected if the process that hands out the tasks holds less than 1 GiB."""
+    result = measured([f"users={users}", f"weeks={weeks}", "workers=2"], time.perf_counter())
+    rows = [
+        ("turns of all arms", f"{result.turns:,}", "", ""),
+        ("counted after", f"{result.counted:.1f} s", "", ""),
+        ("first turns after", f"{result.first_turns:.1f} s", "", ""),
+        ("first shard after", f"{result.first_shard:.1f} s", "", ""),
+        ("driver, at most", f"{result.memory:.2f} GiB", f"{MARK:.2f}", f"{result.memory / MARK:.2f}x"),
+    ]
+    table = Table(f"{users:,} users x {weeks} weeks", HEADINGS, rows)
+    return Report([table], page("The start of a large run", COMMAND, table), holds=result.memory < MARK)
+
+
+EXPERIMENT = Experiment(analyse, one_thread=True)

@@ -181,6 +181,29 @@ def claims(
         command(ids or [], form, only_open=only_open)
 
 
+@app.command(context_settings={"allow_interspersed_args": False})  # what follows NAME is parsed by the experiment
+def experiment(
+    name: Annotated[
+        str | None, typer.Argument(help="grid, speed, ...; default: list all with their questions.")
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="As `skg-bench experiment NAME --help` says; --write FOLDER writes all that is made.",
+            metavar="RUN",
+        ),
+    ] = None,
+) -> None:
+    """What an experiment's README says, from runs. Exit code 0: as expected, 1: not, 2: bad input."""
+    with plain_errors():
+        from skg_bench.app import experiments as command
+
+        if name is None:
+            command.show()
+        else:
+            raise typer.Exit(command.run(name, arguments or []))
+
+
 @skillbook.command("show")
 def show(
     run: One,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.assistant_growth.analysis import findings, main, measured
+from experiments.assistant_growth.analysis import analyse, findings, measured
 from skg_bench import run as simulate
+from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
 
@@ -45,5 +46,14 @@ def test_expectations_hold_or_not_by_their_figures_and_claims_are_written(run: R
     assert by_text["never hits nothing, skg_band learns nothing"].holds
     figures["arms"]["skg_band"]["skills"]["mean"] = 0.5
     assert not findings(figures, curves)[0].holds
-    assert main([str(run.path), "--write", str(tmp_path)]) in (0, 1)
+    report = analyse(run)
+    report.write(tmp_path, "assistant_growth")
+    assert report.holds == all(expectation.holds for expectation in by_text.values())
+    assert (tmp_path / "assistant_growth.md").read_text("utf-8").count("\n| ") == 2 + len(by_text)
     assert len(json.loads((tmp_path / "claims" / "assistant_growth.json").read_text("utf-8"))) == 4
+
+
+def test_a_run_without_the_arms_is_refused(tmp_path: Path) -> None:
+    other = simulate(["arms={skg: [], never: [policy=never]}", "users=4", "weeks=1", f"out={tmp_path / 'run'}"])
+    with pytest.raises(UsageError, match="has no arm 'skg_band'; it has skg, never; make a run with all arms"):
+        analyse(other)

@@ -16,13 +16,14 @@ from experiments.controls.analysis import (
     ORACLES,
     REFERENCE,
     RIVALS,
+    analyse,
     best,
     judged,
-    main,
     pairs,
     rows,
     thresholds,
 )
+from experiments.controls.analysis import findings as findings_of
 from skg_bench.analysis.comparison.claims import Measured, findings
 from skg_bench.app.launch import run as simulate
 from skg_bench.core.errors import UsageError
@@ -64,10 +65,8 @@ def test_the_arms_that_the_analysis_names_are_in_the_experiment() -> None:
     assert sum(name.startswith("captured_") for name in whole()) == 3
 
 
-def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(
-    small: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(small.path), "--write", str(tmp_path)]) == 0
+def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(small: Run, tmp_path: Path) -> None:
+    analyse(small).write(tmp_path, "controls")
     results = [finding for rows in findings(tmp_path / "claims").values() for _, finding in rows]
     assert [finding.id for finding in results] == ["K26", "K26", "K27", "K27", "K31", "K31"]
     summary = json.loads((small.path / "summary.json").read_text("utf-8"))["arms"]
@@ -84,8 +83,10 @@ def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(
         "arms={skg: [], never: [policy=never, curator=none]}", "reference=skg", "users=4", "weeks=1",
         f"out={tmp_path / 'few'}",
     ])  # fmt: skip
-    assert main([str(few.path), "--write", str(tmp_path)]) == 2
-    assert "has no arm cache_60, exp4, linucb, lru, rag, skg_prompted" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="has no arm 'exact_match'; it has skg, never"):
+        analyse(few)
+    with pytest.raises(UsageError, match="has no arm cache_60, exp4, linucb, lru, rag, skg_prompted"):
+        findings_of(few)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +168,10 @@ def test_from_a_turn_that_nobody_reaches_there_is_nothing_to_compare(small: Run)
         pairs(short, "threshold_40")
 
 
-def test_the_tables_are_printed(small: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(small.path)]) == 0
-    output = capsys.readouterr().out
-    assert "Best threshold in hindsight" in output
-    assert "At the same error rate" in output
+def test_the_tables_are_on_the_page(small: Run) -> None:
+    text = analyse(small).page
+    assert "\nBest threshold in hindsight" in text
+    assert "\n## At the same error rate\n\n" in text
 
 
 def test_hits_are_as_many_as_the_rate_that_was_asked_for_says(small: Run) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
+from experiments.counterfactuals.analysis import analyse
 from skg_bench.analysis.comparison.contrasts import MARGINS, contrasts, findings, parting, verdict
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.compose import compose
@@ -107,3 +108,9 @@ def test_copies_of_skills_change_nothing_and_random_captures_do(small: Run) -> N
 def test_a_contrast_that_cannot_be_is_refused(entry: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         compose([f"contrasts={entry}"])
+
+
+def test_a_run_that_names_no_contrasts_is_refused(tmp_path: Path) -> None:
+    other = simulate(["arms={skg: [], never: [policy=never]}", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
+    with pytest.raises(UsageError, match="names no contrasts; make a run that does: skg-bench run experiment=counterf"):
+        analyse(other)

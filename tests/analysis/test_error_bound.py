@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import skg_bench
-from experiments.error_bound.analysis import COLUMNS, lines, main, table
+from experiments.error_bound.analysis import COLUMNS, analyse, lines, table
 from skg_bench.core.run import Run
 
 ARMS = "arms={vcache: [policy=vcache, policy.delta=0.3, policy.least=2], threshold_50: []}"
@@ -69,11 +69,13 @@ def test_only_an_answer_that_is_right_agrees_with_a_right_one(run: Run) -> None:
     assert all(r["agrees"] is None for r in run.turns("threshold_50").to_pylist())
 
 
-def test_the_command_prints_a_table_and_refuses_other_runs(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(run.path), "--write", str(tmp_path / "table.md")]) in (0, 1)
-    assert "vcache" in capsys.readouterr().out
-    assert (tmp_path / "table.md").read_text("utf-8").count("\n| ") == 2 + 2
-    assert main([str(tmp_path)]) == 2
-    assert "error:" in capsys.readouterr().err
+def test_a_report_is_made_of_each_arm_and_other_runs_are_refused(run: Run, tmp_path: Path) -> None:
+    report = analyse(run)
+    report.write(tmp_path, "error_bound")
+    assert report.holds == all(line.holds for line in lines(run))
+    assert (tmp_path / "error_bound.md").read_text("utf-8").count("\n| ") == 2 + 2
+    other = skg_bench.run(
+        ["arms={never: [policy=never]}", "reference=never", "users=2", "weeks=1", f"out={tmp_path / 'o'}"]
+    )
+    with pytest.raises(skg_bench.UsageError, match="has policy=vcache; run experiment=error_bound"):
+        analyse(other)

@@ -1,4 +1,4 @@
-"""The harness where the truth is known, reduced; the whole table: `python -m experiments.known_truth.analysis`."""
+"""The harness where the truth is known, reduced; the whole table: `skg-bench experiment known_truth`."""
 
 from pathlib import Path
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.pairing_gain.analysis import CONTRASTS, MARK, gain, gains, main, medians
+from experiments.pairing_gain.analysis import CONTRASTS, MARK, analyse, gain, gains, medians
 from skg_bench.core.errors import UsageError
 from tests.analysis.synthetic import ARMS, World, make_run
 
@@ -30,16 +30,15 @@ def test_users_without_a_value_are_left_out_and_equal_users_prove_nothing() -> N
     assert gain("a - b", "utility", a[:1], b[:1], 0.1) is None
 
 
-def test_every_contrast_of_a_run_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_contrast_of_a_run_is_counted(tmp_path: Path) -> None:
     arms = {**ARMS, **{arm: World(hit=0.3 + 0.1 * at) for at, arm in enumerate(_missing())}}
     run = make_run(tmp_path / "run", users=30, weeks=4, arms=arms)
     results = gains(run)
     assert {result.contrast for result in results} == {f"{arm} - {reference}" for arm, reference in CONTRASTS}
-    code = main(str(run.path))
-    out = capsys.readouterr().out
-    assert code == int(medians(results)["utility"] < MARK)
+    report = analyse(run)
+    assert report.holds == (medians(results)["utility"] >= MARK)
     worst = min((result for result in results if result.metric == "utility"), key=lambda result: result.gain)
-    assert f"worst {worst.gain:.1f} ({worst.contrast})" in out
+    assert f"worst {worst.gain:.1f} ({worst.contrast})" in report.page
 
 
 def _missing() -> list[str]:

@@ -18,6 +18,7 @@ from experiments.routing_quality.baselines import baselines
 from experiments.routing_quality.corpora import Corpus
 from experiments.routing_quality.measure import Scored, best_threshold, bootstrap, figures, interval
 from experiments.routing_quality.recipe import Messages, fit
+from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import quantise
 from skg_bench.embedder.precomputed import save
@@ -156,8 +157,10 @@ def test_where_wordings_vary_the_recipe_is_better_than_maxsim_with_the_best_thre
     ours, peer = lines[analysis.RECIPE], lines[analysis.PEER]
     for figure in (1, 5):  # accuracy, AUROC
         assert interval(ours.resampled[:, figure] - peer.resampled[:, figure])[0] > 0
-    text = analysis.markdown(sample, list(lines.values()), analysis.shifted(entries, analysis.SHARES), 0.2)
-    assert text.count("\n| ") >= 8 + 7
+    parts = analysis.section(sample, list(lines.values()), analysis.shifted(entries, analysis.SHARES), 0.2)
+    figures, shares = (part for part in parts if isinstance(part, Table))
+    assert [row[0] for row in figures.rows] == [*lines, "recipe - MaxSim, same messages"]
+    assert len(shares.rows) == 7
 
 
 def test_where_they_do_not_the_recipe_is_as_good() -> None:
@@ -244,13 +247,13 @@ def test_a_corpus_in_clinc150s_format_is_read_with_its_cached_vectors(tmp_path: 
     ("content", "says"),
     [("[]", "no corpus in CLINC150's format"), ("{", "no corpus"), ('{"train": [["a", "b"]]}', "no messages for")],
 )
-def test_another_format_is_refused(content: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_format_is_refused(content: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "wrong.json"
     file.write_text(content)
     with pytest.raises(UsageError, match=says):
         corpora.read(file)
-    assert analysis.main(["--corpus", str(file)]) == 2
-    assert says in capsys.readouterr().err
+    with pytest.raises(UsageError, match=says):
+        analysis.analyse(corpus=[file])
 
 
 def test_the_built_in_corpus_is_split_by_wording_with_out_of_scope_messages_in_each_part() -> None:

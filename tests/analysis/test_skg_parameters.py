@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from experiments.skg_parameters.analysis import findings, judged, lines, main
+from experiments.skg_parameters.analysis import analyse, findings, judged, lines
 from skg_bench.analysis.comparison import contrasts
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import run as simulate
+from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import make_run
 from tests.report.conftest import ARMS as SYNTHETIC
@@ -80,12 +81,12 @@ def test_findings_carry_the_contrasts_own_figures(run: Run, tmp_path: Path) -> N
     results = findings(run, table)
     assert results[0].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
     assert results[0].evidence.users == 8
-    assert main([str(run.path), "--write", str(tmp_path)]) == 0
+    analyse(run).write(tmp_path, "skg_parameters")
     assert (tmp_path / "skg_parameters.md").read_text("utf-8").count("\n| K") == 2
     assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))) == 2
 
 
-def test_a_run_of_another_experiment_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
     other = make_run(tmp_path / "run", users=4, weeks=2, per_week=10.0, arms=SYNTHETIC)
-    assert main([str(other.path)]) == 2
-    assert "no run of skg_parameters" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="is no run of skg_parameters"):
+        analyse(other)

@@ -16,6 +16,7 @@ from experiments.skg_section5 import analysis, latency, picture, prior
 from experiments.skg_section5 import draws as made
 from experiments.skg_section5.readings import Reading, mass, separating
 from skg_bench.analysis.comparison.claims import Evidence, findings
+from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
 from skg_bench.engine.vectors import Rows
@@ -196,23 +197,26 @@ def test_two_to_five_skills_a_week_do_not_add_up_to_two_hundred() -> None:
 
 @pytest.mark.req("K01", "K24", "K25", "K32")
 def test_the_analysis_writes_report_picture_and_claims(
-    study: made.Study, similarity: Similarities, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study: made.Study, similarity: Similarities, tmp_path: Path
 ) -> None:
     folder = tmp_path / "draws"
     folder.mkdir()
     pq.write_table(made.batch(study, similarity, np.arange(3)), folder / "draws-000000.parquet")
     manifest = study.manifest | {"commit": "abc", "dirty": None}
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    assert analysis.main([str(folder), "--write", str(tmp_path)]) == 0
-    assert "built-in: 3 draws" in capsys.readouterr().out
+    result = analysis.analyse([folder])
+    result.write(tmp_path, "skg_section5")
+    assert isinstance(result.parts[0], Table)
+    assert result.parts[0].title == "built-in: 3 draws"
     report = (tmp_path / "skg_section5.md").read_text("utf-8")
     assert all(parameter.source in report for parameter in prior.parameters())
     assert (tmp_path / "skg_section5.svg").is_file()
     reports = findings(tmp_path / "claims")
     assert set(reports) == {"K01", "K23", "K24", "K25", "K32"}
     assert [finding.verdict for _, finding in reports["K23"]].count("contradictory") == 1
-    assert reports["K24"][0][1].evidence == Evidence("python -m experiments.skg_section5.draws", "abc", 6, 5, (0,))
-    assert analysis.main([str(tmp_path / "nowhere")]) == 2
+    assert reports["K24"][0][1].evidence == Evidence("skg-bench experiment skg_section5/draws", "abc", 6, 5, (0,))
+    with pytest.raises(UsageError, match="nowhere holds no draws; make them: skg-bench experiment skg_section5/draws"):
+        analysis.analyse([tmp_path / "nowhere"])
 
 
 @pytest.mark.req("K22")

@@ -233,5 +233,10 @@ def test_the_tables_of_the_experiment_are_drawn(run: Run) -> None:
     mean, low, high = (getattr(twins.effect, name)[0, 0] for name in ("mean", "low", "high"))
     assert analysis.cell(twins.effect, 0, 0) == f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
     drawn = analysis.effect_table(twins), analysis.worth_table(books), analysis.parts_table(books)
-    assert [table.row_count for table in drawn] == [4, 3, 4]
+    assert [len(table.rows) for table in drawn] == [4, 3, 4]
     assert analysis.said(None) == "nobody got there"
+
+
+def test_a_run_without_swaps_is_refused(run: Run) -> None:
+    with pytest.raises(UsageError, match=r"has no arm 'swap_threshold'.*skg-bench run experiment=learning_over_time"):
+        analysis.analyse(run)

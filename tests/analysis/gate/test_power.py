@@ -1,4 +1,4 @@
-"""How often the gate is wrong, reduced; the whole table: `python -m experiments.gate_power.analysis`."""
+"""How often the gate is wrong, reduced; the whole table: `skg-bench experiment gate_power`."""
 
 import numpy as np
 import pytest

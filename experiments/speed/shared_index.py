@@ -1,19 +1,21 @@
-"""Search in a shared skillbook: FAISS against reading every example: `python -m experiments.speed.shared`.
+"""Search in a shared skillbook: FAISS against reading every example.
 
 The mark: fifty times as fast as reading a million examples, with at least 95 % of the ten nearest found.
 """
 
-import argparse
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
 from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F32, I16, I32, quantise
 from skg_bench.embedder.precomputed import Precomputed
@@ -158,47 +160,47 @@ def _medians(baseline: Callable[[I16], object], other: Callable[[I16], object], 
 
 def markdown(n: int, results: Sequence[Search]) -> str:
     """The report."""
-    reached = [result for result in results if result.faster >= MARK and result.recall_10 >= RECALL]
+    reached = [result for result in results if _reaches(result)]
     best = max((result for result in results if result.recall_10 >= RECALL), key=lambda result: result.faster)
-    lines = [
-        "# Search in a shared skillbook\n",
-        "`python -m experiments.speed.shared --write reports/shared_index.md`\n",
-        f"{n:,} examples of 384 dimensions; the nearest {NEIGHBOURS} to each of {MESSAGES} messages. {ABOUT}\n",
-        "| search | median | faster | nearest found | of the ten nearest | built in |",
-        "|---|---:|---:|---:|---:|---:|",
-        *(
-            f"| {result.name} | {result.seconds * 1e3:.3f} ms | {result.faster:,.1f}x | {result.recall:.3f} "
-            f"| {result.recall_10:.3f} | {result.build:,.0f} s |"
-            for result in results
-        ),
-        f"\nMark: {MARK:.0f} times as fast with {RECALL:.0%} of the ten nearest found. "
-        + (f"Reached by {' and '.join(result.name for result in reached)}.\n" if reached else
-           f"**Not reached**: {best.name} is {best.faster:,.1f} times as fast.\n"),
+    verdict = (
+        f"Reached by {' and '.join(result.name for result in reached)}." if reached else
+        f"**Not reached**: {best.name} is {best.faster:,.1f} times as fast."
+    )  # fmt: skip
+    return page(
+        "Search in a shared skillbook",
+        "skg-bench experiment speed/shared_index --write reports",
+        f"{n:,} examples of 384 dimensions; the nearest {NEIGHBOURS} to each of {MESSAGES} messages. {ABOUT}",
+        _table(results).markdown(),
+        f"Mark: {MARK:.0f} times as fast with {RECALL:.0%} of the ten nearest found. {verdict}",
+    )
+
+
+def _table(results: Sequence[Search]) -> Table:
+    headings = ("search", "median", "faster", "nearest found", "of the ten nearest", "built in")
+    rows = [
+        (result.name, f"{result.seconds * 1e3:.3f} ms", f"{result.faster:,.1f}x", f"{result.recall:.3f}",
+         f"{result.recall_10:.3f}", f"{result.build:,.0f} s")
+        for result in results
     ]  # fmt: skip
-    return "\n".join(lines)
+    return Table("search in a shared skillbook", headings, rows)
 
 
-def main() -> None:
-    """Print the report."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.speed.shared", description=__doc__)
-    parser.add_argument("--examples", type=int, default=1_000_000)
-    parser.add_argument("--write", type=Path, help="also write the report here, after each search")
-    given = parser.parse_args()
+def _reaches(result: Search) -> bool:
+    return result.faster >= MARK and result.recall_10 >= RECALL
+
+
+def analyse(
+    size: Annotated[int, typer.Option("--examples", help="Over which is searched.", min=1000)] = 1_000_000,
+) -> Report:
+    """Needs the extra `faiss`; as expected if some index reaches the mark."""
     results = []
-    for result in searches(given.examples):
+    for result in searches(size):
         print(
             f"{result.name}: {result.seconds * 1e3:.3f} ms, {result.faster:,.1f}x, recall {result.recall_10:.3f}",
             file=sys.stderr,
         )
         results.append(result)
-        if given.write:
-            given.write.write_text(markdown(given.examples, results), "utf-8")
-    print(markdown(given.examples, results))
+    return Report([_table(results)], markdown(size, results), holds=any(map(_reaches, results)))
 
 
-if __name__ == "__main__":
-    # one BLAS thread for numpy's product, as for the searches: set before the first one
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        os.environ.update(OPENBLAS_NUM_THREADS="1")
-        os.execv(sys.executable, [sys.executable, "-m", "experiments.speed.shared", *sys.argv[1:]])  # noqa: S606
-    main()
+EXPERIMENT = Experiment(analyse, one_thread=True)

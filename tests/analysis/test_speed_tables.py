@@ -1,0 +1,66 @@
+"""The entries of `experiments/speed`: what they report of what was measured, which is planted here."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.speed import analysis, embedding, peers, shared_index
+from experiments.speed.embedding import HASHING, LIBRARY, Way
+from experiments.speed.shared_index import Search
+from skg_bench.app.experiment_report import Table
+from skg_bench.core.errors import UsageError
+from skg_bench.embedder.hashing import Hashing
+
+
+def test_the_benchmark_is_a_table_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "rows", lambda quick: iter([("loop", f"{quick}", "1", "2.00x")]))
+    text = analysis.analyse(quick=True).page
+    assert text.startswith("# Speed and size\n\n`skg-bench experiment speed --write reports`\n")
+    assert text.endswith("| loop | True | 1 | 2.00x |\n")
+
+
+def test_embedders_are_a_table_and_the_time_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    embed = Hashing(64, 0).embed
+    monkeypatch.setattr(embedding, "ways", lambda: [Way(LIBRARY, embed), Way("one", embed), Way(HASHING, embed)])
+    monkeypatch.setattr(embedding, "loading", lambda: (51.4, 30.2))
+    table, loaded = embedding.analyse(blocks=1).parts
+    assert isinstance(table, Table)
+    assert [row[0] for row in table.rows] == [LIBRARY, "one", HASHING]
+    assert loaded == "10,000 kept vectors are loaded in 51 ms, 30 at work"
+
+
+@pytest.mark.parametrize(("faster", "recall", "holds"), [(60.0, 0.96, True), (60.0, 0.9, False), (40.0, 0.96, False)])
+def test_the_mark_of_a_shared_index_needs_speed_and_recall(
+    monkeypatch: pytest.MonkeyPatch, faster: float, recall: float, holds: bool
+) -> None:
+    exact = Search("numpy, every example", 0.1, 1.0, 1.0, 1.0, 0.0)
+    monkeypatch.setattr(
+        shared_index,
+        "searches",
+        lambda n: iter([exact, Search("FAISS IVF", 0.1 / faster, faster, recall, recall, 9.0)]),
+    )
+    report = shared_index.analyse(size=5000)
+    assert report.holds == holds
+    assert ("Reached by FAISS IVF." in report.page) == holds
+    assert "5,000 examples" in report.page
+
+
+def test_parts_of_peers_are_made_once_and_anew_where_they_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[str] = []
+
+    def part(name: str) -> str:
+        made.append(name)
+        return f"## {name} {len(made)}\n"
+
+    monkeypatch.setattr(peers, "version", lambda name: "1.0")
+    monkeypatch.setattr(peers, "sections", lambda users, weeks: {n: lambda n=n: part(n) for n in ("speed", "loop")})
+    monkeypatch.setenv("PATH", "/bin")
+    first = peers.analyse(parts=tmp_path / "parts").page
+    assert first == (
+        "# Peers on the same vectors\n\n`make peers`\n\nsemantic-router 1.0, GPTCache 1.0.\n\n## speed 1\n\n## loop 2\n"
+    )
+    assert peers.analyse(parts=tmp_path / "parts", only=["loop"]).parts == ["## speed 1\n", "## loop 3\n"]
+    with pytest.raises(UsageError, match="--only lop: valid are speed, loop"):
+        peers.analyse(parts=tmp_path / "parts", only=["lop"])
