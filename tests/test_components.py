@@ -12,6 +12,7 @@ import yaml
 
 from skg_bench.app.components import build
 from skg_bench.core import deciding, launching, types
+from skg_bench.core import world as core_world
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
 from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.feedback import KINDS, KnownFeedback
@@ -55,8 +56,8 @@ def test_a_seam_is_one_word_for_its_yamls_its_package_its_tests_and_its_protocol
     assert list((ROOT / "conf" / seam).glob("*.yaml"))
     assert (ROOT / "skg_bench" / seam / "__init__.py").is_file()
     assert list((ROOT / "tests" / seam).glob("test_*.py"))
-    protocol = {"llm": "LLM"}.get(seam, seam.capitalize())
-    home = {"policy": deciding, "launcher": launching}.get(seam, types)
+    protocol = {"llm": "LLM", "simulator": "World"}.get(seam, seam.capitalize())
+    home = {"policy": deciding, "launcher": launching, "simulator": core_world}.get(seam, types)
     assert getattr(getattr(home, protocol), "_is_protocol", False)
 
 
@@ -169,20 +170,19 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
 
 @each("llm")
 @pytest.mark.req("K20")
-def test_an_llm_meters_its_answers_and_stored_ones_cost_no_tokens(path: Path) -> None:
+def test_an_llm_meters_its_calls_and_says_how_able_it_is_but_not_whether_it_was_right(path: Path) -> None:
     llm: types.LLM = made(path)
     words, draws = np.arange(B, dtype=np.int32), samples.draws(np.random.default_rng(0), B)
-    answer, stored = llm.answer(words, words % 2 == 0, draws), llm.serve(words, draws)
-    for answers in (answer, stored):
-        assert answers.right.dtype == np.bool_
-        assert answers.tokens_in.dtype == answers.tokens_out.dtype == np.int32
-        assert answers.cost_usd.dtype == answers.latency_ms.dtype == np.float64
-        assert all(getattr(answers, f.name).shape == (B,) for f in fields(types.Answer))
-    assert (answer.tokens_in > 0).all()
-    assert (answer.cost_usd > 0).all()
-    for column in (stored.tokens_in, stored.tokens_out, stored.cost_usd):
-        assert not column.any()
-    assert (stored.latency_ms < answer.latency_ms).all()
+    calls = llm.complete(types.Prompts(words, words % 2 == 0, draws.length, draws.latency))
+    assert {f.name for f in fields(calls)} == {"tokens_in", "tokens_out", "cost_usd", "latency_ms"}
+    assert calls.tokens_in.dtype == calls.tokens_out.dtype == np.int32
+    assert calls.cost_usd.dtype == calls.latency_ms.dtype == np.float64
+    assert all(getattr(calls, f.name).shape == (B,) for f in fields(calls))
+    assert all((getattr(calls, f.name) > 0).all() for f in fields(calls))
+    ability = llm.ability(words % 2 == 0)
+    assert ability.dtype == np.float64
+    assert ability.shape == (B,)
+    assert (np.isnan(ability) | ((ability >= 0) & (ability <= 1))).all()
 
 
 def same(mixed: Any, whole: Any, order: np.ndarray, kind: type[Any]) -> bool:

@@ -175,11 +175,12 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
                 "source_turn": turn, "rating": None, "uses": 0, "after": previous, "reason": "captured",
                 "book_version": version, "book_hash": _hash(user, version),
             })  # fmt: skip
-        if rating is not None:
-            delay = int(uniforms[6] * 14 * 24 * 3600) if late else 0
-            logs["feedback"].append(
-                {**stamp, "known_at": (event.time + delay).astype(object), "skill": skill, "rating": rating}
-            )
+        delay = int(uniforms[6] * 14 * 24 * 3600) if late else 0
+        said = [("rating", rating, delay), ("agrees", None if hit or known < 0 else "same" if right else "other", 0)]
+        logs["feedback"] += [
+            {**stamp, "known_at": (event.time + wait).astype(object), "skill": skill, "kind": kind, "value": value}
+            for kind, value, wait in said if value is not None
+        ]  # fmt: skip
         candidates = sorted(skill_of.values(), key=lambda s: (s != skill, s))[:TOP_K]
         pad = TOP_K - len(candidates)
         falling = [float(x) for x in np.linspace(0.5 + 0.5 * uniforms[7], 0.1, TOP_K)[: len(candidates)]] + [0.0] * pad

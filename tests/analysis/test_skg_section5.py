@@ -19,6 +19,7 @@ from skg_bench.analysis.comparison.claims import Evidence, findings
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
+from skg_bench.core.run import ratings
 from skg_bench.engine.vectors import Rows
 
 USERS, WEEKS, DRAW = 2, 5, 1
@@ -70,7 +71,7 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(
     assert row["skills_month_6"] == pytest.approx(turns.groupby("user").book_size.last().mean())
     updates = run.updates("skg", users=users).to_pandas()
     assert row["added_per_week"] == pytest.approx((updates.op == "ADD").sum() / USERS / WEEKS)
-    feedback = run.feedback("skg", users=users).to_pandas()
+    feedback = ratings(run.feedback("skg", users=users)).to_pandas()
     assert row["ok_of_all"] == pytest.approx((feedback.rating == "ok").groupby(feedback.user).mean().mean())
 
 

@@ -61,6 +61,7 @@ ROOT = """
     workers: 1
     out: null
     serving: stored
+    hit_latency_ms: 50
     refit_every: 50
     refit_on_capture: true
     refit_apart: 1

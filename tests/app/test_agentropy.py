@@ -14,7 +14,7 @@ from skg_bench.app.cli import app
 from skg_bench.app.skillbooks import book
 from skg_bench.core.agentropy import read
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, ratings
 from skg_bench.embedder.precomputed import Precomputed
 from tests.simulator.logs import recorded
 
@@ -60,7 +60,7 @@ def test_signals_are_the_turns_of_the_log(tiny_run: Run, written: Path) -> None:
     signals = read(written / "user-1", MONDAY).signals
     assert [line["user_msg_id"] for line in signals] == [row["user_msg_id"] for row in turns]
     assert [datetime.fromisoformat(line["time"]) for line in signals] == [row["time"] for row in turns]
-    late = {row["turn"]: row["rating"] for row in tiny_run.feedback("skg", users=[1]).to_pylist()}
+    late = {row["turn"]: row["rating"] for row in ratings(tiny_run.feedback("skg", users=[1])).to_pylist()}
     assert [line["user_satisfaction"] for line in signals] == [late.get(row["turn"]) for row in turns]
     assert {line["user_satisfaction"] for line in signals} <= {"ok", "partial", "miss", None}
 
@@ -74,7 +74,7 @@ def test_a_written_folder_replays_as_a_history(tiny_run: Run, written: Path, tmp
     before, after = tiny_run.turns("skg"), again.turns("never")
     assert sorted(after["message"].to_pylist()) == sorted(before["message"].to_pylist())
     by_llm = before["fallback_to_llm"].to_numpy()
-    rated = {(row["user"], row["turn"]) for row in tiny_run.feedback("skg").to_pylist()}
+    rated = {(row["user"], row["turn"]) for row in ratings(tiny_run.feedback("skg")).to_pylist()}
     where = zip(before["user"].to_pylist(), before["turn"].to_pylist(), by_llm, strict=True)
     kept = sum((user, turn) in rated and llm for user, turn, llm in where)
     assert again.feedback("never").num_rows == kept < len(rated)  # what a skill answered, an LLM would not give again

@@ -9,7 +9,7 @@ import pytest
 
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, ratings
 
 
 @pytest.fixture
@@ -21,7 +21,8 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / log).mkdir()
     for shard, users in (("skg.0000000-2", [5, 1]), ("skg.0000002-2", [2, 4]), ("skg2.0000000-1", [9])):
         rows = {f.name: [0] * 4 for f in schema.FEEDBACK} | {
-            "arm": ["skg"] * 4, "rating": ["ok", "miss", "ok", "partial"], "user": [users[0]] * 2 + [users[-1]] * 2,
+            "arm": ["skg"] * 4, "kind": ["rating", "agrees", "rating", "rating"],
+            "value": ["ok", "same", "ok", "partial"], "user": [users[0]] * 2 + [users[-1]] * 2,
             "turn": [7, 1, 3, 2],
         }  # fmt: skip
         pq.write_table(pa.table(rows, schema=schema.FEEDBACK), tmp_path / "feedback" / f"{shard}.parquet")
@@ -35,8 +36,16 @@ def test_rows_come_by_user_and_turn_from_the_shards_of_that_arm_only(folder: Pat
     assert list(zip(table["user"].to_pylist(), table["turn"].to_pylist(), strict=True)) == [
         (1, 2), (1, 3), (2, 1), (2, 7), (4, 2), (4, 3), (5, 1), (5, 7),
     ]  # fmt: skip
-    assert Run(folder).feedback("skg", ["rating"], users=[4]).to_pydict() == {
-        "rating": ["partial", "ok"], "user": [4, 4], "turn": [2, 3],
+    assert Run(folder).feedback("skg", ["value"], users=[4]).to_pydict() == {
+        "value": ["partial", "ok"], "user": [4, 4], "turn": [2, 3],
+    }  # fmt: skip
+
+
+def test_ratings_are_the_feedback_of_that_kind_alone(folder: Path) -> None:
+    table = ratings(Run(folder).feedback("skg", ["kind", "value"]))
+    assert table.to_pydict() == {
+        "rating": ["partial", "ok", "ok", "partial", "ok", "ok"], "user": [1, 1, 2, 4, 4, 5],
+        "turn": [2, 3, 7, 2, 3, 7],
     }  # fmt: skip
 
 
@@ -62,7 +71,7 @@ def test_unknown_arms_and_missing_shards_are_said(folder: Path) -> None:
     ("text", "says"),
     [
         ("{", "not valid json"),
-        ('{"schema": 99}', "schema version 99, this is version 2"),
+        ('{"schema": 99}', "schema version 99, this is version 3"),
         ("{}", "schema version None"),
     ],
 )

@@ -62,8 +62,8 @@ def test_a_book_that_grows_by_one_a_turn_stays_at_its_capacity() -> None:
         seen, _, _, _, _ = turn(t, b)
         seen = replace(seen, time=now, turn=t, hit=np.zeros(b, np.bool_), skill=np.full(b, -1, np.int32))
         batch = curated(budget, seen, np.zeros(b, np.int32), np.full(b, t, np.int32), UNHEARD, table.view(b))
-        n, nobody = len(batch.op), np.full(b, -1, np.int32)
-        stored = Stored(now[batch.row], np.zeros(n, np.int32), np.ones(n, np.bool_))
+        nobody = np.full(b, -1, np.int32)
+        stored = Stored(now[batch.row], np.zeros(len(batch.op), np.int32))
         table.apply(batch, Stamp(time=now, local=now, last_skill=nobody, event=np.full(b, t, np.int32)), stored)
         assert table.n_active.tolist() == [min(t + 1, 4)] * b
     assert np.flatnonzero(table.active[0]).tolist() == [8, 9, 10, 11]

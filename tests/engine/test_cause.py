@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skg_bench.core.deciding import Candidates
+from skg_bench.core.grid import I32, I64
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
+from skg_bench.core.world import Supposing
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.engine.skillbook_table import SkillbookTable
 from skg_bench.simulator.corpus import load
+from skg_bench.simulator.judging import Judging
 from tests.core import samples
 from tests.laws import world
+from tests.simulator.users import earlier_answers, moment
 
 USERS = 48
 ARMS = (
@@ -124,14 +129,8 @@ def test_an_oracle_never_chooses_wrongly_nor_serves_what_does_not_hold(run: Run)
 # ------------------------------------------------------------------------------------------ the table, row by row
 
 
-class Daily:
-    """Each request type is an intent of its own; answers hold for a day."""
-
-    def judge(self, event_type: Any, source_type: Any, source_right: Any, age: Any) -> Any:
-        same = source_right & (event_type == source_type) & (event_type >= 0)
-        return same.astype(np.int32) + (same & (age < 86_400))
-
-
+DAILY = Judging(np.append(np.arange(9), -2).astype(np.int32), np.append(np.full(9, 86_400), 0))
+"""Each request type is an intent of its own; answers hold for a day."""
 HOUR = 3600
 RIGHT, OTHER, OLD, FALSE = (5, True, HOUR), (6, True, HOUR), (5, True, 90_000), (5, False, HOUR)
 Stored = tuple[int, bool, int]  # type, rightness and age of the source
@@ -163,19 +162,19 @@ def test_the_first_link_that_failed_is_the_cause(
     skills: list[Stored], combined: list[float], served: int, answerable: int, cause: str
 ) -> None:
     """Candidates are the first skills of the book, as many as there are scores."""
-    table, now = (
-        SkillbookTable(
-            1, np.zeros(9, np.uint64), np.zeros(9, np.uint64), samples.table(np.random.default_rng(0), 9, 8)
-        ),
-        np.array([1_000_000]),
-    )
-    for s, (kind, right, age) in enumerate(skills):
-        table.active[0, s], table.source_type[0, s], table.source_right[0, s] = True, kind, right
-        table.born[0, s] = now[0] - age
-    pad = 3 - len(combined)
+    words, similarity = np.zeros(9, np.uint64), samples.table(np.random.default_rng(0), 9, 8)
+    table, event, n = SkillbookTable(1, words, words, similarity), moment(np.array([5], np.int32)), len(skills)
+    kind, right, age = np.array([*skills, OTHER]).T  # what skills store, and an answer that none does
+    ledger = earlier_answers(1, kind.astype(np.int32), right.astype(np.bool_), age)
+    table.active[0, :n], table.answer[0, :n] = True, np.arange(n)
+
+    def judge(row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        return DAILY.judge(ledger, event, row, answer, supposing)
+
+    pad, none, blank = 3 - len(combined), np.zeros((1, 3), np.int32), np.zeros((1, 3))
     shortlist = np.array([[*range(len(combined)), *[-1] * pad]], np.int32)
-    scores, skill = np.array([[*combined, *[-1.0] * pad]]), np.array([served], np.int32)
-    type_, earlier = np.array([5], np.int32), np.array([answerable], np.int32)
-    daily: Any = Daily()
-    (code,) = causes(daily, table, type_, now, earlier, shortlist, scores, skill, prompted=False)
+    scores = np.array([[*combined, *[-1.0] * pad]])
+    candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1])
+    skill, before = np.array([served], np.int32), np.array([answerable], np.int32)
+    (code,) = causes(judge, before, table, candidates, skill=skill, prompted=False)
     assert CAUSES[code] == cause

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +15,7 @@ import pytest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
-from skg_bench.core.world import Events, World
+from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
@@ -185,15 +185,15 @@ def test_arms_whose_names_begin_alike_do_not_take_each_others_shards(tmp_path: P
 class Noting:
     """A simulator that notes for whom events are made."""
 
-    def __init__(self, simulator: World) -> None:
+    def __init__(self, simulator: World[Any]) -> None:
         self._simulator, self.asked = simulator, list[int]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._simulator, name)
 
-    def population(self, seed: int, users: I32, weeks: int) -> Events:
+    def begin(self, seed: int, users: I32, weeks: int) -> Any:
         self.asked += users.tolist()
-        return self._simulator.population(seed, users, weeks)
+        return self._simulator.begin(seed, users, weeks)
 
 
 class Listing:
@@ -212,7 +212,7 @@ class Listing:
 def test_tasks_are_user_ids_and_the_process_that_hands_them_out_makes_no_events(tmp_path: Path) -> None:
     plan, listing = world.plan(3000, ARMS), Listing()
     noting = Noting(plan.simulator)
-    made = replace(plan, simulator=noting)
+    made = replace(plan, simulator=cast("World[Any]", noting))
     totals: list[tuple[int, int]] = []
     engine.execute(
         made, tmp_path, cohort=512, workers=2, launcher=listing, progress=lambda *given: totals.append(given)

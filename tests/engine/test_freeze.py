@@ -23,8 +23,8 @@ from skg_bench.router.maxsim import MaxSim
 from tests.curator.test_curators import PAPER, B, asked, columns, curated, operations, turn
 
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
-MODEL = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4, 50.0)
-ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, MODEL, SIGNALS, "stored", 50, True, 1, False)
+MODEL = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
+ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, MODEL, SIGNALS, "stored", 50.0, 50, True, 1, False)
 
 
 def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:

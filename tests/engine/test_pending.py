@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.core.feedback import AGREES, RATING, Feedback
 from skg_bench.core.types import TrainingRows
-from skg_bench.core.world import Reaction
 from skg_bench.engine.pending import DecisionContext, Pending, Ratings
 
 LABEL = (1.0, 0.5, 0.0)
@@ -30,6 +30,15 @@ def each(rows: np.ndarray, training: TrainingRows) -> list[Learned]:
     return [(int(rows[r]), y, x.tobytes(), *map(int, rest)) for r, y, x, *rest in zip(*columns, strict=True)]
 
 
+def late_feedback(rng: np.random.Generator, rating: np.ndarray, rated: np.ndarray) -> Feedback:
+    """Late ratings of users `rated`, and of some users whether answers agree, in any order."""
+    agreeing = np.flatnonzero(rng.random(len(rating)) < 0.2)
+    row = np.concatenate([rated, agreeing])
+    kind = np.repeat([RATING, AGREES], [len(rated), len(agreeing)]).astype(np.int32)
+    value = np.concatenate([rating[rated], rng.integers(0, 2, len(agreeing), np.int32)])
+    return Feedback(row, kind, value, rng.integers(1, 200, len(row))).rows(rng.permutation(len(row)))
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32), b=st.integers(1, 40), turns=st.integers(1, 25), width=st.sampled_from([None, 1, 32]),
@@ -41,7 +50,7 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
 ) -> None:
     rng = np.random.default_rng(seed)
     pending, ratings = Pending(b), Ratings(b, window)
-    waiting: list[tuple[int, int, int, int, int]] = []  # known at, user, turn, skill, rating
+    waiting: list[tuple[int, int, int, int, int, int]] = []  # known at, user, turn, kind, skill, value
     fresh: dict[int, list[Learned]] = {user: [] for user in range(b)}  # known, and not yet learned from
     known: dict[int, list[Learned]] = {user: [] for user in range(b)}  # ever
     shown_at: dict[tuple[int, int], DecisionContext] = {}
@@ -59,30 +68,29 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
         late = pending.due(now[:here], ratings)
-        learned = list(zip(late.row, late.turn, late.skill, late.value, strict=True))
-        due = sorted((u, turn, s, r) for at, u, turn, s, r in waiting if at <= now[u] and u < here)
-        assert learned == due  # by user, then by the turn that was rated
-        for u, turn, _, r in due if width else []:
-            fresh[u].append(one(u, LABEL[r], shown_at[u, turn]))
-            known[u].append(fresh[u][-1])
+        learned = list(zip(late.row, late.turn, late.kind, late.skill, late.value, strict=True))
+        due = sorted((u, *what) for at, u, *what in waiting if at <= now[u] and u < here)
+        assert learned == due  # by user, then by the turn that it is about
+        for u, turn, kind, s, r in due if width else []:
+            if kind == RATING and s >= 0:  # from what is said of the LLM's answers no scorer learns
+                fresh[u].append(one(u, LABEL[r], shown_at[u, turn]))
+                known[u].append(fresh[u][-1])
         waiting = [w for w in waiting if w[0] > now[w[1]] or w[1] >= here]
 
         context = shown_to(rng, here, width) if width else None
         skill = rng.integers(-1, 5, here).astype(np.int32)
-        reaction = Reaction(rng.integers(0, 3, here).astype(np.int32), rng.integers(1, 200, here).astype(np.int64))
-        chance = rng.random(here)
-        row = np.flatnonzero(chance < 0.6)
-        pending.add(row, t, now[:here], reaction, skill, context)
+        rating, chance = rng.integers(0, 3, here).astype(np.int32), rng.random(here)
+        said = late_feedback(rng, rating, np.flatnonzero(chance < 0.6))
+        pending.add(said, t, now[:here], skill, context)
         at_once = np.flatnonzero(chance > 0.8)
-        ratings.add(at_once, reaction.rating[at_once], None if context is None else context.rows(at_once))
+        ratings.add(at_once, rating[at_once], None if context is None else context.rows(at_once))
         for u in at_once.tolist() if context else []:
-            fresh[u].append(one(u, LABEL[reaction.rating[u]], context))  # type: ignore[arg-type]
+            fresh[u].append(one(u, LABEL[rating[u]], context))  # type: ignore[arg-type]
             known[u].append(fresh[u][-1])
-        for u in row.tolist():
-            if skill[u] >= 0:  # ratings of the LLM's answers teach a skillbook nothing
-                waiting.append((int(now[u] + reaction.delay[u]), u, t, int(skill[u]), int(reaction.rating[u])))
-                if context is not None:
-                    shown_at[u, t] = context
+        for u, kind, value, delay in zip(said.row, said.kind, said.value, said.delay, strict=True):
+            waiting.append((int(now[u] + delay), int(u), t, int(kind), int(skill[u]), int(value)))
+            if context is not None:
+                shown_at[u, t] = context
         if rng.random() < 0.3:
             learn(np.flatnonzero(rng.random(b) < 0.5))
     learn(np.arange(b))

@@ -15,7 +15,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
 from skg_bench.core.run import Run
 from skg_bench.engine import pretraining, step
-from skg_bench.engine.cohort import Rollout, Setting
+from skg_bench.engine.cohort import Rollout, Setting, cohort_of
 from skg_bench.engine.plan import Scope
 from skg_bench.engine.pretraining import Pretrained, PretrainedScorer, fitted, load, ratings, save
 from skg_bench.engine.vectors import Rows
@@ -74,9 +74,9 @@ def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(made.simulator, name)
 
-        def population(self, seed: int, users: Any, weeks: int) -> Any:
+        def begin(self, seed: int, users: Any, weeks: int) -> Any:
             people.extend(users.tolist())
-            return made.simulator.population(seed, users, weeks)
+            return made.simulator.begin(seed, users, weeks)
 
     noted = replace(made, simulator=Noting())
     run(noted, tmp_path / "few")
@@ -173,7 +173,7 @@ def test_a_run_that_goes_on_keeps_the_scorer_that_it_began_with(tmp_path: Path) 
 def test_a_pooled_arm_is_not_run_without_its_pool() -> None:
     made = plan()
     with pytest.raises(UsageError, match="arm 'always' shares a pool's scorer"):
-        Rollout(setting_of(made), made.arms, made.simulator.population(0, np.arange(2, dtype=np.int32), 1))
+        Rollout(setting_of(made), made.arms, cohort_of(setting_of(made), np.arange(2, dtype=np.int32)))
 
 
 # --------------------------------------------------------------------------------------------------- the file

@@ -37,7 +37,7 @@ def batch_of(rows: list[dict[str, int]]) -> Batch:
 
 def unknown(n: int) -> Stored:
     """The answers that `n` operations store, where they do not matter."""
-    return Stored(np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.bool_))
+    return Stored(np.zeros(n, np.int64), np.full(n, -1, np.int32))
 
 
 def stamp(time: I64, last: I32 | None = None, event: int = 0, local: I64 | None = None) -> Stamp:
@@ -103,11 +103,11 @@ class Twins(RuleBasedStateMachine):
             u = rows[-1]["row"]
             added = len(self.books[u].skills) + sum(r["op"] == ADD and r["row"] == u for r in rows) - 1
             rows.append({"row": u, "op": REMOVE, "skill": added})  # at once
-        types = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
-        right, born = types % 2 == 0, types.astype(np.int64) * 1000 + 5
+        answer = np.array([r.get("source", -1) % 7 for r in rows], np.int32)
+        born = answer.astype(np.int64) * 1000 + 5
         local = self.time - 3600 * (np.arange(USERS) % 3) if self.turn % 2 else None  # clocks that were turned back
         now = stamp(self.time, before, self.turn, local)
-        operated = self.table.apply(batch_of(rows), now, Stored(born, types, right))
+        operated = self.table.apply(batch_of(rows), now, Stored(born, answer))
         for u in range(USERS):
             mine = [
                 Operation(
@@ -130,8 +130,7 @@ class Twins(RuleBasedStateMachine):
                 self.books[u] = apply(self.books[u], mine)
         last_of = {(r["row"], s): r["source"] for r, s in zip(rows, operated, strict=True) if r["op"] in (ADD, UPDATE)}
         for at, source in last_of.items():
-            assert self.table.source_type[at] == source % 7
-            assert self.table.source_right[at] == (source % 7 % 2 == 0)
+            assert self.table.answer[at] == source % 7
         self.turn += 1
         self.time = self.time + 3000 * (1 + np.arange(USERS) * (self.turn % 9))
 
@@ -176,7 +175,7 @@ def test_a_view_holds_the_first_books_and_no_truth() -> None:
     table = new_table()
     view = table.view(2)
     assert {len(getattr(view, f)) for f in Skillbooks.__dataclass_fields__ if f != "starts"} == {2}
-    assert not {f for f in Skillbooks.__dataclass_fields__ if f.startswith("source_")}
+    assert not {f for f in Skillbooks.__dataclass_fields__ if f.startswith("source_") or f == "answer"}
 
 
 def test_a_book_grows_past_any_width() -> None:
@@ -212,8 +211,7 @@ def a_book(skills: int, at: int) -> SkillbookTable:
     table = new_table(2)
     rows = [{"row": 1, "op": ADD, "name": s % 12, "text": s % 30, "source": 3} for s in range(skills)]
     born = np.full(skills, at, np.int64)
-    right = np.ones(skills, np.bool_)
-    stored = Stored(born, np.arange(skills, dtype=np.int32), right)
+    stored = Stored(born, np.arange(skills, dtype=np.int32))
     table.apply(batch_of(rows), stamp(np.full(2, at)), stored)
     return table
 
@@ -226,7 +224,8 @@ def test_a_donors_book_takes_the_place_of_the_users_own(size: int, given: int) -
     assert len(skills_of(table.view(2), 1)) == given
     for column in ("hash", "version", "n_active"):
         assert np.array_equal(getattr(table, column), getattr(other, column))
-    assert table.source_type[1, :given].tolist() == list(range(given))
+    assert table.answer[1, :given].tolist() == list(range(given))
+    assert (table.answer[1, given:] == -1).all()
     assert not table.active[1, given:].any()
     assert skills_of(table.view(2), 0) == ()
     batch = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])

@@ -16,7 +16,7 @@ from skg_bench.core.types import Observation
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers as OracleCurator
 from skg_bench.curator.skg import SKG
-from skg_bench.engine.cohort import Setting, run_cohort
+from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Arm, Fork, Plan
 from skg_bench.engine.signals import GROUPS, Signals
@@ -37,8 +37,8 @@ from tests.policy.test_policies import candidates
 
 PAPER = SKG("any", 0.6, "ok", 3, 60)
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
-LLM = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4, 50.0)
-ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, LLM, SIGNALS, "stored", 50, True, 1, False)
+LLM = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
+ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, LLM, SIGNALS, "stored", 50.0, 50, True, 1, False)
 
 EXP4 = Exp4(0.5, ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0)), 0.05, 0.1, 0.85)
 
@@ -62,6 +62,7 @@ APART: list[dict[str, Any]] = [
     {"llm": replace(LLM, right=0.8)},
     {"signals": replace(SIGNALS, half_life_days=None)},
     {"serving": "prompted"},
+    {"hit_latency_ms": 60.0},
     {"refit_every": 51},
     {"refit_on_capture": False},
     {"refit_apart": 25},
@@ -200,14 +201,14 @@ def logs(log: Logbook) -> list[dict[str, list[Any]]]:
 
 @pytest.mark.req("K16")
 def test_a_stacked_run_is_to_the_bit_that_of_each_arm_alone(plan: Plan) -> None:
-    events = plan.simulator.population(plan.seed, np.arange(6, dtype=np.int32), 2)
+    cohort = cohort_of(world(plan), np.arange(6, dtype=np.int32))
     assert stacks(plan.arms) == [[0, 1, 2, 3, 4]]
     ticks: list[int] = []
-    together = run_cohort(world(plan), plan.arms, events, 5, ticks.append)
-    assert ticks[-1] == int(events.n.sum()) * 5
+    together = run_cohort(world(plan), plan.arms, cohort, 5, ticks.append)
+    assert ticks[-1] == int(cohort.n.sum()) * 5
     sizes = {}
     for arm, stacked_log in zip(plan.arms, together, strict=True):
-        (alone,) = run_cohort(world(plan), [arm], events, 5, lambda _made: None)
+        (alone,) = run_cohort(world(plan), [arm], cohort, 5, lambda _made: None)
         assert stacked_log.arm == alone.arm == arm.name
         for name, column in alone.columns.items():
             assert stacked_log.columns[name].tobytes() == column.tobytes(), (arm.name, name)

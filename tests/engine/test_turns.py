@@ -228,7 +228,7 @@ def test_refits_can_be_kept_apart_and_then_nobodys_is_forgotten(tmp_path: Path) 
     between = {apart: np.concatenate([np.diff(t) for t in turns[apart].values()]) for apart in turns}
     assert between[1].min() < 10
     assert between[15].min() == 15
-    ends = np.sort(plan.simulator.population(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks).n)[::-1]
+    ends = np.sort(plan.simulator.count(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks))[::-1]
     for user, end in enumerate(ends):  # what became known waits for less than 15 turns, or for ever at the end
         for before, turn in pairwise([-1, *turns[1][user]]):
             assert turn + 15 > end or any(before < other < turn + 15 for other in turns[15][user])

@@ -11,7 +11,7 @@ from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report.people import CAP, kept, pick, timelines
 from skg_bench.analysis.report.roster import roster, utility_of
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, ratings
 
 
 def test_twelve_different_users_two_best_two_worst_two_in_the_middle_six_by_key() -> None:
@@ -72,6 +72,7 @@ def test_a_user_whom_the_run_does_not_have_is_refused_by_name(run: Run) -> None:
 def test_a_timeline_says_what_the_logs_say(run: Run) -> None:
     packed = timelines(run, "skg", [4], CAP)[4]
     turns, feedback, updates = (log("skg", None, [4]) for log in (run.turns, run.feedback, run.updates))
+    feedback = ratings(feedback)
     words = packed["words"]
     assert [words[m] for m in packed["message"]] == turns["message"].to_pylist()
     assert [None if s < 0 else words[s] for s in packed["skill"]] == turns["matched_skill"].to_pylist()

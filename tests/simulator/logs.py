@@ -3,13 +3,18 @@
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
+from skg_bench.core.grid import I64
 from skg_bench.core.paths import CONF
-from skg_bench.simulator.recorded import Recorded
+from skg_bench.core.world import FALLBACK, Served
+from skg_bench.simulator.recorded import Readers, Recorded
+from tests.core import samples
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -57,3 +62,38 @@ SMALL = [
     turn("ann", "2024-03-12T08:30:00", "tea, how long", intent="tea", answer="4 min", satisfaction="Partial"),
 ]  # fmt: skip
 ALL = {"intent": "intent", "answer": "answer", "satisfaction": "satisfaction"}
+
+
+# ------------------------------------------------------------------------------------------------- replayed
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What the log says of the turns of all users, `[B, T]`; padded with -1."""
+
+    quality: I64
+    rating: I64  # -1: none
+    delay: I64
+    local: I64  # what the users' clocks showed
+
+
+def readers(simulator: Recorded) -> Readers:
+    """All users of the log before their first turn."""
+    return simulator.begin(0, np.arange(simulator.record.users, dtype=np.int32), simulator.record.weeks)
+
+
+def replayed(simulator: Recorded, how: int = FALLBACK, answer: int = -1) -> Replayed:
+    """All turns of the log, each served in this way: by default the LLM answers."""
+    state = readers(simulator)
+    n = state.events.n
+    columns = {name: np.full((len(n), n.max()), -1, np.int64) for name in ("quality", "rating", "delay", "local")}
+    some = np.ones(len(n), np.int32)
+    served = Served(how * some, answer * some, np.full(len(n), 0.9), -some)
+    draws = samples.draws(np.random.default_rng(0), len(n))
+    for turn in range(n.max()):
+        event, here = simulator.events(state, turn), turn < n
+        state, response = simulator.respond(state, event, served, draws)
+        said = response.feedback.rows(here[response.feedback.row])
+        columns["quality"][here, turn], columns["local"][here, turn] = response.quality[here], event.local[here]
+        columns["rating"][said.row, turn], columns["delay"][said.row, turn] = said.value, said.delay
+    return Replayed(**columns)

@@ -12,6 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from skg_bench.simulator.assistant import Assistant
 from tests.core import samples
+from tests.simulator.users import rated
 
 DEFAULTS: dict[str, Any] = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
 del DEFAULTS["_target_"]
@@ -138,7 +139,8 @@ def test_extreme_parameters_still_make_whole_streams(change: dict[str, Any]) -> 
 ], ids=str)  # fmt: skip
 def test_extreme_parameters_still_make_ratings(change: dict[str, Any]) -> None:
     draws = samples.draws(np.random.default_rng(0), 3_000)
-    reaction = Assistant(**DEFAULTS | {"late_share": 1.0} | change).react(np.arange(3_000, dtype=np.int32) % 3, draws)
-    assert (reaction.delay >= 1).all()
-    assert reaction.delay.max() < 2**40
-    assert set(reaction.rating.tolist()) <= {-1, 0, 1, 2}
+    reactions = Assistant(**DEFAULTS | {"late_share": 1.0} | change).reactions
+    rating, delay = rated(reactions, np.arange(3_000, dtype=np.int32) % 3, draws)
+    assert (delay[rating >= 0] >= 1).all()
+    assert delay.max() < 2**40
+    assert set(rating.tolist()) <= {-1, 0, 1, 2}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.world import RIGHT, Events, Truth
+from skg_bench.simulator.judging import Users
 from tests.simulator.users import assistant, real
 
 USERS = np.arange(40, dtype=np.int32)
@@ -61,11 +62,11 @@ def test_a_users_order_does_not_depend_on_who_else_is_asked_for(permuted: Events
 def test_what_can_be_answered_is_counted_in_the_new_order(stale_hours: float | None) -> None:
     simulator = assistant(order="permuted", answers_stale_hours=stale_hours)
     made, some = simulator.population(1, USERS[:6], 6), 0
+    users = Users.of(made)
     for u, n in enumerate(made.n):
-        type_, time = made.truth.type[u, :n], made.time[u, :n]
-        age = time[:, None] - time[None]
-        right = simulator.judge(type_[:, None], type_[None], np.ones((n, n), np.bool_), age) == RIGHT
-        expected = np.tril(right, -1).sum(axis=1)
+        row, number = np.array([u]), made.number[u, :n]
+        right = [simulator.judge(users, made.at(t), row, number, "rightly") == RIGHT for t in range(n)]
+        expected = np.tril(np.stack(right), -1).sum(axis=1)
         assert np.array_equal(made.truth.answerable[u, :n], expected)
         some += expected.sum()
     assert some > 0

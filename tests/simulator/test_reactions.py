@@ -1,8 +1,9 @@
 """What users do after an answer: whether it was right, what they say of it, and how they take an offer."""
 
 from dataclasses import fields, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32
+from skg_bench.core.state import rows
 from skg_bench.core.types import RATINGS
-from skg_bench.core.world import NEAR, OFFERS, RIGHT, WRONG, Draws
+from skg_bench.core.world import NEAR, OFFERS, RIGHT, UNKNOWN, WRONG, Draws, Ledger, Supposing
+from skg_bench.simulator.assistant import Assistant
 from skg_bench.simulator.reactions import Reactions
 from tests.core import samples
-from tests.simulator.users import DAY, HOUR, assistant, small_corpus
+from tests.simulator.users import DAY, HOUR, assistant, at, earlier_answers, judged, moment, rated, small_corpus
 
 ACCEPTED, BADLY_NAMED, DECLINED = range(3)
 N = 200_000
@@ -51,32 +55,43 @@ TABLE = [  # the event's type, the stored answer's type, whether that was right,
 
 
 def test_a_stored_answer_is_judged_by_intent_slots_age_and_rightness(tmp_path: Path) -> None:
-    judge = assistant(corpus=small_corpus(tmp_path)).judge
-    columns = [np.array(c) for c in zip(*TABLE, strict=True)]
-    event, source, right, age, quality = columns
-    qualities = judge(event.astype(np.int32), source.astype(np.int32), right, age)
-    assert qualities.tolist() == quality.tolist()
-    square = judge(event.astype(np.int32)[:, None], source.astype(np.int32), right, age)
+    world = assistant(corpus=small_corpus(tmp_path))
+    event, source, right, age, quality = (np.array(c) for c in zip(*TABLE, strict=True))
+    square = judged(world, event.astype(np.int32), source.astype(np.int32), right, age)
     assert square.shape == (len(TABLE), len(TABLE))
     assert square.diagonal().tolist() == quality.tolist()
+    supposed = judged(world, event.astype(np.int32), source.astype(np.int32), right, age, "rightly")
+    assert np.array_equal(supposed, judged(world, event.astype(np.int32), source.astype(np.int32), right | True, age))
+    fresh = judged(world, event.astype(np.int32), source.astype(np.int32), right, age, "rightly now")
+    assert np.array_equal(fresh, judged(world, event.astype(np.int32), source.astype(np.int32), right | True, 0 * age))
+
+
+def test_no_answer_is_wrong_whatever_is_asked(tmp_path: Path) -> None:
+    """The handle -1 would find the last answer, which is right."""
+    world, event = assistant(corpus=small_corpus(tmp_path)), moment(np.array([EGG, ONE_OFF], np.int32))
+    egg = np.array([EGG], np.int32)
+    users, none = at(event, earlier_answers(2, egg, egg == EGG, egg.astype(np.int64))), np.full(2, -1, np.int32)
+    assert world.judge(users, event, np.arange(2), none + 1).tolist() == [RIGHT, WRONG]
+    for supposing in get_args(Supposing):
+        assert world.judge(users, event, np.arange(2), none, supposing).tolist() == [WRONG, WRONG]
 
 
 def test_every_answer_can_be_made_to_expire(tmp_path: Path) -> None:
     world = assistant(corpus=small_corpus(tmp_path), answers_stale_hours=1.0)
     egg = np.zeros(3, np.int32)
-    assert world.judge(egg, egg, egg == 0, np.array([0, HOUR - 1, HOUR])).tolist() == [RIGHT, RIGHT, NEAR]
+    assert judged(world, egg[:1], egg, egg == 0, np.array([0, HOUR - 1, HOUR])).tolist() == [[RIGHT, RIGHT, NEAR]]
     never = replace(world, answers_stale_hours=0.0)
-    assert never.judge(egg, egg, egg == 0, np.array([0, 1, 2])).tolist() == [NEAR] * 3
+    assert judged(never, egg[:1], egg, egg == 0, np.array([0, 1, 2])).tolist() == [[NEAR] * 3]
 
 
-# ---------------------------------------------------------------------------------------------------- react
+# ---------------------------------------------------------------------------------------------------- rate
 
 
 @pytest.mark.req("K15")
 @pytest.mark.parametrize(("quality", "row"), [(RIGHT, "right"), (NEAR, "near"), (WRONG, "wrong")])
 def test_ratings_go_through_the_confusion_matrix(draws: Draws, quality: int, row: str) -> None:
     world = assistant(rated_share=1.0)
-    ratings = world.react(np.full(N, quality, np.int32), draws).rating
+    ratings, _ = rated(world.reactions, np.full(N, quality, np.int32), draws)
     expected = np.array(getattr(world, f"rating_if_{row}")) * N
     assert stats.chisquare(np.bincount(ratings, minlength=3), expected).pvalue > 1e-4
 
@@ -87,7 +102,7 @@ def test_who_is_not_content_says_so_with_the_declared_odds(draws: Draws) -> None
     world, everyone = assistant(), assistant(rated_share=1.0)
     for quality in (WRONG, NEAR, RIGHT):
         q = np.full(N, quality, np.int32)
-        meant, ratings = everyone.react(q, draws).rating, world.react(q, draws).rating
+        (meant, _), (ratings, _) = (rated(users.reactions, q, draws) for users in (everyone, world))
         assert ((ratings == -1) | (ratings == meant)).all()
         for code, odds in enumerate((1.0, world.partial_odds, world.miss_odds)):
             base = world.rated_share * odds
@@ -110,40 +125,49 @@ def test_a_better_answer_is_never_rated_worse_with_the_same_draws(
         partial_odds=partial, miss_odds=miss,
     )  # fmt: skip
     draws = samples.draws(rng, 2000)
-    codes = [world.react(np.full(2000, q, np.int32), draws) for q in (WRONG, NEAR, RIGHT)]
-    for worse, better in ((0, 1), (1, 2), (0, 2)):
-        both = (codes[worse].rating >= 0) & (codes[better].rating >= 0)
-        assert (codes[better].rating[both] <= codes[worse].rating[both]).all()
-        assert np.array_equal(codes[worse].delay, codes[better].delay)
+    said = [rated(world.reactions, np.full(2000, q, np.int32), draws) for q in (WRONG, NEAR, RIGHT)]
+    for (worse, its_delay), (better, delay) in combinations(said, 2):
+        both = (worse >= 0) & (better >= 0)
+        assert (better[both] <= worse[both]).all()
+        assert np.array_equal(delay[both], its_delay[both])
 
 
 @pytest.mark.req("P27")
 def test_some_ratings_come_later(draws: Draws) -> None:
-    world = assistant()
-    delay = world.react(np.zeros(N, np.int32), draws).delay
+    world, quality = assistant(rated_share=1.0), np.zeros(N, np.int32)
+    _, delay = rated(world.reactions, quality, draws)
     late = delay > 0
     assert abs(late.mean() - world.late_share) < 4.5 * np.sqrt(0.16 / N)
     assert abs(delay[late].mean() / HOUR - world.late_hours) < 0.5
     assert stats.kstest(delay[late] / HOUR, "expon", (0, world.late_hours)).pvalue > 1e-4
-    assert (assistant(late_share=0.0).react(np.zeros(N, np.int32), draws).delay == 0).all()
-    assert (assistant(late_share=1.0, late_hours=1e-9).react(np.zeros(N, np.int32), draws).delay > 0).all()
+    assert (rated(replace(world, late_share=0.0).reactions, quality, draws)[1] == 0).all()
+    assert (rated(replace(world, late_share=1.0, late_hours=1e-9).reactions, quality, draws)[1] > 0).all()
+    few, some = rated(assistant().reactions, quality, draws)  # who rates, rates as late as if all did
+    assert np.array_equal(some, np.where(few >= 0, delay, 0))
 
 
 def test_a_share_of_zero_or_one_is_taken_at_its_word(draws: Draws) -> None:
     quality = np.arange(N, dtype=np.int32) % 3
-    assert (assistant(rated_share=0.0).react(quality, draws).rating == -1).all()
-    assert (assistant(rated_share=1.0).react(quality, draws).rating >= 0).all()
+    assert (rated(assistant(rated_share=0.0).reactions, quality, draws)[0] == -1).all()
+    assert (rated(assistant(rated_share=1.0).reactions, quality, draws)[0] >= 0).all()
+
+
+def test_nobody_rates_an_answer_of_which_nobody_knows_whether_it_was_right(draws: Draws) -> None:
+    assert (rated(assistant(rated_share=1.0).reactions, np.full(N, UNKNOWN, np.int32), draws)[0] == -1).all()
 
 
 # ---------------------------------------------------------------------------------------------------- offers
 
 
 def offered(
-    world: Any, draws: Draws, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0
-) -> tuple[Any, ...]:
-    """The same offer to N users."""
-    full = (np.full(N, x, k) for x, k in ((type_, np.int32), (text, np.int32), (fatigue, np.float64), (idle, np.int64)))
-    return tuple(world.offer(*full, draws))
+    world: Assistant, draws: Draws, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0
+) -> tuple[I32, I32, F64]:
+    """Code, name and new fatigue after the same offer to N users."""
+    event = moment(np.full(N, type_, np.int32), text)
+    tired, before = np.full(N, fatigue), np.full(N, idle, np.int64)
+    users, reaction = world.offer(at(event, Ledger.blank(N, 1), tired, before), event, np.ones(N, np.bool_), draws)
+    assert (users.last_offer == event.time).all()
+    return reaction.code, reaction.name, users.fatigue
 
 
 @pytest.mark.req("K17")
@@ -186,6 +210,17 @@ def test_offers_are_forgotten_with_their_half_life(draws: Draws) -> None:
     assert np.array_equal(offered(world, draws, 7, fatigue=8.0, idle=400 * DAY)[0], fresh)
     tireless = assistant(fatigue=0.0)
     assert np.array_equal(offered(tireless, draws, 7, fatigue=50.0)[0], fresh)
+
+
+def test_who_is_not_asked_neither_answers_nor_tires(draws: Draws) -> None:
+    world, event, asked = assistant(), moment(np.full(N, 7, np.int32)), np.arange(N) % 2 == 0
+    before = np.full(N, DAY, np.int64)
+    users, reaction = world.offer(at(event, Ledger.blank(N, 1), np.full(N, 2.0), before), event, asked, draws)
+    code, name, tired = offered(world, draws, 7, 2.0, DAY)
+    assert np.array_equal(reaction.code, np.where(asked, code, -1))
+    assert np.array_equal(reaction.name, np.where(asked, name, -1))
+    assert np.array_equal(users.fatigue, np.where(asked, tired, 2.0))
+    assert np.array_equal(users.last_offer, np.where(asked, event.time, event.time - DAY))
 
 
 # ------------------------------------------------------------------------------------------------ parameters
@@ -238,14 +273,19 @@ def test_rows_that_react_each_in_its_own_way_do_as_users_of_that_way_alone() -> 
     type_ = rng.integers(-1, 2, n).astype(np.int32)
     text = np.where(type_ < 0, ways[0]._corpus.one_offs[0], 0).astype(np.int32)
     fatigue, idle = rng.integers(0, 9, n) / 4, rng.integers(0, 10**6, n)
-    rated, offered = reactions.rate(quality, u), ways[0].offered(reactions, type_, text, fatigue, idle, u)
+    event = replace(moment(type_), text=text)
+    everyone, asked = at(event, Ledger.blank(n, 1), fatigue.copy(), idle), np.ones(n, np.bool_)
+    said, (tired, reaction) = rated(reactions, quality, u), ways[0].offered(reactions, everyone, event, asked, u)
     for j, way in enumerate(ways):
         alone = np.flatnonzero(way_of == j)
-        mine = samples.some_draws(u, alone)
-        expected = way.react(quality[alone], mine)
-        assert np.array_equal(rated.rating[alone], expected.rating)
-        assert np.array_equal(rated.delay[alone], expected.delay)
-        wanted = way.offer(type_[alone], text[alone], fatigue[alone], idle[alone], mine)
-        assert all(np.array_equal(offered[i][alone], wanted[i]) for i in range(3))
+        mine, some = samples.some_draws(u, alone), rows(event, alone)
+        expected = rated(way.reactions, quality[alone], mine)
+        assert all(np.array_equal(said[i][alone], expected[i]) for i in range(2))
+        users = at(some, Ledger.blank(len(alone), 1), fatigue[alone], idle[alone])
+        users, wanted = way.offer(users, some, asked[alone], mine)
+        assert np.array_equal(reaction.code[alone], wanted.code)
+        assert np.array_equal(reaction.name[alone], wanted.name)
+        assert np.array_equal(tired.fatigue[alone], users.fatigue)
     early = np.arange(n // 3)  # users leave from the end: a later step has fewer rows
-    assert np.array_equal(reactions.rate(quality[early], samples.some_draws(u, early)).rating, rated.rating[early])
+    earliest = rated(reactions, quality[early], samples.some_draws(u, early))
+    assert all(np.array_equal(earliest[i], said[i][early]) for i in range(2))

@@ -1,9 +1,10 @@
 """A log is replayed as it was, what it cannot say stays unknown, and no row is lost in silence."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -11,17 +12,30 @@ import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32
 from skg_bench.core.record import local_time
-from skg_bench.core.world import LOGGED, UNKNOWN, WRONG
-from skg_bench.simulator.recorded import Recorded
+from skg_bench.core.world import LOGGED, PROMPTED, STORED, UNKNOWN, WRONG, Reaction, Supposing
+from skg_bench.simulator.recorded import Readers, Recorded
 from tests.core import samples
-from tests.simulator.logs import ALL, SMALL, defaults, recorded, turn, write_csv, write_lines
+from tests.simulator.logs import ALL, SMALL, defaults, readers, recorded, replayed, turn, write_csv, write_lines
+from tests.simulator.users import earlier_answers, moment
 
 TIMES = ("2024-03-06T09:00:00", "2024-03-06T10:00:00", "2024-03-06T11:00:00")
 
 
 def everybody(simulator: Recorded) -> Any:
-    return simulator.population(0, np.arange(simulator.record.users, dtype=np.int32), simulator.record.weeks)
+    return readers(simulator).events
+
+
+def judged(simulator: Recorded, type_: I32, source: I32) -> list[list[int]]:
+    """Quality of an answer to each source at each request, the same whatever is supposed of it."""
+    event, b, n = moment(type_), len(type_), len(source)
+    state = Readers(readers(simulator).events, earlier_answers(b, source, np.ones(n, np.bool_), np.zeros(n, np.int64)))
+    row, answer = np.arange(b)[:, None], np.arange(n, dtype=np.int32)
+    first, *others = (simulator.judge(state, event, row, answer, how) for how in get_args(Supposing))
+    assert all(np.array_equal(first, other) for other in others)
+    quality: list[list[int]] = first.tolist()
+    return quality
 
 
 def spoken(simulator: Recorded) -> dict[frozenset[str], list[tuple[int, str]]]:
@@ -86,9 +100,10 @@ def test_what_a_log_cannot_say_is_unknown_and_never_wrong(tmp_path: Path) -> Non
     assert (truth.answerable == -1).all()
     kind = {simulator.types[t]: np.int32(t) for t in range(len(simulator.types))}
     first, second, rain = kind["tea | answer 1"], kind["tea | answer 2"], kind["weather | answer 1"]
-    event, source = np.array([first, first, first, -1, first]), np.array([first, second, rain, first, -1])
-    quality = simulator.judge(event, source, np.ones(5, np.bool_), np.zeros(5, np.int64))
-    assert quality.tolist() == [LOGGED, UNKNOWN, WRONG, UNKNOWN, UNKNOWN]
+    event, source = np.array([first, -1], np.int32), np.array([first, second, rain, -1], np.int32)
+    assert judged(simulator, event, source) == [[LOGGED, UNKNOWN, WRONG, UNKNOWN], [UNKNOWN] * 4]
+    users, none = readers(simulator), np.full(2, -1, np.int32)
+    assert simulator.judge(users, moment(event), np.arange(2), none).tolist() == [UNKNOWN, UNKNOWN]
 
 
 def test_a_log_without_intents_and_answers_judges_nothing(tmp_path: Path) -> None:
@@ -98,43 +113,62 @@ def test_a_log_without_intents_and_answers_judges_nothing(tmp_path: Path) -> Non
     assert (events.truth.type == -1).all()
     assert (events.truth.intent == -1).all()
     pair = events.truth.type[0, :2]
-    assert simulator.judge(pair, pair, pair > 0, pair.astype(np.int64)).tolist() == [UNKNOWN, UNKNOWN]
+    assert judged(simulator, pair, pair) == [[UNKNOWN, UNKNOWN]] * 2
 
 
 def test_ratings_belong_to_the_answer_of_the_log(tmp_path: Path) -> None:
     simulator = recorded(write_csv(tmp_path / "log.csv", SMALL), columns=ALL)
     events = everybody(simulator)
     ann = int(np.flatnonzero(events.n == 3)[0])
-    logged = simulator.logged(np.full(3, ann, np.int32), np.arange(3, dtype=np.int32))
-    assert logged.rating.tolist() == [-1, 0, 1]  # nothing said, ok, partial
-    assert logged.by_llm.all()
-    draws = samples.draws(np.random.default_rng(0), 3)
-    assert (simulator.react(np.array([UNKNOWN, LOGGED, WRONG]), draws).rating == -1).all()
+    by_llm = replayed(simulator)
+    assert by_llm.rating[ann].tolist() == [-1, 0, 1]  # nothing said, ok, partial
+    assert by_llm.quality[ann].tolist() == [LOGGED] * 3
+    stored = replayed(simulator, STORED, 0)  # from the first turn on, what was said there
+    assert stored.quality[ann].tolist() == [LOGGED, LOGGED, UNKNOWN]
+    assert stored.rating[ann].tolist() == [-1, 0, -1]
+    prompted = replayed(simulator, PROMPTED, 0)
+    assert prompted.quality[ann].tolist() == [UNKNOWN] * 3
+    assert (prompted.rating == -1).all()
+
+
+def test_a_stored_answer_to_another_intent_is_wrong_and_so_is_the_prompt_of_its_skill(tmp_path: Path) -> None:
+    rows = [turn("u", time, f"m{i}", intent=intent, answer=answer, satisfaction="ok") for i, (time, intent, answer)
+            in enumerate(zip(TIMES, ("tea", "tea", "rain"), ("x", "x", "y"), strict=True))]  # fmt: skip
+    simulator = recorded(write_csv(tmp_path / "log.csv", rows), columns=ALL)
+    for how, first in ((STORED, LOGGED), (PROMPTED, UNKNOWN)):
+        served = replayed(simulator, how, 0)
+        assert served.quality.tolist() == [[first, first, WRONG]]
+        assert served.rating[0, 2] == -1
 
 
 def test_an_action_says_whose_answer_it_was(tmp_path: Path) -> None:
     who = ["", "llm", "Fallback", "brew-tea"]
     rows = [turn("u", f"2024-03-06T0{i}:00:00", f"m{i}", by=by) for i, by in enumerate(who)]
     simulator = recorded(write_csv(tmp_path / "log.csv", rows), columns={"action": "by"})
-    logged = simulator.logged(np.zeros(4, np.int32), np.arange(4, dtype=np.int32))
-    assert logged.by_llm.tolist() == [True, True, True, False]
+    assert replayed(simulator).quality.tolist() == [[LOGGED, LOGGED, LOGGED, UNKNOWN]]
     assert "answers" not in simulator.record.assumes
     assert "answers" in recorded(tmp_path / "log.csv").record.assumes
 
 
 def test_offers_are_accepted_as_assumed_under_a_name_of_the_messages_own(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "log.csv", SMALL)
-    draws = samples.draws(np.random.default_rng(0), 4)
-    text = np.arange(4, dtype=np.int32)
-    none, idle = np.zeros(4), np.zeros(4, np.int64)
-    code, name, _ = recorded(path, accept=1.0).offer(text, text, none, idle, draws)
-    names = [recorded(path).names[i] for i in name]
-    assert code.tolist() == [0] * 4
+    draws, text = samples.draws(np.random.default_rng(0), 5), np.arange(4, dtype=np.int32)
+    event = replace(moment(np.full(5, -1, np.int32)), text=np.append(text, 0))
+
+    def offered(accept: float) -> Reaction:
+        """All but the last are asked."""
+        simulator = recorded(path, accept=accept)
+        return simulator.offer(readers(simulator), event, np.arange(5) < 4, draws)[1]
+
+    reaction = offered(1.0)
+    names = [recorded(path).names[i] for i in reaction.name[:4]]
+    assert reaction.code.tolist() == [0] * 4 + [-1]
+    assert reaction.name[4] == -1
     assert len(set(names)) == 4
     assert "how-long-does-tea-steep" in names
-    code, name, _ = recorded(path, accept=0.0).offer(text, text, none, idle, draws)
-    assert code.tolist() == [2] * 4
-    assert name.tolist() == [-1] * 4
+    reaction = offered(0.0)
+    assert reaction.code.tolist() == [2] * 4 + [-1]
+    assert reaction.name.tolist() == [-1] * 5
 
 
 # ------------------------------------------------------------------------------------- rows that are no turns
@@ -211,9 +245,7 @@ def elapsed(simulator: Recorded) -> list[int]:
 
 def local(simulator: Recorded) -> list[str]:
     """Weekday and local time of the turns of the only user."""
-    n = simulator.record.turns
-    clock = simulator.logged(np.zeros(n, np.int32), np.arange(n, dtype=np.int32)).local
-    return [f"{datetime(2026, 1, 5) + timedelta(seconds=at):%a %H:%M}" for at in clock.tolist()]
+    return [f"{datetime(2026, 1, 5) + timedelta(seconds=at):%a %H:%M}" for at in replayed(simulator).local[0].tolist()]
 
 
 def days(path: Path, times: Sequence[str], zone: str = "Europe/Berlin") -> Recorded:
@@ -248,8 +280,7 @@ def test_hours_and_weekdays_stay_local_after_the_clocks_were_turned(tmp_path: Pa
 def test_the_offsets_of_the_record_give_the_local_time_of_any_turn(tmp_path: Path) -> None:
     for times in (AUTUMN, SPRING, ("2026-07-01T12:00:00Z", "2027-01-01T12:00:00Z", "2027-07-01T12:00:00Z")):
         simulator = days(tmp_path, times)
-        n = len(times)
-        at = simulator.logged(np.zeros(n, np.int32), np.arange(n, dtype=np.int32)).local
+        at = replayed(simulator).local[0]
         assert local_time(simulator.record.offsets, everybody(simulator).time[0]).tolist() == at.tolist()
 
 
@@ -347,8 +378,7 @@ def test_words_for_ratings_can_be_numbers(tmp_path: Path) -> None:
         "rated_miss": [1, 2],
         "columns": {"satisfaction": "stars"},
     }
-    logged = recorded(path, **scale).logged(np.zeros(3, np.int32), np.arange(3, dtype=np.int32))
-    assert logged.rating.tolist() == [0, 1, 2]
+    assert replayed(recorded(path, **scale)).rating.tolist() == [[0, 1, 2]]
 
 
 def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:

@@ -10,20 +10,20 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.recorded import Recorded
-from tests.simulator.logs import recorded
+from tests.simulator.logs import readers, recorded, replayed
 
 
 def population(simulator: Recorded) -> Any:
-    return simulator.population(0, np.arange(simulator.record.users, dtype=np.int32), simulator.record.weeks)
+    return readers(simulator).events
 
 
 def rated(simulator: Recorded) -> dict[str, int]:
     """Rating of each message's answer, messages being distinct."""
     events = population(simulator)
     row, turn = np.nonzero(np.arange(events.text.shape[1]) < events.n[:, None])
-    ratings = simulator.logged(row.astype(np.int32), turn.astype(np.int32))
+    ratings = replayed(simulator).rating[row, turn]
     messages = [simulator.messages[i] for i in events.text[row, turn]]
-    return dict(zip(messages, ratings.rating.tolist(), strict=True))
+    return dict(zip(messages, ratings.tolist(), strict=True))
 
 
 def speak(speaker: str, text: str, *active: tuple[str, str]) -> dict[str, Any]:
@@ -142,6 +142,6 @@ def test_the_published_uss_is_read_whole_with_its_ratings(published: Callable[[s
     assert simulator.record.knows == ("answer", "satisfaction")
     events = population(simulator)
     row, turn = np.nonzero(np.arange(events.text.shape[1]) < events.n[:, None])
-    rating = simulator.logged(row.astype(np.int32), turn.astype(np.int32)).rating
+    rating = replayed(simulator).rating[row, turn]
     assert 0.7 < (rating[rating >= 0] == 1).mean() < 0.9  # most scores are 3
     assert (rating >= 0).mean() > 0.8

@@ -133,7 +133,7 @@ def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
                 finding = _finding(row)
                 by_id.setdefault(finding.id, []).append((file.stem, finding))
         except (KeyError, TypeError, ValueError) as error:
-            again = f"write it again: python -m experiments.{file.stem}.analysis ... --write"
+            again = f"write it again: skg-bench experiment {file.stem} ... --write reports"
             raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
     return by_id
 

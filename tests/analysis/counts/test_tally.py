@@ -10,7 +10,7 @@ import pytest
 
 from skg_bench.analysis.counts.tally import COUNTS, MONDAY, WEEK, events, tallies
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, ratings
 from tests.analysis.synthetic import make_run
 
 
@@ -30,7 +30,7 @@ def _frame(run: Run, arm: str) -> pd.DataFrame:
         "about": t.intent.astype(object).fillna(t.message.astype(object)).astype(str), "book": t.book_size,
         "week": (t.time - pd.Timestamp("2026-01-05")).dt.days // 7,
     })  # fmt: skip
-    feedback, updates = run.feedback(arm).to_pandas(), run.updates(arm).to_pandas()
+    feedback, updates = ratings(run.feedback(arm)).to_pandas(), run.updates(arm).to_pandas()
     known = feedback[feedback.known_at < pd.Timestamp("2026-01-05") + pd.Timedelta(weeks=4)]
     for name, log in (("rated", known), ("ok", known[known.rating == "ok"]), ("add", updates[updates.op == "ADD"])):
         count = log.groupby(["user", "turn"], observed=True).size().rename(name).reset_index()
@@ -69,7 +69,7 @@ def test_the_book_is_read_at_the_end_of_a_week_and_only_of_weeks_in_which_the_us
 
 def test_ratings_that_come_after_the_end_are_pending_and_count_nowhere(run: Run) -> None:
     requests = events(run)
-    late = run.feedback("skg").to_pandas().known_at >= pd.Timestamp("2026-01-05") + pd.Timedelta(weeks=4)
+    late = ratings(run.feedback("skg")).to_pandas().known_at >= pd.Timestamp("2026-01-05") + pd.Timedelta(weeks=4)
     tally = tallies(run, "skg", requests)[0]
     assert tally.pending == late.sum() > 0
     assert tally.by_cell["rated"].sum() == (~late).sum()

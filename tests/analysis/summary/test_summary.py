@@ -17,7 +17,7 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, ratings
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
 
 
@@ -74,7 +74,7 @@ def test_figures_are_means_over_users_of_what_the_log_says(run: Run, figures: di
 
 
 def test_rated_ok_counts_the_ratings_that_became_known(run: Run, figures: dict[str, Any]) -> None:
-    f = run.feedback("skg").to_pandas()
+    f = ratings(run.feedback("skg")).to_pandas()
     f = f[f.known_at < pd.Timestamp("2026-01-05") + pd.Timedelta(weeks=5)]
     expected = (f.rating == "ok").groupby(f.user).mean()
     assert figures["arms"]["skg"]["rated_ok"]["mean"] == pytest.approx(expected.mean())

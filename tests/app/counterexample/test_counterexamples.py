@@ -13,6 +13,7 @@ from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.counterexample.cases import Case
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
+from skg_bench.engine.excerpt import Excerpts
 from tests.app.test_cli import call
 
 TURN = 30  # of a fork
@@ -37,9 +38,9 @@ def without(case: Case, place: int) -> Case:
     """The session without one event, with what the arms do in it."""
     less = replace(case, events=[e for i, e in enumerate(case.events) if i != place])
     replayer = cases.replayer_of(case.scenario)
-    logs = cases.run(
-        replayer, {role: spec.arm(role) for role, spec in case.specs.items()}, cases.events_of(less, replayer.simulator)
-    )
+    excerpts = Excerpts(replayer.setting, cases.events_of(less, replayer.simulator))
+    arms = {role: spec.arm(role) for role, spec in case.specs.items()}
+    logs = cases.run(replayer, arms, excerpts, excerpts.rows([np.arange(len(less.events))]))
     return replace(less, expected={role: cases.told(log, replayer) for role, log in logs.items()})
 
 
