@@ -142,6 +142,7 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "config": root,
         "compositions": job.composed.arms,
         "data": dict(job.data),
+        "stream": job.plan.simulator.stream,
         "code": code_digest(),
         **({} if log is None else {"log": asdict(log.record)}),
     }

@@ -1,7 +1,7 @@
 """A run directory, read back: the manifest and the three logs."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -113,6 +113,16 @@ class Run:
     def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Pieces of feedback of one arm, by user and rated turn."""
         return self._read("feedback", arm, columns, users)
+
+
+def same_events(runs: Iterable[RunTables], what: str) -> None:
+    """Raise UsageError for a run whose events depend on what was done: its arms met others, and `what` pairs them."""
+    for run in runs:
+        if run.manifest.get("stream") == "reactive":
+            raise UsageError(
+                f"{run.path} is of users who bring other events after other answers (stream: reactive), and {what} "
+                "holds arms against one another event by event; take a simulator whose stream is exogenous or stateful"
+            )
 
 
 def ratings(feedback: pa.Table) -> pa.Table:

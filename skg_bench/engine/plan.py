@@ -139,11 +139,11 @@ class Plan:
     arms: tuple[Arm, ...]
 
     def __post_init__(self) -> None:
-        forks = [arm.name for arm in self.arms if arm.fork is not None]
-        if forks and self.simulator.stream == "reactive":
+        if self.simulator.stream == "reactive" and len(self.arms) > 1:
             raise UsageError(
-                f"arm {forks[0]!r} forks, and the events of this simulator depend on what was done (stream: reactive): "
-                f"after the fork its users would bring something else; leave it out: '~arms.{forks[0]}'"
+                f"the users of this simulator bring other events after other answers (stream: reactive), so that "
+                f"{self.arms[0].name} and {self.arms[1].name} cannot be held against one another event by event; run "
+                "one arm at a time, without forks"
             )
         if replay(self.simulator) is None:
             return

@@ -1,5 +1,6 @@
 """A world that remembers: users with moods, who say two kinds of things, keep all laws of the engine."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,9 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from skg_bench.analysis.comparison.compare import compare
+from skg_bench.analysis.gate.panel import panel
+from skg_bench.app.counterexample.shrink import find
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, joined, said
 from skg_bench.core.grid import F64, I32, I64, Bool
@@ -84,6 +88,13 @@ def test_what_is_done_to_users_changes_what_they_say(tmp_path: Path) -> None:
     assert set(gap.tolist()) == {DAY * 1000}
 
 
-def test_forks_are_refused_where_events_depend_on_what_was_done(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"arm .as_before. forks, .*stream: reactive"):
+def test_where_events_depend_on_what_was_done_nothing_is_paired_by_event(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"stream: reactive.* skg and as_before cannot be held against one another"):
         run(tmp_path / "run", ("skg", "as_before"), 256, "reactive")
+    alone = run(tmp_path / "alone", ("skg",), 256, "reactive")
+    manifest = json.loads((alone.path / "manifest.json").read_text()) | {"stream": "reactive"}
+    (alone.path / "manifest.json").write_text(json.dumps(manifest))
+    for what, pair in (("a comparison", compare), ("a gate", lambda runs: panel(runs[0], "skg")),
+                       ("a counterexample", lambda runs: find(runs[0], "skg", "skg"))):  # fmt: skip
+        with pytest.raises(UsageError, match=rf"other answers \(stream: reactive\), and {what} holds"):
+            pair([Run(alone.path)])

@@ -23,7 +23,7 @@ from skg_bench.analysis.statistics.inference import PairedT, cluster_bootstrap, 
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run, RunTables
+from skg_bench.core.run import Run, RunTables, same_events
 
 SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
 HEADINGS = (
@@ -96,6 +96,7 @@ def compare(
     """
     if not runs:
         raise UsageError("nothing to compare; name at least one run directory")
+    same_events(runs, "a comparison")
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)

@@ -15,7 +15,7 @@ from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, same_events
 
 EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
@@ -50,6 +50,7 @@ def panel(run: Run, arm: str) -> Panel:
         raise UsageError(f"{run.path} is unfinished; the `skg-bench run` that began it goes on from there")
     if arm not in run.arms:
         raise UsageError(f"{run.path} has no arm {arm!r}, which the baseline is of; it has {', '.join(run.arms)}")
+    same_events([run], "a gate")
     needs_truth(run, "a gate")
     requests = events(run)
     tally = tallies(run, arm, requests)[0]

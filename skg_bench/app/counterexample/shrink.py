@@ -16,7 +16,7 @@ from skg_bench.app.counterexample.cases import ArmSpec, Case, Replayer, Scenario
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, same_events
 from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Events
 from skg_bench.engine.excerpt import Excerpts, table_of
@@ -51,6 +51,7 @@ def find(
     if not trust_remote_code:
         for source in (run, other):
             refuse_remote_code(source.path, cases.whole_node(source.manifest))
+    same_events((run, other), "a counterexample")
     needs_truth(run, "a counterexample")
     for key in ("seed", "weeks", "simulator", "embedder"):
         if run.config[key] != other.config[key]:
