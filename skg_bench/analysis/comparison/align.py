@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.comparison.seeds import STRIDE, SeedRuns
+from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.core.errors import UsageError
+from skg_bench.core.run import RunTables
 
 Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 
@@ -23,7 +24,7 @@ class Aligned:
     gaps: list[str]
 
 
-def align(pools: Sequence[SeedRuns]) -> Aligned:
+def align(pools: Sequence[RunTables]) -> Aligned:
     """The events that all runs have.
 
     Raises UsageError when they share no user, or users of other requests.
@@ -54,14 +55,14 @@ def align(pools: Sequence[SeedRuns]) -> Aligned:
     return Aligned(kept[0], kept, shared if kept is not each else None, moved, gaps)
 
 
-def _gap(combined: SeedRuns, counts: dict[int, int], shared: Coverage) -> str:
+def _gap(combined: RunTables, counts: dict[int, int], shared: Coverage) -> str:
     users = len(counts) - len(shared)
     turns = sum(counts.values()) - sum(n for _, n in shared)
     every = sum(counts.values())
     return f"{combined.path}: {turns:,} of {every:,} turns ({users} users wholly) are not in all runs; left out"
 
 
-def _moved(first: SeedRuns, a: LoggedEvents, second: SeedRuns, b: LoggedEvents) -> bool:
+def _moved(first: RunTables, a: LoggedEvents, second: RunTables, b: LoggedEvents) -> bool:
     """Whether users have the same requests in another order.
 
     Raises UsageError when they have others.

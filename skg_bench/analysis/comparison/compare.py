@@ -11,18 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from skg_bench.analysis.comparison.align import Aligned, align
-from skg_bench.analysis.comparison.flips import Done, Flip, done, examples, flips
-from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Matched, hits, ladder, matched
-from skg_bench.analysis.comparison.seeds import SeedRuns, by_configuration, labels
+from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS, Done, Flip, done, examples, flips
+from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Fallbacks, Hits, Matched, hits, ladder, matched
+from skg_bench.analysis.comparison.seeds import by_configuration, labels
 from skg_bench.analysis.counts.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
-from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
+from skg_bench.analysis.counts.reading import read_once
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, Tally, tallies
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.inference import PairedT, cluster_bootstrap, equivalence
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.core.run import Run, RunTables
 
 SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
 HEADINGS = (
@@ -98,6 +99,8 @@ def compare(
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)
+    columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
+    logs = read_once(groups, columns)
     wanted = reference if reference is not None else runs[0].config.get("reference")
     names = labels(groups)
     arms = {
@@ -115,10 +118,10 @@ def compare(
     shown = metrics(price) if not log else known(metrics(price)) | logged()
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
-    shared = align(groups)
+    shared = align(logs)
     if log and "intent" not in runs[0].manifest["log"]["knows"]:
         del shown["other_intent"]
-    tested, matches, unmatched, flipped = _contrasts(groups, arms, references[0], shared, shown, price, flips)
+    tested, matches, unmatched, flipped = _contrasts(logs, arms, references[0], shared, shown, price, flips)
     rows = _rows(tested, shown, correction, margins or {})
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
@@ -139,7 +142,7 @@ class _Contrast:
 
 
 def _contrasts(
-    groups: Sequence[SeedRuns],
+    logs: Sequence[RunTables],
     arms: Mapping[tuple[int, str], str],
     reference: tuple[int, str],
     shared: Aligned,
@@ -155,13 +158,13 @@ def _contrasts(
     def read(at: int, arm: str) -> Tally:
         pool_requests = shared.each[at]
         if pool_requests.judged:
-            llm = fallbacks.setdefault(_llm(groups[at], arm, shared, at), Fallbacks.of(pool_requests))
-            served[at, arm] = hits(groups[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
-        return tallies(groups[at], arm, pool_requests, keep=shared.keep)[0]
+            llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
+            served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
+        return tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
 
     base, base_done = (
         read(*reference),
-        done(groups[reference[0]], reference[1], shared.keep) if requests.judged else None,
+        done(logs[reference[0]], reference[1], shared.keep) if requests.judged else None,
     )
     base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
     tested, flipped = [], []
@@ -180,7 +183,7 @@ def _contrasts(
             )
             stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
             if base_done is not None and stays:
-                flipped.append(_flipped(label, done(groups[at], arm, shared.keep), base_done, n_flips))
+                flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
     if not requests.judged:
         return tested, (), ("a log does not say which answers were right: there are no error rates to match",), ()
     return tested, *_matches(arms, reference, served), tuple(flipped)
@@ -191,10 +194,10 @@ def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
     return Flipped(label, worse.counts(), flips(base, arm_turns).counts(), tuple(examples(worse, n_flips)))
 
 
-def _llm(combined: SeedRuns, arm: str, shared: Aligned, at: int) -> str:
+def _llm(run: RunTables, arm: str, shared: Aligned, at: int) -> str:
     """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
     order = at if shared.moved[at] else 0
-    parameters = (combined.manifest.get("compositions") or {}).get(arm, {}).get("llm")
+    parameters = (run.manifest.get("compositions") or {}).get(arm, {}).get("llm")
     return json.dumps([order, parameters], sort_keys=True)
 
 

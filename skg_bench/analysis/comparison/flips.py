@@ -28,6 +28,8 @@ REASONS = {
     "wrong_source": "wrong source",
 }
 """By the cause of the wrong arm's turn."""
+DONE_COLUMNS = ("fallback_to_llm", "answer_correct", "cause")
+TOLD_COLUMNS = ("time", "message", "matched_skill", "source_turn", "skill_score", "serving")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Flip:
 
 def done(run: RunTables, arm: str, keep: Sequence[tuple[int, int]] | None = None) -> Done:
     """Read an arm. `keep`: (user id, number of first turns), ascending; None: all."""
-    table = kept(run.turns(arm, ["fallback_to_llm", "answer_correct", "cause"]), keep)
+    table = kept(run.turns(arm, DONE_COLUMNS), keep)
     code, vocabulary = coded(table["cause"])
     cause = np.array([CAUSES.index(word) for word in vocabulary], np.int32)
     right, fallback = table["answer_correct"].to_numpy(), table["fallback_to_llm"].to_numpy()
@@ -98,6 +100,8 @@ def flips(wrong: Done, right: Done) -> Flips:
 
 def examples(flipped: Flips, n: int) -> list[Flip]:
     """`n` of them: of each reason in turn, the most frequent first, and of as many users as there are."""
+    if n == 0:
+        return []
     rows = flipped.at[_pick(flipped, n)]
     users = sorted({int(flipped.wrong.user[row]) for row in rows})
     wrong, right = _told(flipped.wrong, users), _told(flipped.right, users)
@@ -127,8 +131,7 @@ Told = dict[tuple[int, int], dict[str, Any]]
 
 
 def _told(arm: Done, users: Sequence[int]) -> Told:
-    columns = ["time", "message", "matched_skill", "source_turn", "skill_score", "serving"]
-    return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, columns, users).to_pylist()}
+    return {(r["user"], r["turn"]): r for r in arm.run.turns(arm.arm, TOLD_COLUMNS, users).to_pylist()}
 
 
 def _answered(arm: Done, turns: Told, key: tuple[int, int]) -> str:

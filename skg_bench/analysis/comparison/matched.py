@@ -34,7 +34,7 @@ from skg_bench.core.run import RunTables
 LEVELS = 128
 RESAMPLES = 2000
 MATCHED = ("hit_rate", "correct", "utility")  # by the names of `metrics`
-COLUMNS = ("fallback_to_llm", "answer_correct", "skill_score", "cost_usd", "latency_ms")
+HIT_COLUMNS = ("fallback_to_llm", "answer_correct", "skill_score", "cost_usd", "latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ def hits(
     keep: Sequence[tuple[int, int]] | None = None,
 ) -> Hits:
     """Read an arm's hits, and note in `fallbacks` what the LLM answered where it fell back."""
-    table = kept(run.turns(arm, COLUMNS), keep)
-    fallback, right, score, cost, latency = (_column(table, name) for name in COLUMNS)
+    table = kept(run.turns(arm, HIT_COLUMNS), keep)
+    fallback, right, score, cost, latency = (_column(table, name) for name in HIT_COLUMNS)
     worth = right * (1.0 + price.wrong) - price.wrong - price.usd * cost - price.second / 1000.0 * latency
     np.copyto(fallbacks.right, right, where=fallback)
     np.copyto(fallbacks.worth, worth, where=fallback)

@@ -19,6 +19,9 @@ from skg_bench.core.run import RunTables
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
 CEILINGS = (1, 2, 3)
+EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
+TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd",
+                 "latency_ms", "offer", "book_size")  # fmt: skip
 
 COUNTS = {
     "turn": "requests",
@@ -87,8 +90,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
 
     Raises UsageError when a user's turns have a gap (rows were lost).
     """
-    columns = ["time", "message", "intent", "request_type", "used_up", "answerable"]
-    table = kept(run.turns(run.arms[0], columns), keep)
+    table = kept(run.turns(run.arms[0], EVENT_COLUMNS), keep)
     user = _column(table, "user").astype(np.int64)
     if user.size == 0:
         raise UsageError(f"{run.path} holds no turns; run it with users >= 1 and weeks >= 1")
@@ -131,8 +133,7 @@ def tallies(
 
     Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
     """
-    columns = ["time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd"]
-    table = kept(run.turns(arm, [*columns, "latency_ms", "offer", "book_size"]), keep)
+    table = kept(run.turns(arm, TALLY_COLUMNS), keep)
     time = _seconds(table, "time")
     user, turn = _column(table, "user").astype(np.int64), _column(table, "turn")
     if len(time) != len(requests) or not (

@@ -13,13 +13,21 @@ from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
-from skg_bench.analysis.summary.waterfall import losses, waterfall
+from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.core.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
 
 Curve = tuple[str, str, Band]  # arm, metric
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What is kept of an arm while others are compared with it."""
+
+    tally: dict[int, Tally]  # by the turn from which on it counts
+    lost: Losses | None  # None: a log does not say what was right
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class Found:
 
 
 def collect(
-    run: Run,
+    run: RunTables,
     requests: LoggedEvents,
     role: Roles,
     shown: Mapping[str, Metric],
@@ -48,30 +56,29 @@ def collect(
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
     results, multipliers = Found(), signs(requests.seed, requests.users)
-    base = losses(run, role.reference, requests, utility) if role.reference is not None and requests.judged else None
-    for arm, tally, held in _in_turn(run, requests, role):
-        reference = None if role.reference in (None, arm) else held[role.reference][0]
+    for arm, held in _in_turn(run, requests, role, utility):
+        tally, lost = held[arm].tally[0], held[arm].lost
+        base = None if role.reference in (None, arm) else held[role.reference]
+        reference = None if base is None else base.tally[0]
         of_arm = measure(shown.values(), tally, requests)
         results.arms[arm] = {
             name: Figure.of(of_arm[name], denominator(m, tally), m.bounds) for name, m in shown.items()
         }
         if role.never is not None:
-            excess = contrast(beyond.values(), tally, held[role.never][0], requests)
+            excess = contrast(beyond.values(), tally, held[role.never].tally[0], requests)
             results.arms[arm] |= {name: Figure.of(excess[name], len(requests)) for name in beyond}
         results.swept[arm] = [Figure.of(e, len(requests)) for e in measure(prices, tally, requests).values()]
         if reference is not None:
             difference = contrast(shown.values(), tally, reference, requests)
             results.against[arm] = {name: (difference[name], denominator(m, tally)) for name, m in shown.items()}
             results.swept_against[arm] = list(contrast(prices, tally, reference, requests).values())
-        if requests.judged:
-            results.waterfall[arm] = waterfall(
-                losses(run, arm, requests, utility), None if reference is None else base, requests
-            )
+        if lost is not None:
+            results.waterfall[arm] = waterfall(lost, None if base is None else base.lost, requests)
         live = None
         if arm in role.frozen:
             twin, since = role.frozen[arm]
-            live = held[twin][0]
-            results.effects[arm] = _effect(held[twin][since], held[arm][since], shown, requests)
+            live = held[twin].tally[0]
+            results.effects[arm] = _effect(held[twin].tally[since], held[arm].tally[since], shown, requests)
         total = {name: float(tally.by_week[name].sum()) for name in tally.by_week if name != "latency"}
         results.totals[arm] = {**total, "pending": tally.pending}
         results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
@@ -80,17 +87,24 @@ def collect(
     return results
 
 
-def _in_turn(run: Run, requests: LoggedEvents, role: Roles) -> Iterator[tuple[str, Tally, dict[str, dict[int, Tally]]]]:
+def _in_turn(
+    run: RunTables, requests: LoggedEvents, role: Roles, utility: Utility
+) -> Iterator[tuple[str, dict[str, _Held]]]:
     """Each arm with what it is compared with; frozen arms come right after their live arm."""
+
+    def read(arm: str) -> _Held:
+        tally = tallies(run, arm, requests, role.since(arm))
+        return _Held(tally, losses(run, arm, requests, utility) if requests.judged else None)
+
     compared = [arm for arm in (role.reference, role.never) if arm is not None]
-    held = {arm: tallies(run, arm, requests, role.since(arm)) for arm in dict.fromkeys(compared)}
+    held = {arm: read(arm) for arm in dict.fromkeys(compared)}
     for live in (arm for arm in run.arms if arm not in role.frozen):
         twins = [arm for arm in run.arms if role.frozen.get(arm, ("", 0))[0] == live]
         for arm in (live, *twins):
             if arm not in held:
-                held[arm] = tallies(run, arm, requests, role.since(arm))
-            yield arm, held[arm][0], held
-            held = {name: arm_tallies for name, arm_tallies in held.items() if name in (*compared, live)}
+                held[arm] = read(arm)
+            yield arm, held
+            held = {name: counts for name, counts in held.items() if name in (*compared, live)}
 
 
 def _effect(

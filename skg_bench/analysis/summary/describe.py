@@ -15,13 +15,15 @@ from typing import Any
 
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged, metrics
+from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.roles import Roles, roles
-from skg_bench.analysis.counts.tally import LoggedEvents, events
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
 from skg_bench.analysis.summary.saturation import LIMIT, saturation
+from skg_bench.analysis.summary.waterfall import LOSS_COLUMNS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -55,13 +57,14 @@ def read(run: Run) -> Summary:
 
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
-    requests, role = events(run), roles(run)
+    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *LOSS_COLUMNS])
+    requests, role = events(logs), roles(run)
     utility = Utility.of(run.config)
     shown, beyond = metrics(utility), against_never() if role.never else {}
     if not requests.judged:
         shown |= logged()
     lambdas = sorted({*LAMBDAS, utility.wrong})
-    tables = collect(run, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
+    tables = collect(logs, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
     log = run.manifest.get("log")
     content = Summary(
         version=VERSION, question=run.manifest.get("question", ""), seed=requests.seed, users=len(requests.users),

@@ -16,13 +16,14 @@ from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import Run
+from skg_bench.core.run import RunTables
 from skg_bench.core.types import CAUSES
 
 CEILING = 1.0
 ORDER = ("novelty", "capture", "wrong_source", "staleness", "routing", "score", "threshold", "none")
 """Causes as the chain has them: learning, the stored answer, finding it, choosing it, its own price."""
 POLICY = ("score", "threshold")
+LOSS_COLUMNS = ("answer_correct", "cost_usd", "latency_ms", "cause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,9 @@ class Losses:
         return total
 
 
-def losses(run: Run, arm: str, requests: LoggedEvents, prices: Utility) -> Losses:
+def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses:
     """Of an arm whose turns are the events `requests`."""
-    table = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms", "cause"])
+    table = run.turns(arm, LOSS_COLUMNS)
     code, vocabulary = coded(table["cause"])
     cause = np.array([CAUSES.index(word) for word in vocabulary], np.int64)[code]
     right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
