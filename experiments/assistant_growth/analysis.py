@@ -93,7 +93,7 @@ def measured(run: Run, summary: Summary) -> list[claims.Finding]:
     for name, claimed, figure, unit, wanted in questions:
         shown = figure["significant"] and figure["verdict"] not in ("inconclusive", "not measured")
         holds = shown and (figure["mean"] > 0) == (wanted == "higher")
-        verdict: claims.Verdict = "reproduced" if holds else "not reproduced" if shown else "not testable here"
+        verdict = claims.verdict(holds=holds, fails=shown and not holds)
         words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
         mean, low, high = (figure[part] for part in ("mean", "low_new", "high_new"))
         value = "too few users got there" if low is None else claims.Measured(mean, low, high, unit)

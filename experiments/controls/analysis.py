@@ -7,6 +7,7 @@ import numpy as np
 
 from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, claims
 from skg_bench.analysis.comparison.claims import Verdict as Judged
+from skg_bench.analysis.comparison.claims import verdict as claim_verdict
 from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.counts.measure import Difference, contrast, differences, measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
@@ -187,13 +188,14 @@ def findings(run: Run) -> list[Finding]:
 
 def judged(difference: Difference, worth_it: bool) -> tuple[Judged, str]:
     """`worth_it`: the arm is ahead of one that reuses nothing."""
-    if difference.verdict == "better" and worth_it:
-        return "reproduced", "it serves users better"
-    if difference.verdict == "better":
-        return "not testable here", "it is ahead, but not of an arm that reuses nothing: it only reuses less"
-    if difference.verdict == "worse":
-        return "not reproduced", "it serves users worse"
-    return "not testable here", f"not shown either way; such a run finds {difference.mde_new:.4f}"
+    better, worse = difference.verdict == "better", difference.verdict == "worse"
+    if better:
+        text = "it is ahead, but not of an arm that reuses nothing: it only reuses less"
+        words = "it serves users better" if worth_it else text
+    else:
+        open_ = f"not shown either way; such a run finds {difference.mde_new:.4f}"
+        words = "it serves users worse" if worse else open_
+    return claim_verdict(holds=better and worth_it, fails=worse), words
 
 
 def analyse(run: OneRun) -> Report:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from experiments.grid.effects import FACTORS, Effect, Grid, grids
 from experiments.grid.page import COMMAND, markdown
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, verdict
 from skg_bench.analysis.report import forest
 from skg_bench.app.experiment_report import Report
 from skg_bench.app.experiments import Experiment, Runs
@@ -71,7 +71,7 @@ def findings(corpus_grids: Sequence[Grid], effects: Sequence[Effect]) -> list[Fi
                     what = f"is not shown to differ from none; such a run finds {e.detectable(new=True):.4f}"
                 results.append(Finding(
                     "K10", CLAIM, Measured(e.mean, *e.interval(new=True), "utility per request"),
-                    "reproduced" if helps else "not reproduced",
+                    verdict(holds=helps, fails=effect.holds and not helps),
                     f"reranker={effect.option} over all routers, on {effect.corpus}, {what}.", evidence,
                 ))  # fmt: skip
     return results

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skg_bench.analysis.comparison import contrasts
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, claims
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, claims, verdict
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.matched import Pair
 from skg_bench.analysis.counts.wording import interval, number
@@ -82,19 +82,20 @@ def judged(finding: contrasts.ContrastResult, p: float, *, number: bool) -> tupl
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
     e = finding.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
-    shown = p < ALPHA
-    if shown and e.mean > 0:
-        return ("not reproduced", "this serves users better") if number else ("reproduced", "it serves users better")
-    if number:
-        if shown:
-            return "reproduced", "this serves users worse"
-        if at_most < finding.margin:
-            return "reproduced", f"this is no more than {finding.margin:g} better"
-    elif shown:
-        return "not reproduced", "users are served worse with it"
-    elif at_most < finding.margin:
-        return "not reproduced", f"it is worth less than {finding.margin:g}"
-    return "not testable here", f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
+    better, worse = p < ALPHA and e.mean > 0, p < ALPHA and e.mean <= 0
+    small = not (better or worse) and at_most < finding.margin
+    holds, fails = (worse or small, better) if number else (better, worse or small)
+    if better:
+        words = "this serves users better" if number else "it serves users better"
+    elif worse:
+        words = "this serves users worse" if number else "users are served worse with it"
+    elif small:
+        words = (
+            f"this is no more than {finding.margin:g} better" if number else f"it is worth less than {finding.margin:g}"
+        )
+    else:
+        words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
+    return verdict(holds=holds, fails=fails), words
 
 
 def cells(line: Line) -> tuple[str, ...]:

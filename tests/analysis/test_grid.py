@@ -112,4 +112,5 @@ def test_page_figure_and_findings_are_written(runs: list[Run], tmp_path: Path) -
     assert "grid_the_built_in_corpus.svg" in report
     assert (tmp_path / "grid_the_built_in_corpus.svg").read_text("utf-8").startswith("<svg")
     (finding,) = json.loads((tmp_path / "claims" / "grid.json").read_text("utf-8"))
+    assert ("is not shown to differ" in finding["words"]) == (finding["verdict"] == "not testable here")
     assert (finding["id"], finding["users"], finding["weeks"], finding["seeds"]) == ("K10", 4, 2, [0, 1])

@@ -95,6 +95,16 @@ class Finding:
             raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
 
 
+def verdict(*, holds: bool, fails: bool) -> Verdict:
+    """That of a claim which a run measures. `holds`: it is shown to be true; `fails`: it is shown to be false.
+
+    What is shown neither way is not testable here: that nothing was found refutes no claim.
+    """
+    if holds:
+        return "reproduced"
+    return "not reproduced" if fails else "not testable here"
+
+
 def claims() -> dict[str, Claim]:
     """All statements by id, in the order of the file."""
     rows = yaml.safe_load((DATA / "claims.yaml").read_text("utf-8"))

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, kept
 from skg_bench.analysis.statistics.inference import percentile, resampled_means
 from skg_bench.analysis.statistics.intervals import LEVEL, sums
@@ -34,7 +34,7 @@ from skg_bench.core.run import RunTables
 LEVELS = 128
 RESAMPLES = 2000
 MATCHED = ("hit_rate", "correct", "utility")  # by the names of `metrics`
-HIT_COLUMNS = ("fallback_to_llm", "answer_correct", "skill_score", "cost_usd", "latency_ms")
+HIT_COLUMNS = ("fallback_to_llm", "skill_score", *LOSS_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def hits(
 ) -> Hits:
     """Read an arm's hits, and note in `fallbacks` what the LLM answered where it fell back."""
     table = kept(run.turns(arm, HIT_COLUMNS), keep)
-    fallback, right, score, cost, latency = (_column(table, name) for name in HIT_COLUMNS)
-    worth = right * (1.0 + price.wrong) - price.wrong - price.usd * cost - price.second / 1000.0 * latency
+    fallback, right, score = (_column(table, name) for name in ("fallback_to_llm", "answer_correct", "skill_score"))
+    worth = 1.0 - price.loss(table)
     np.copyto(fallbacks.right, right, where=fallback)
     np.copyto(fallbacks.worth, worth, where=fallback)
     np.logical_or(fallbacks.known, fallback, out=fallbacks.known)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.curves import bands, signs
 from skg_bench.analysis.statistics.intervals import sums
@@ -35,13 +35,11 @@ def utility(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -
 
     Raises UsageError when the arm's turns are not the events `requests`.
     """
-    table = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms"])
+    table = run.turns(arm, LOSS_COLUMNS)
     user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
     if not (np.array_equal(turn, requests.turn) and np.array_equal(user, requests.users[requests.row])):
         raise UsageError(f"{run.path}: arm {arm!r} has other turns than the first arm; finish the run, or run it again")
-    right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
-    value: F64 = 1.0 - (1.0 + prices.wrong) * ~right - prices.usd * cost - prices.second / 1000.0 * latency
-    return value
+    return 1.0 - prices.loss(table)
 
 
 def by_bin(values: F64, requests: LoggedEvents, edges: Sequence[int]) -> F64:

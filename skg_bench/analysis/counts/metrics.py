@@ -9,8 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from skg_bench.core.errors import UsageError
+import pyarrow as pa
 
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64
+
+LOSS_COLUMNS = ("answer_correct", "cost_usd", "latency_ms")
 Denominator = Literal["turn", "hit", "rated", "week", "book"]
 Better = Literal["higher", "lower", "neither"]
 
@@ -54,6 +58,12 @@ class Utility:
     def at(self, wrong: float) -> Metric:
         """Utility with another price of a wrong answer, under a name of its own."""
         return replace(metrics(replace(self, wrong=wrong))["utility"], name=f"utility at {wrong:g}")
+
+    def loss(self, table: pa.Table) -> F64:
+        """What each of some rows of a turn log, which have LOSS_COLUMNS, is worth less than 1."""
+        right, cost, latency = (table[name].to_numpy() for name in LOSS_COLUMNS)
+        lost: F64 = (1.0 + self.wrong) * ~right + self.usd * cost + self.second / 1000.0 * latency
+        return lost
 
     def count(self) -> dict[str, float]:
         """Weights of the counts whose sum is a user's total utility."""

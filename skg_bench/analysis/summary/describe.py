@@ -23,7 +23,7 @@ from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
 from skg_bench.analysis.summary.saturation import LIMIT, saturation
-from skg_bench.analysis.summary.waterfall import LOSS_COLUMNS
+from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -57,7 +57,7 @@ def read(run: Run) -> Summary:
 
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
-    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *LOSS_COLUMNS])
+    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS])
     requests, role = events(logs), roles(run)
     utility = Utility.of(run.config)
     shown, beyond = metrics(utility), against_never() if role.never else {}

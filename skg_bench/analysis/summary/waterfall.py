@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.analysis.counts.metrics import Utility
+from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, coded
 from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
@@ -23,7 +23,7 @@ CEILING = 1.0
 ORDER = ("novelty", "capture", "wrong_source", "staleness", "routing", "score", "threshold", "none")
 """Causes as the chain has them: learning, the stored answer, finding it, choosing it, its own price."""
 POLICY = ("score", "threshold")
-LOSS_COLUMNS = ("answer_correct", "cost_usd", "latency_ms", "cause")
+CAUSE_COLUMNS = (*LOSS_COLUMNS, "cause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,11 @@ class Losses:
 
 def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses:
     """Of an arm whose turns are the events `requests`."""
-    table = run.turns(arm, LOSS_COLUMNS)
+    table = run.turns(arm, CAUSE_COLUMNS)
     code, vocabulary = coded(table["cause"])
     cause = np.array([CAUSES.index(word) for word in vocabulary], np.int64)[code]
-    right, cost, latency = (table[name].to_numpy() for name in ("answer_correct", "cost_usd", "latency_ms"))
-    loss = (1.0 + prices.wrong) * ~right + prices.usd * cost + prices.second / 1000.0 * latency
     cells = len(requests.cells.user)
-    by_cell = sums(cause * cells + requests.cell, len(CAUSES) * cells, loss).reshape(len(CAUSES), cells)
+    by_cell = sums(cause * cells + requests.cell, len(CAUSES) * cells, prices.loss(table)).reshape(len(CAUSES), cells)
     return Losses(by_cell, np.bincount(cause, minlength=len(CAUSES)))
 
 

@@ -1,6 +1,7 @@
 """Claims: the list of the sources, what carries each, and the files in which experiments say what they found."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from skg_bench.analysis.comparison.claims import (
     findings,
     lines,
     markers,
+    verdict,
     write,
 )
 from skg_bench.core.errors import UsageError
@@ -124,3 +126,16 @@ def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path
         runs.append(Run(folder))
     assert Evidence.of(runs, "make it") == Evidence("make it", "abc, with uncommitted changes", 7, 2, (3, 5))
     assert Evidence.of(runs[:1], "make it").commit == "abc"
+
+
+def test_what_is_shown_neither_way_is_not_testable_here() -> None:
+    assert verdict(holds=True, fails=False) == "reproduced"
+    assert verdict(holds=False, fails=True) == "not reproduced"
+    assert verdict(holds=False, fails=False) == "not testable here"
+
+
+def test_committed_findings_of_which_nothing_is_shown_are_not_testable_here() -> None:
+    found = [finding for rows in findings(ROOT / "reports" / "claims").values() for _, finding in rows]
+    silent = [finding for finding in found if re.search("not shown (either way|to differ)", finding.words)]
+    assert len(silent) > 3
+    assert {finding.verdict for finding in silent} == {"not testable here"}

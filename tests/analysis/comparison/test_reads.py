@@ -37,7 +37,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def test_a_comparison_reads_the_turns_of_each_of_ten_arms_once(run: Run, reads: Counter[str], flips: int) -> None:
     comparison = compare([run], flips=flips)
     assert {row.arm for row in comparison.rows} == ARMS.keys() - {"never"}
-    assert max(len(flipped.examples) for flipped in comparison.flips) == flips
+    assert any(flipped.examples for flipped in comparison.flips) == (flips > 0)
     assert set(reads) == {file.name for arm in ARMS for file in run.shards("turns", arm)}
     assert set(reads.values()) == {1}
 
