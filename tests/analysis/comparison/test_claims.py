@@ -19,6 +19,7 @@ from skg_bench.analysis.comparison.claims import (
     verdict,
     write,
 )
+from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -121,8 +122,9 @@ def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path
     for seed in (3, 5):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        manifest = {"schema": 2, "commit": "abc", "dirty": None if seed == 3 else "0f", "users": 7, "weeks": 2}
-        (folder / "manifest.json").write_text(json.dumps(manifest | {"seed": seed}), "utf-8")
+        manifest = {"schema": schema.VERSION, "commit": "abc", "users": 7, "weeks": 2, "seed": seed}
+        manifest |= {"dirty": None if seed == 3 else "0f"}
+        (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
         runs.append(Run(folder))
     assert Evidence.of(runs, "make it") == Evidence("make it", "abc, with uncommitted changes", 7, 2, (3, 5))
     assert Evidence.of(runs[:1], "make it").commit == "abc"
