@@ -58,6 +58,8 @@ class Purpose(IntEnum):
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_MASK = 0xFFFFFFFFFFFFFFFF
 _FIELD = np.uint64(0xD6E8FEB86659FD93)
 _TWO52 = 2.0**-52
 
@@ -66,22 +68,32 @@ Ints = npt.NDArray[np.integer[Any]] | int
 
 def _u64(x: Ints) -> U64:
     if isinstance(x, int):
-        return np.uint64(x & 0xFFFFFFFFFFFFFFFF)  # type: ignore[return-value]
+        return np.uint64(x & _MASK)  # type: ignore[return-value]
     same: U64 = (x if x.dtype == np.uint64 else x.astype(np.int64)).view(np.uint64)
     return same
 
 
 def mix(h: U64) -> U64:
     """SplitMix64's finaliser, elementwise."""
-    h = (h ^ (h >> np.uint64(30))) * _M1
-    h = (h ^ (h >> np.uint64(27))) * _M2
-    return h ^ (h >> np.uint64(31))
+    mixed = h >> _S30
+    mixed ^= h
+    mixed *= _M1
+    mixed ^= mixed >> _S27
+    mixed *= _M2
+    mixed ^= mixed >> _S31
+    return mixed
 
 
 def fold(h: U64, field: Ints) -> U64:
     """`h` extended by one more field of the key (broadcasts)."""
-    with np.errstate(over="ignore"):
-        return mix(h * _FIELD + _u64(field) + _GOLDEN)
+    if not h.ndim:  # a single number, unlike an array, would warn that it wraps around
+        with np.errstate(over="ignore"):
+            return mix(h * _FIELD + _u64(field) + _GOLDEN)
+    folded = h * _FIELD
+    if isinstance(field, int):
+        folded += np.uint64((field + int(_GOLDEN)) & _MASK)
+        return mix(folded)
+    return mix(folded + _u64(field) + _GOLDEN)
 
 
 def arms_word(seed: int) -> int:

@@ -88,8 +88,9 @@ class Pending:
 
     def add(self, late: Feedback, turn: int, now: I64, skill: I32, context: DecisionContext | None) -> None:
         """Feedback for this turn that is known later; `now`, `skill` and `context` are of all users, `[B]`."""
-        for kind in np.unique(late.kind):  # at most one row a user
-            self._add(late.rows(late.kind == kind), turn, now, skill, context)
+        kinds = late.kind[:1] if (late.kind == late.kind[:1]).all() else np.unique(late.kind)
+        for kind in kinds:  # of each at most one row a user
+            self._add(late if len(kinds) == 1 else late.rows(late.kind == kind), turn, now, skill, context)
 
     def _add(self, late: Feedback, turn: int, now: I64, skill: I32, context: DecisionContext | None) -> None:
         row = late.row
@@ -112,22 +113,24 @@ class Pending:
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
             return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
-        known_at, turn = self._columns["known_at"], self._columns["turn"]
+        known_at = self._columns["known_at"]
         at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]
-        order = np.lexsort((self._columns["kind"][row, slot], turn[row, slot], row))
-        row, slot = row[order], slot[order]
-        skill, kind, value = (self._columns[name][row, slot] for name in ("skill", "kind", "value"))
+        turn, kind, value, skill = (self._columns[name][row, slot] for name in ("turn", "kind", "value", "skill"))
         known_at[row, slot] = _NEVER
         self._first[users] = known_at[users].min(axis=1)
-        if self._columns["features"].size:
-            rated = np.flatnonzero((kind == RATING) & (skill >= 0))
-            context = DecisionContext(*(self._columns[name][row, slot] for name in DecisionContext.__slots__))
-            nth = np.arange(len(rated)) - np.searchsorted(row[rated], row[rated])
-            for n in range(int(nth.max(initial=-1)) + 1):
-                part = rated[nth == n]
-                ratings.add(row[part], value[part], context.rows(part))
-        return KnownFeedback(row.astype(np.int32), turn[row, slot], kind, value, skill)
+        if len(row) > 1:
+            order = np.lexsort((kind, turn, row))
+            row, slot, turn, kind, value, skill = (x[order] for x in (row, slot, turn, kind, value, skill))
+        rated = np.flatnonzero((kind == RATING) & (skill >= 0))
+        if len(rated) and self._columns["features"].size:
+            row_of, slot_of = row[rated], slot[rated]
+            context = DecisionContext(*(self._columns[name][row_of, slot_of] for name in DecisionContext.__slots__))
+            nth = np.arange(len(rated)) - np.searchsorted(row_of, row_of)
+            for n in range(int(nth.max()) + 1):
+                part = np.flatnonzero(nth == n)
+                ratings.add(row_of[part], value[rated[part]], context.rows(part))
+        return KnownFeedback(row.astype(np.int32), turn, kind, value, skill)
 
 
 def _context_columns(n_users: int) -> Columns:

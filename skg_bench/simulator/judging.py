@@ -46,13 +46,19 @@ class Judging:
 
     def judge(self, ledger: Ledger, event: Event, row: I64, answer: I32, supposing: Supposing) -> I32:
         """Quality of answers; `row` and `answer` broadcast."""
-        type_, source = event.type[row], ledger.type[row, answer]
-        about = (answer >= 0) & (type_ >= 0) & (self.intent_of[type_] == self.intent_of[source])
+        at = row * ledger.type.shape[1] + answer  # of no answer: of any
+        type_, source = event.type.take(row), ledger.type.reshape(-1).take(at, mode="wrap")
+        intent = self.intent_of.take(type_, mode="wrap")
+        about = (answer >= 0) & (type_ >= 0) & (intent == self.intent_of.take(source, mode="wrap"))
         if supposing == "as given":
-            about &= ledger.right[row, answer]
-        age = 0 if supposing == "rightly now" else np.maximum(event.time[row] - ledger.time[row, answer], 0)
-        holds = (type_ == source) & (age < self.ttl_of[type_])
-        quality: I32 = about.astype(np.int32) + (about & holds)  # WRONG 0, NEAR 1, RIGHT 2
+            about &= ledger.right.reshape(-1).take(at, mode="wrap")
+        same = about & (type_ == source)
+        if supposing == "rightly now":
+            holds = same & (self.ttl_of.take(type_, mode="wrap") > 0)
+        else:
+            age = np.maximum(event.time.take(row) - ledger.time.reshape(-1).take(at, mode="wrap"), 0)
+            holds = same & (age < self.ttl_of.take(type_, mode="wrap"))
+        quality: I32 = about.astype(np.int32) + holds  # WRONG 0, NEAR 1, RIGHT 2
         return quality
 
     def answered(self, ledger: Ledger, event: Event, served: Served, draws: Draws) -> tuple[I32, I32]:

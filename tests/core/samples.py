@@ -151,6 +151,7 @@ def some_queries(queries: Query, rows: Which) -> Query:
     """The messages of these users, in this order, to their own books."""
     names = ("time", "text", "words", "gap", "last_skill")
     kept: dict[str, Any] = {name: getattr(queries, name)[rows] for name in names}
+    kept["local"] = None if queries.local is None else queries.local[rows]
     truth = queries.truth and TurnTruth(
         queries.truth.quality[rows], queries.truth.type[rows], queries.truth.llm_right[rows]
     )
