@@ -41,9 +41,9 @@ class Crowd:
         """As the one, with the reactions of each row."""
         return self.one.responded(self.reactions, state, event, served, draws)
 
-    def offer(self, state: Users, event: Event, asked: Bool, draws: Draws) -> tuple[Users, Reaction]:
+    def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
         """As the one, with the reactions of each row."""
-        return self.one.offered(self.reactions, state, event, asked, draws)
+        return self.one.offered(self.reactions, state, event, offers, draws)
 
 
 @dataclass(frozen=True, eq=False)

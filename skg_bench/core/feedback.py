@@ -82,5 +82,5 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 def feedback(row: I32 | I64, turn: I32 | int, kind: I32 | int, value: I32, skill: I32) -> KnownFeedback:
     """Rows; `row`, `value` and `skill` `[n]`."""
-    turns, kinds = (np.full(len(row), of, np.int32) if isinstance(of, int) else of for of in (turn, kind))
+    turns, kinds = (np.full(len(row), x, np.int32) if isinstance(x, int) else x for x in (turn, kind))
     return KnownFeedback(row.astype(np.int32), turns, kinds, value.astype(np.int32), skill)

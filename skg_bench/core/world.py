@@ -118,10 +118,10 @@ def brought(state: S, rows: I64, ledger: Ledger, theirs: I64) -> tuple[S, int]:
     """`state` with the rows `theirs` of another ledger behind those of its rows `rows`, and by how much the handles of
     those answers grow.
     """
-    own = ledger_of(state)
-    columns, width = {}, own.type.shape[1]
+    before = ledger_of(state)
+    columns, width = {}, before.type.shape[1]
     for f in fields(Ledger):
-        mine, added = getattr(own, f.name), getattr(ledger, f.name)
+        mine, added = getattr(before, f.name), getattr(ledger, f.name)
         block = np.zeros((len(mine), added.shape[1]), mine.dtype)
         block[rows] = added[theirs]
         columns[f.name] = np.concatenate([mine, block], axis=1)
@@ -256,8 +256,8 @@ class World(Protocol[S]):
         """What comes of the answers given; the answers of models are minted."""
         ...
 
-    def offer(self, state: S, event: Event, asked: Bool, draws: Draws) -> tuple[S, Reaction]:
-        """How those who are `asked` react to an offer to capture."""
+    def offer(self, state: S, event: Event, offers: Bool, draws: Draws) -> tuple[S, Reaction]:
+        """How those to whom `offers` to capture are made react, `[B]`."""
         ...
 
     def judge(self, state: S, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:

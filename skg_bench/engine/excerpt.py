@@ -61,9 +61,9 @@ class Excerpt:
         users, response = self.world.respond(state.users, event, served, draws)
         return Excerpted(state.events, users), response
 
-    def offer(self, state: Excerpted, event: Event, asked: Bool, draws: Draws) -> tuple[Excerpted, Reaction]:
+    def offer(self, state: Excerpted, event: Event, offers: Bool, draws: Draws) -> tuple[Excerpted, Reaction]:
         """As in that world."""
-        users, reaction = self.world.offer(state.users, event, asked, draws)
+        users, reaction = self.world.offer(state.users, event, offers, draws)
         return Excerpted(state.events, users), reaction
 
     def judge(

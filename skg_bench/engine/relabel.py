@@ -115,10 +115,10 @@ class Relabelled:
         """As it is; answers are handles, which are no ids of texts."""
         return self.simulator.respond(state, event, served, draws)
 
-    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
+    def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """The same reaction; the message and the name by new id."""
         old = replace(event, text=self._old_text[event.text])
-        state, reaction = self.simulator.offer(state, old, asked, draws)
+        state, reaction = self.simulator.offer(state, old, offers, draws)
         return state, replace(reaction, name=self._new_name[reaction.name])
 
     def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:

@@ -282,10 +282,10 @@ def _shown(state: State, turn: Turn, choice: Choice) -> DecisionContext | None:
 
 def _offer(world: World[Any], state: State, seen: Observation, turn: Turn) -> tuple[I32, I32]:
     """Offers to capture, and how users react: `[B]` codes and names, -1 where none was made."""
-    asked = state.stack.offers(seen, state.curators)
-    if not asked.any():
-        return np.full(len(asked), -1, np.int32), np.full(len(asked), -1, np.int32)
-    state.users, reaction = world.offer(state.users, turn.event, asked, turn.draws)
+    offers = state.stack.offers(seen, state.curators)
+    if not offers.any():
+        return np.full(len(offers), -1, np.int32), np.full(len(offers), -1, np.int32)
+    state.users, reaction = world.offer(state.users, turn.event, offers, turn.draws)
     return reaction.code, reaction.name
 
 

@@ -24,7 +24,7 @@ from skg_bench.simulator.chance import CANDIDATES, block, clock
 from skg_bench.simulator.habits import Habits, column, messages_by_day
 from skg_bench.simulator.judging import Judging, Users
 from skg_bench.simulator.order import Order, answerable, permuted
-from skg_bench.simulator.reactions import Reactions
+from skg_bench.simulator.reactions import Reactions, given
 
 DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
@@ -161,12 +161,6 @@ class Assistant:
     def _confusion(self) -> F64:
         """Probabilities `[quality, rating]`."""
         return np.array([self.rating_if_wrong, self.rating_if_near, self.rating_if_right], np.float64)
-
-    @cached_property
-    def _said(self) -> F64:
-        """Probability that a rating `[3]` is given, from odds relative to "ok"."""
-        odds = np.array([1.0, self.partial_odds, self.miss_odds]) * self.rated_share
-        return odds / (1.0 - self.rated_share + odds) if self.rated_share < 1 else np.ones(3)
 
     @cached_property
     def _intent_of(self) -> I32:
@@ -367,8 +361,9 @@ class Assistant:
     @cached_property
     def reactions(self) -> Reactions:
         """How these users rate answers, and accept offers."""
+        shares = given(self.rated_share, self.partial_odds, self.miss_odds)
         return Reactions(
-            self._confusion, self._said, self.late_share, self.late_hours, self.accept, self.accept_one_off,
+            self._confusion, shares, self.late_share, self.late_hours, self.accept, self.accept_one_off,
             self.bad_name_share, self.fatigue, self.fatigue_half_life_days,
         )  # fmt: skip
 
@@ -385,12 +380,12 @@ class Assistant:
         agreeing = self._judging.agreeing(state.ledger, event, served, quality)
         return state, Response(quality, answer, joined([ratings, agreeing]))
 
-    def offer(self, state: Users, event: Event, asked: Bool, draws: Draws) -> tuple[Users, Reaction]:
+    def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
         """Whether they accept an offer to capture, and the name that they give; each offer tires."""
-        return self.offered(self.reactions, state, event, asked, draws)
+        return self.offered(self.reactions, state, event, offers, draws)
 
     def offered(
-        self, reactions: Reactions, state: Users, event: Event, asked: Bool, draws: Draws
+        self, reactions: Reactions, state: Users, event: Event, offers: Bool, draws: Draws
     ) -> tuple[Users, Reaction]:
         """`offer` to users who react in this way."""
         type_ = event.type
@@ -399,6 +394,6 @@ class Assistant:
         proper = np.where(type_ >= 0, type_, n_types + event.text - int(self._corpus.one_offs[0]))
         vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)
         named = np.where(code == OFFERS.index("badly_named"), vague, proper)
-        name = np.where(asked & (code != OFFERS.index("declined")), named, -1).astype(np.int32)
-        state.fatigue[asked], state.last_offer[asked] = tired[asked], event.time[asked]
-        return state, Reaction(np.where(asked, code, -1).astype(np.int32), name)
+        name = np.where(offers & (code != OFFERS.index("declined")), named, -1).astype(np.int32)
+        state.fatigue[offers], state.last_offer[offers] = tired[offers], event.time[offers]
+        return state, Reaction(np.where(offers, code, -1).astype(np.int32), name)

@@ -15,6 +15,12 @@ _DAY = 86_400
 _BADLY, _ACCEPTED, _DECLINED = (OFFERS.index(word) for word in ("badly_named", "accepted", "declined"))
 
 
+def given(rated_share: float, partial_odds: float, miss_odds: float) -> F64:
+    """Probability that a rating `[3]` is given, from odds relative to "ok"."""
+    odds = np.array([1.0, partial_odds, miss_odds]) * rated_share
+    return odds / (1.0 - rated_share + odds) if rated_share < 1 else np.ones(3)
+
+
 @dataclass(frozen=True)
 class Reactions:
     """Meaning and unit of the parameters stand in `conf/simulator/assistant.yaml`; `[B, ...]` for each row its own."""

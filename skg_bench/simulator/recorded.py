@@ -269,10 +269,10 @@ class Recorded:
         feedback = said(RATING, rating, self._log.delay[at])
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 
-    def offer(self, state: Readers, event: Event, asked: Bool, draws: Draws) -> tuple[Readers, Reaction]:
+    def offer(self, state: Readers, event: Event, offers: Bool, draws: Draws) -> tuple[Readers, Reaction]:
         """Accepted with a probability that is assumed, under a name of the message's own."""
-        yes = asked & (draws.accept < self.accept)
-        code = np.where(asked, np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
+        yes = offers & (draws.accept < self.accept)
+        code = np.where(offers, np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
         return state, Reaction(code.astype(np.int32), np.where(yes, len(self.types) + event.text, -1).astype(np.int32))
 
 

@@ -54,8 +54,8 @@ class Touchy(Front):
         later = said(AGREES, useful, np.full(len(good), DAY))
         return (users, Mood(good)), replace(response, feedback=joined([ratings, later]))
 
-    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
-        users, reaction = self.world.offer(state[0], event, asked, draws)
+    def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
+        users, reaction = self.world.offer(state[0], event, offers, draws)
         return (users, state[1]), reaction
 
 

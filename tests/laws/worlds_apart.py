@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.feedback import RATING, Feedback
+from skg_bench.core.feedback import RATING, Feedback, joined
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import LLM, Completions, Prompts
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing, World
@@ -41,10 +41,10 @@ class Remembering(Front):
             self.said[int(draws.event[row])].append(tuple(rest))
         return state, response
 
-    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
+    def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """As the world behind."""
-        state, reaction = self.world.offer(state, event, asked, draws)
-        for row in np.flatnonzero(asked).tolist():
+        state, reaction = self.world.offer(state, event, offers, draws)
+        for row in np.flatnonzero(offers).tolist():
             self.offers[int(draws.event[row])] = int(reaction.code[row]), int(reaction.name[row])
         return state, reaction
 
@@ -56,7 +56,7 @@ def columns(given: Feedback) -> Sequence[np.ndarray]:
 
 @dataclass
 class Retelling(Front):
-    """What users say and do is what was said and done the first time; nobody is asked at another event than then."""
+    """What users say and do is what was said and done the first time; nobody is offers at another event than then."""
 
     memory: Remembering
 
@@ -68,10 +68,10 @@ class Retelling(Front):
         given = Feedback(row, kind.astype(np.int32), value.astype(np.int32), delay)
         return state, replace(response, feedback=given)
 
-    def offer(self, state: Any, event: Event, asked: Bool, draws: Draws) -> tuple[Any, Reaction]:
+    def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """What was done the first time."""
-        code, name = np.full(len(asked), -1, np.int32), np.full(len(asked), -1, np.int32)
-        for row in np.flatnonzero(asked).tolist():
+        code, name = np.full(len(offers), -1, np.int32), np.full(len(offers), -1, np.int32)
+        for row in np.flatnonzero(offers).tolist():
             code[row], name[row] = self.memory.offers[int(draws.event[row])]
         return state, Reaction(code, name)
 
@@ -143,5 +143,5 @@ class Moody(Front):
         later = event.time + delay > self.until
         changed = np.where(later, (rating + 1) % 3, rating).astype(np.int32)
         row = np.flatnonzero(changed >= 0)
-        given = Feedback(row, np.full(len(row), RATING, np.int32), changed[row], delay[row])
-        return state, replace(response, feedback=given)
+        ratings = Feedback(row, np.full(len(row), RATING, np.int32), changed[row], delay[row])
+        return state, replace(response, feedback=joined([ratings, said.rows(~rated)]))
