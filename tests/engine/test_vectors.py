@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import SCALE
-from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable, check, open_table, write_table
+from skg_bench.core.grid import SCALE, check
+from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable, open_table, write_table
 from tests.core import samples
 
 
