@@ -41,7 +41,7 @@ class SentenceTransformer:
 
     @property
     def pure(self) -> bool:
-        """On a CPU, where texts of one length have the same bits in any batch (lengths.py); on a GPU that is unknown."""
+        """On a CPU, where texts of one length have the same bits in any batch (lengths.py); nobody measured a GPU."""
         return self.device == "cpu"
 
     @property

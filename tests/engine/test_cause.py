@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.run import Run
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import EPOCH
@@ -164,9 +165,7 @@ def test_the_first_link_that_failed_is_the_cause(
 ) -> None:
     """Candidates are the first skills of the book, as many as there are scores."""
     table, now = (
-        SkillbookTable(
-            1, np.zeros(9, np.uint64), np.zeros(9, np.uint64), samples.table(np.random.default_rng(0), 9, 8)
-        ),
+        SkillbookTable(1, Texts([""] * 9, [], None), samples.table(np.random.default_rng(0), 9, 8)),
         np.array([1_000_000]),
     )
     for s, (kind, right, age) in enumerate(skills):
