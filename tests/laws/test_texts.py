@@ -1,5 +1,6 @@
 """Texts that a run writes keep all laws: the same bits in any cohort, worker, stack and fork, and logs that replay."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -22,6 +23,7 @@ from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Arm, Fork, Plan
 from tests.laws import world
 from tests.laws.test_replay import logged
+from tests.simulator.logs import recorded, turn, write_csv
 
 USERS, HASHING = 24, Hashing(384, 0)
 
@@ -128,6 +130,21 @@ def test_workers_change_no_byte_of_shards_of_notes(tmp_path: Path) -> None:
     alone = shards(1)
     assert len(alone) == 18
     assert alone == shards(2)
+
+
+def test_a_note_on_a_redacted_log_is_redacted_and_its_book_is_rebuilt_all_the_same(tmp_path: Path) -> None:
+    log = write_csv(
+        tmp_path / "log.csv", [turn("ann", f"2024-03-0{day}T09:00:00", f"tea {day}") for day in range(4, 9)]
+    )
+    made = replace(plan("skg", users=1), simulator=recorded(log, redact=True), weeks=1)
+    run = world.carry_out(made, tmp_path / "run", 1, 1000)
+    added = [row for row in run.updates("skg").to_pylist() if row["op"] == "ADD"]
+    assert added
+    for row in added:
+        assert re.fullmatch("[0-9a-f]{16}", row["message"])
+        assert row["name"] == row["message"]
+    assert len({row["message"] for row in added} | set(run.turns("skg")["message"].to_pylist())) == 5 + len(added)
+    rebuild(logged(run, "skg")[0])
 
 
 def test_an_embedder_without_vectors_for_notes_is_refused(tmp_path: Path) -> None:
