@@ -3,6 +3,7 @@
 import importlib
 import pickle
 from dataclasses import fields, is_dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
@@ -15,9 +16,13 @@ from skg_bench.core import deciding, launching, types
 from skg_bench.core import world as core_world
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
 from skg_bench.core.deciding import Memoryless, Policy
+from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS, KnownFeedback
+from skg_bench.core.grid import I16
 from skg_bench.core.state import check, rows
 from skg_bench.core.types import Curator, Observation, Router, Shortlist, TurnTruth
+from skg_bench.embedder.packaged import PACKAGED
+from skg_bench.simulator import corpus
 from tests.core import samples
 from tests.policy.played import Living, candidates, decided, keys
 
@@ -137,6 +142,30 @@ def test_a_policy_gives_a_distribution_over_the_fallback_and_its_shortlist_for_a
     assert set(policy.reads) <= set(KINDS)
 
 
+@each("embedder")
+def test_a_texts_vector_is_the_same_bits_in_any_company_where_an_embedder_says_so(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder: types.Embedder = made(path)
+    if getattr(embedder, "model", PACKAGED) != PACKAGED:
+        pytest.skip("its weights lie on a hub")
+    assert embedder.pure
+    texts = corpus.load().messages[:200:5]
+    folders = count()
+
+    def embedded(*rows: int) -> I16:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(next(folders))))  # nothing is kept
+        return embedder.embed([texts[i] for i in rows])
+
+    try:
+        whole = embedded(*range(len(texts)))
+    except UsageError as error:
+        pytest.skip(str(error))  # its libraries are not installed
+    companies: list[list[int]] = [np.random.default_rng(0).permutation(len(texts)).tolist(), [7, 3], [3, 7, 3]]
+    for some in [*companies, *([i] for i in range(0, 40, 8))]:
+        assert np.array_equal(embedded(*some), whole[some])
+
+
 @each("curator")
 def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     curator: Curator[Any] = made(path)
@@ -145,7 +174,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     past = samples.history(np.random.default_rng(0), query.text, books, 9)
     seen = Observation(
         query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
-        (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_),
+        (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_), samples.TEXTS,
         query.truth if curator.sees_truth else None,
     )  # fmt: skip
     state = curator.start(B)

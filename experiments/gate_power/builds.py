@@ -28,6 +28,10 @@ class Jittered:
     seed: int
 
     @property
+    def pure(self) -> bool:
+        return self.inner.pure
+
+    @property
     def digest(self) -> str:
         return f"{self.inner.digest}+{JITTER:g}:{self.seed}"
 

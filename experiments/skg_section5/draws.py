@@ -26,12 +26,12 @@ from skg_bench.app.compose import compose
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import identity, provenance, write_json
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F64, I64
+from skg_bench.core.grid import F64, I64, check
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import Events, World
 from skg_bench.engine.cohort import Cohort, Rollout, Setting
 from skg_bench.engine.plan import Arm
-from skg_bench.engine.vectors import check, open_table, write_table
+from skg_bench.engine.vectors import open_table, write_table
 from skg_bench.simulator.assistant import Assistant
 from skg_bench.simulator.judging import Users
 

@@ -17,8 +17,8 @@ class Batch:
     row: I32  # [n] row of the user in the cohort
     op: I32  # [n] ADD, UPDATE, TAG, REMOVE
     skill: I32  # [n] skill id; -1 for ADD
-    name: I32  # [n] name id (ADD; -1: nobody named it)
-    text: I32  # [n] example to add (ADD, UPDATE)
+    name: I32  # [n] text id of the name (ADD; -1: nobody named it)
+    text: I32  # [n] text id of the example to add (ADD, UPDATE)
     source: I32  # [n] turn of the user, this one or an earlier one, whose answer of the LLM is stored (ADD, UPDATE)
     rating: I32  # [n] code in RATINGS (TAG)
     uses: I32  # [n] 1: the operation records a use (TAG)

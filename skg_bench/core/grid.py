@@ -45,6 +45,20 @@ def quantise(vectors: npt.NDArray[np.floating]) -> I16:
     return grid
 
 
+def check(vectors: I16, n_texts: int) -> None:
+    """Raises UsageError unless `vectors` are int16 rows on the grid, one a text; longer ones would not sum exactly."""
+    if vectors.dtype != np.int16 or vectors.ndim != 2 or len(vectors) != n_texts:
+        raise UsageError(
+            f"the embedder gave {vectors.dtype} {vectors.shape} for {n_texts} texts; int16 [{n_texts}, D] is valid"
+        )
+    length = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
+    if (off := np.flatnonzero(np.abs(length - SCALE) > 1.0 + 0.5 * np.sqrt(vectors.shape[1]))).size:
+        raise UsageError(
+            f"{off.size} of {n_texts} vectors are off the grid: row {off[0]} has length {length[off[0]]:.0f}, valid is "
+            f"rint({SCALE:.0f} x) of unit vectors x; `core.grid.quantise` makes them"
+        )
+
+
 def snap(x: F64, out: F64 | None = None) -> F64:
     """`x` rounded to multiples of 2**-16, in a new array or in `out`."""
     out = np.multiply(x, 65536.0, out=out)

@@ -56,9 +56,8 @@ class Replay(Protocol):
         """The log itself."""
         ...
 
-    @property
-    def shown(self) -> Sequence[str]:
-        """The messages as logs and pages show them; hashes where they are redacted."""
+    def show(self, texts: Sequence[str]) -> Sequence[str]:
+        """Texts as logs and pages show them; hashes where they are redacted."""
         ...
 
 

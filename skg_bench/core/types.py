@@ -24,6 +24,11 @@ class Embedder(Protocol):
     """Texts to vectors on the embedding grid."""
 
     @property
+    def pure(self) -> bool:
+        """Is a text's vector the same bits alone, in any batch and in any order? Else no run can write texts."""
+        ...
+
+    @property
     def digest(self) -> str:
         """Identifies the model."""
         ...
@@ -82,6 +87,23 @@ class BookWords(Protocol):
         ...
 
 
+class WrittenTexts(Protocol):
+    """Texts of the run, by text id, for those who write some.
+
+    An id is good for writing, reading and telling texts apart, and only in this process: it depends on what was written
+    before, for other users too. What may be read is what this user said or what was written for this user; within one
+    Python process nobody is kept from reading more.
+    """
+
+    def add(self, texts: Sequence[str]) -> I32:
+        """Ids of texts, `[n]`, for `Batch.text` and `Batch.name`; a known text has the id that it has."""
+        ...
+
+    def read(self, text: I32) -> list[str]:
+        """The words of texts `[n]`."""
+        ...
+
+
 # ------------------------------------------------------------------------------------------------ skillbook
 
 
@@ -92,7 +114,7 @@ class Skillbooks:
     n_skills: I32  # [B]
     n_examples: I32  # [B]
     active: Bool  # [B, S] False: archived, or no such skill
-    name: I32  # [B, S] name id
+    name: I32  # [B, S] text id of the name
     source: I32  # [B, S] turn whose answer is stored
     uses: I32  # [B, S] turns answered by the skill
     ok: I32  # [B, S] uses rated ok, as known now
@@ -107,7 +129,7 @@ class Skillbooks:
     weekend: I32  # [B, S] uses and captures at weekends
     after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
     lineage: I64  # [B, S] the operation that added it: number of the event, and which ADD of that event (core/batch.py)
-    example: I32  # [B, E] text id
+    example: I32  # [B, E] text id; beyond n_examples -1
     example_skill: I32  # [B, E] skill; beyond n_examples any
     starts: I64 | None  # `[n_skills]` of one user alone: where each skill's examples start, if they lie in order
 
@@ -133,7 +155,7 @@ class TurnTruth:
     """For oracles: quality that each skill's stored answer would have now."""
 
     quality: I32  # [B, S]
-    type: I32  # [B] the request type, by the id of its name; -1: a one-off
+    type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     llm_right: Bool  # [B] the LLM answered, and rightly; False before the decision
 
 
@@ -256,6 +278,7 @@ class Observation:
     similarity: BookSimilarity
     event: U64  # key of the event, to fold purposes and items on
     asks: Bool  # users whose curator this is; what it does for others is left out
+    texts: WrittenTexts
     truth: TurnTruth | None  # given to components with `sees_truth` only
 
 

@@ -8,18 +8,45 @@ from itertools import chain
 import numpy as np
 
 from skg_bench.core.grid import I32, I64
+from skg_bench.core.growing import Growing
 
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """Words of N texts; a text's index is its text id. A term is a word in lower case, by its number."""
+    """Words of N texts, to which more are added; a text's index is its text id. A term is a word in lower case, by its
+    number. Terms are numbered in order of their first occurrence.
+    """
 
-    words: I32  # [N] length of the text in words, as parted by spaces
-    start: I64  # [N + 1] where a text's terms begin in `term`
-    term: I32  # [start[N]] the terms of each text in its order, 0..size-1
-    size: int  # number of different terms
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._number: dict[str, int] = {}
+        self._words = Growing(np.zeros(0, np.int32))
+        self._start = Growing(np.zeros(1, np.int64))
+        self._term = Growing(np.zeros(0, np.int32))
+        self.add(texts)
+
+    def __len__(self) -> int:
+        return len(self._words.rows)
+
+    @property
+    def words(self) -> I32:
+        """Length of each text in words, as parted by spaces, `[N]`."""
+        return self._words.rows
+
+    @property
+    def start(self) -> I64:
+        """Where a text's terms begin in `term`, `[N + 1]`."""
+        return self._start.rows
+
+    @property
+    def term(self) -> I32:
+        """The terms of each text in its order, 0..size-1, `[start[N]]`."""
+        return self._term.rows
+
+    @property
+    def size(self) -> int:
+        """Number of different terms."""
+        return len(self._number)
 
     def of(self, text: I32) -> tuple[I64, I32]:
         """Terms of texts `[n]`, flat: which of the n each belongs to, and the term."""
@@ -27,6 +54,16 @@ class Vocabulary:
         owner = np.repeat(np.arange(len(text)), length)
         nth = np.arange(len(owner)) - np.repeat(np.cumsum(length) - length, length)
         return owner, self.term[np.repeat(first, length) + nth]
+
+    def add(self, texts: Sequence[str]) -> None:
+        """The words of the next texts."""
+        terms = [_WORD.findall(text.lower()) for text in texts]
+        for word in dict.fromkeys(chain.from_iterable(terms)):
+            self._number.setdefault(word, len(self._number))
+        number, end = self._number, self._start.rows[-1]
+        self._words.add(np.array([text.count(" ") + 1 for text in texts], np.int32))
+        self._start.add(end + np.cumsum([len(words) for words in terms], dtype=np.int64))
+        self._term.add(np.array([number[word] for word in chain.from_iterable(terms)], np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +90,4 @@ class TermsOfBook:
 
 def vocabulary_of(texts: Sequence[str]) -> Vocabulary:
     """Terms of texts, numbered in order of their first occurrence."""
-    terms = [_WORD.findall(text.lower()) for text in texts]
-    number = {word: i for i, word in enumerate(dict.fromkeys(chain.from_iterable(terms)))}
-    start = np.cumsum([0, *map(len, terms)], dtype=np.int64)
-    words = np.array([text.count(" ") + 1 for text in texts], np.int32)
-    return Vocabulary(words, start, np.array([number[w] for w in chain.from_iterable(terms)], np.int32), len(number))
+    return Vocabulary(texts)

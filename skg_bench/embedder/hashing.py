@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ class Hashing:
 
     dimensions: int
     key: int
+    pure: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.dimensions < _BITS or self.dimensions % _BITS:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _OPSET = 17
 @dataclass(frozen=True)
 class MiniLM:
     """Vectors `[N, 384]`; a text's are the same bits whatever it is embedded with, on however many threads."""
+
+    pure: ClassVar[bool] = True
 
     @property
     def digest(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class Precomputed:
     """Looks texts up by their hash; `path` without suffix, None for the built-in vectors of all-MiniLM-L6-v2."""
 
     path: str | None
+    pure: ClassVar[bool] = True
 
     @cached_property
     def _description(self) -> dict[str, Any]:

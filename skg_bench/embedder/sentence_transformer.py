@@ -40,6 +40,11 @@ class SentenceTransformer:
                 raise UsageError(f"embedder.{name}={value} must be at least 1, or null")
 
     @property
+    def pure(self) -> bool:
+        """On a CPU, where texts of one length have the same bits in any batch (lengths.py); nobody measured a GPU."""
+        return self.device == "cpu"
+
+    @property
     def digest(self) -> str:
         """The weights, what is done with them, and the libraries that the bits depend on."""
         choices = f"task {self.task} dimensions {self.dimensions} tokens {self.max_tokens} on {self.device}"

@@ -13,11 +13,10 @@ import pyarrow as pa
 from skg_bench.core import state
 from skg_bench.core.draws import arms_word, key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I32, I64, U64
+from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
-from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 from skg_bench.core.world import World, brought, timetable
 from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
 from skg_bench.engine.memory import State
@@ -26,6 +25,7 @@ from skg_bench.engine.relabel import type_names
 from skg_bench.engine.skillbook_table import SkillbookTable
 from skg_bench.engine.stack import stacked
 from skg_bench.engine.step import Keys, Scene, step
+from skg_bench.engine.vectors import WithWritten
 
 _BLOCK = 64  # turns between two calls of `progress`
 _DONORS = np.int32(2**30)  # ids from here on are nobody's users
@@ -39,45 +39,31 @@ class Setting:
 
     seed: int
     world: World[Any]
-    similarity: Callable[[], Similarity]  # a new one for each cohort, as it may keep examples
+    similarity: Callable[[], Similarity]  # of the world's messages; a new one for each cohort, as it may keep examples
     weeks: int
+    embedding: Embedding | None = None  # None: nothing is written in a run
 
     @cached_property
     def type_names(self) -> I32:
-        """Id of the name of each request type; -1 at the end, for one-offs."""
-        return np.append(type_names(self.world), np.int32(-1))
+        """Text id of the name of each request type; -1 at the end, for one-offs."""
+        return np.append(type_names(self.world) + np.int32(self.texts.names.start), np.int32(-1))
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
-        """Words of each message."""
-        return vocabulary_of(self.world.messages)
-
-    @property
-    def _shown(self) -> Sequence[str]:
-        """The messages as logs have them."""
+    def texts(self) -> Texts:
+        """Those of the world, and all that is written in this process."""
         log = replay(self.world)
-        return self.world.messages if log is None else log.shown
-
-    @cached_property
-    def text_hash(self) -> U64:
-        """Hash of each message."""
-        return np.array([text_hash(m) for m in self._shown], np.uint64)
-
-    @cached_property
-    def name_hash(self) -> U64:
-        """Hash of each name of a skill."""
-        return np.array([text_hash(n) for n in self.world.names], np.uint64)
+        return Texts(self.world.messages, self.world.names, self.embedding, None if log is None else log.show)
 
     @cached_property
     def _words(self) -> list[pa.Array]:
         s = self.world
-        words = (self._shown, s.names, s.intents, s.types)
+        words = (self.texts.shown_messages, s.names, s.intents, s.types)
         return [pa.array(list(x), pa.string()).dictionary_encode() for x in words]  # once, not for each shard
 
     def labels(self, reasons: Sequence[str]) -> Labels:
         """Dictionaries for the logs of arms whose curators have these reasons."""
         messages, names, intents, types = self._words
-        return Labels(messages, names, intents, types, pa.array(list(reasons), pa.string()))
+        return Labels(self.texts, messages, names, intents, types, pa.array(list(reasons), pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +122,12 @@ class Rollout:
         if pooled := [arm.name for arm in arms if arm.scope != "user"]:
             raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
         self._setting, self._arms, self._user, self._n = setting, arms, cohort.user, cohort.n
-        similarity, rows = setting.similarity(), len(cohort.n)
-        table = SkillbookTable(rows, setting.name_hash, setting.text_hash, similarity)
+        texts, rows = setting.texts, len(cohort.n)
+        similarity = WithWritten(setting.similarity(), texts)
+        table = SkillbookTable(rows, texts, similarity)
         self.state = State(stacked(arms), table, cohort.memory, int(cohort.n.max(initial=0)))
         keys = Keys(key(setting.seed, cohort.user), key(arms_word(setting.seed), cohort.user))
-        self._scene = Scene(setting.world, similarity, keys, setting.vocabulary, setting.type_names)
+        self._scene = Scene(setting.world, similarity, keys, texts, setting.type_names)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last`, through all forks."""

@@ -13,20 +13,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16, I32, I64
+from skg_bench.core.grid import I16, I32, I64, check
 from skg_bench.core.launching import FILES, Launcher, Tick
+from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Similarity
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort, write_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.stack import stacks
-from skg_bench.engine.vectors import Rows, check, open_table, write_table
+from skg_bench.engine.vectors import Rows, open_table, write_table
 
 Progress = Callable[[int, int], None]
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
-_TABLE = "similarity.tmp.npy"
+_TABLE_FILE = "similarity.tmp.npy"
 _CHUNK = 1024  # users whose events are counted at once
 _COUNTED_HERE = 50_000  # users up to which starting workers takes longer than counting their events: 1.5 s at 26 weeks
 
@@ -64,8 +65,8 @@ def execute(
     progress(done, total)
     if tasks:
         pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
-        with _similarity(vectors, pays, out) as source:
-            job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), source)
+        with _table(vectors, pays, out) as table:
+            job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), vectors, table)
             try:
                 launcher.carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
             finally:
@@ -77,7 +78,7 @@ def _sweep(out: Path) -> None:
 
     Those are written last. What is run again may be cut into other cohorts, whose logs would stand beside these.
     """
-    for file in (out / _TABLE, *out.glob(FILES)):
+    for file in (out / _TABLE_FILE, *out.glob(FILES)):
         file.unlink(missing_ok=True)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for log in ("turns", "updates", "feedback"):
@@ -150,11 +151,13 @@ class Job:
     plan: Plan
     out: Path
     top_k: int
-    source: "I16 | Path"  # vectors, or the file of the table
+    vectors: I16  # of the world's messages
+    table: Path | None  # of their products; None: they are computed
 
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and writes their shards."""
-        setting = Setting(self.plan.seed, self.plan.simulator, _maker(self.source), self.plan.weeks)
+        embedding = Embedding(lambda: self.vectors, self.plan.embedder)
+        setting = Setting(self.plan.seed, self.plan.simulator, self._similarity(), self.plan.weeks, embedding)
         made = _Made(setting)
 
         def run(task: Task, tick: Tick) -> None:
@@ -164,6 +167,13 @@ class Job:
             write_cohort(logs, task.users, self.out)
 
         return run
+
+    def _similarity(self) -> Callable[[], Similarity]:
+        """Makes similarities for cohorts; the table is opened once."""
+        if self.table is None:
+            return lambda: Rows(self.vectors)
+        table = open_table(self.table)
+        return lambda: table
 
 
 @dataclass
@@ -184,27 +194,19 @@ class _Made:
         return self.kept if same else self.kept.rows(np.flatnonzero(np.isin(self.kept.user, users)))
 
 
-def _maker(source: "I16 | Path") -> Callable[[], Similarity]:
-    """Makes similarities for cohorts; the table is opened once."""
-    if isinstance(source, Path):
-        table = open_table(source)
-        return lambda: table
-    return lambda: Rows(source)
-
-
 @contextmanager
-def _similarity(vectors: I16, pays: bool, out: Path) -> Iterator["I16 | Path"]:
-    """Vectors, or the path of the table of all pairs, which lives as long as the run."""
+def _table(vectors: I16, pays: bool, out: Path) -> Iterator[Path | None]:
+    """The file of the table of all pairs, which lives as long as the run; None: similarities are computed."""
     if not pays:
-        yield vectors
+        yield None
         return
-    path = out / _TABLE
-    source: I16 | Path = path
+    path = out / _TABLE_FILE
+    table: Path | None = path
     try:
         write_table(vectors, path)
     except OSError:  # no room for a gigabyte: the same similarities are computed as they are needed
-        source = vectors
+        table = None
     try:
-        yield source
+        yield table
     finally:
         path.unlink(missing_ok=True)

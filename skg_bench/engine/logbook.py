@@ -14,6 +14,7 @@ from skg_bench.core import schema
 from skg_bench.core.batch import OPERATIONS, Batch
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
 
@@ -27,11 +28,33 @@ _FIRST_LEVEL = np.cumsum([0, *(len(levels) for levels in KINDS.values())])
 class Labels:
     """The words behind the ids in the logs. Two ids may have the same word, as two skills may have the same name."""
 
-    messages: pa.Array
-    names: pa.Array
+    texts: Texts
+    messages: pa.Array  # of the world
+    names: pa.Array  # of the world
     intents: pa.Array
     types: pa.Array
     reasons: pa.Array
+
+    def message(self, text: I32) -> pa.DictionaryArray:
+        """Texts in words, as a rule messages of the world; of negative ids: null."""
+        return self._text(text, 0, self.messages)
+
+    def name(self, text: I32) -> pa.DictionaryArray:
+        """Texts in words, as a rule names of the world; of negative ids: null."""
+        return self._text(text, self.texts.names.start, self.names)
+
+    def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
+        """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
+        some = text >= 0
+        ids, codes = text[some], np.full(len(text), -1, np.int32)
+        if not len(ids) or (ids.min() >= first and ids.max() < first + len(words)):
+            codes[some] = ids - first
+            return _word(codes, words)
+        used, index = np.unique(ids, return_inverse=True)
+        shown = self.texts.shown(used)
+        rank = {word: i for i, word in enumerate(sorted(set(shown)))}
+        codes[some] = np.array([rank[word] for word in shown])[index]
+        return _word(codes, pa.array(list(rank), pa.string()))
 
 
 class TurnWriter(Protocol):
@@ -172,8 +195,8 @@ class Logbook:
         }
         values = {
             "user_msg_id": pa.array(names, pa.string()),
-            "message": _word(flat("message"), labels.messages),
-            "matched_skill": _word(flat("matched"), labels.names),
+            "message": labels.message(flat("message")),
+            "matched_skill": labels.name(flat("matched")),
             "fallback_to_llm": ~hit,
             "user_satisfaction": _word(flat("satisfaction"), pa.array(RATINGS)),
             "arm": _word(np.zeros(len(row), np.int32), pa.array([self.arm])),
@@ -208,8 +231,8 @@ class Logbook:
             "time": _time(flat["time"]),
             "op": _word(flat["op"], pa.array(OPERATIONS)),
             "skill": flat["skill"],
-            "name": _word(flat["name"], labels.names),
-            "message": _word(flat["text"], labels.messages),
+            "name": labels.name(flat["name"]),
+            "message": labels.message(flat["text"]),
             "source_turn": flat["source"],
             "rating": _word(flat["rating"], pa.array(RATINGS)),
             "uses": flat["uses"],

@@ -21,6 +21,7 @@ import numpy as np
 from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I16, I32, I64
+from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.engine.cohort import Rollout, Setting, cohort_of
 from skg_bench.engine.logbook import NullWriter
@@ -80,7 +81,8 @@ def fitted(plan: Plan, out: Path, vectors: I16) -> Plan:
 
     Raises UsageError for a model of another recipe or other features.
     """
-    setting = Setting(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks)
+    embedding = Embedding(lambda: vectors, plan.embedder)
+    setting = Setting(plan.seed, plan.simulator, lambda: Rows(vectors), plan.weeks, embedding)
     return replace(plan, arms=tuple(_pretrained(setting, arm, out / "pool") for arm in plan.arms))
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from skg_bench.core.draws import Purpose, arms_word, draw, key
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.record import replay
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Stream, Supposing, World
 
 _TEXTS, _NAMES = 0, 1
@@ -63,13 +62,6 @@ class Relabelled:
     def messages(self) -> Sequence[str]:
         """By new id."""
         texts = self.simulator.messages
-        return tuple(texts[i] for i in self._old_text)
-
-    @cached_property
-    def shown(self) -> Sequence[str]:
-        """The messages as logs have them, by new id."""
-        log = replay(self.simulator)
-        texts = self.simulator.messages if log is None else log.shown
         return tuple(texts[i] for i in self._old_text)
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, lineage, nth
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import Similarity, Skillbooks
 
 _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
@@ -61,8 +62,8 @@ class SkillbookTable:
     examples_hash: U64
     answer: I32
 
-    def __init__(self, n_users: int, name_hash: U64, text_hash: U64, similarity: Similarity) -> None:
-        self._name_hash, self._text_hash, self._similarity = name_hash, text_hash, similarity
+    def __init__(self, n_users: int, texts: Texts, similarity: Similarity) -> None:
+        self._texts, self._similarity = texts, similarity
         self.n_skills = np.zeros(n_users, np.int32)
         self.n_examples = np.zeros(n_users, np.int32)
         self.n_active = np.zeros(n_users, np.int32)
@@ -72,7 +73,7 @@ class SkillbookTable:
             setattr(self, column, np.full((n_users, 8), empty, kind))
         self.hours = np.zeros((n_users, 8, 8), np.int16)
         self.skill_hash = np.zeros((n_users, 8, 2), np.uint64)
-        self.example = np.zeros((n_users, 8), np.int32)
+        self.example = np.full((n_users, 8), -1, np.int32)
         self.example_skill = np.zeros((n_users, 8), np.int32)
         self._later: dict[str, I64] = {}  # times of skills as they are, where the book is from the future
 
@@ -97,7 +98,7 @@ class SkillbookTable:
         self._grow(other.active.shape[1], other.example.shape[1])
         for column, (_, empty) in _SKILL_COLUMNS.items():
             getattr(self, column)[rows] = empty
-        self.hours[rows], self.skill_hash[rows] = 0, 0
+        self.hours[rows], self.skill_hash[rows], self.example[rows] = 0, 0, -1
         for column in (*_SKILL_COLUMNS, "hours", "skill_hash", "example", "example_skill"):
             copied = getattr(other, column)[theirs]
             getattr(self, column)[rows, : copied.shape[1]] = copied
@@ -114,7 +115,7 @@ class SkillbookTable:
         width = self.example.shape[1]
         if examples > width:
             new = max(examples, width + width // 4 + 4)
-            self.example, self.example_skill = _widen(self.example, new, 0), _widen(self.example_skill, new, 0)
+            self.example, self.example_skill = _widen(self.example, new, -1), _widen(self.example_skill, new, 0)
 
     def apply(self, batch: Batch, stamp: Stamp, stored: Stored) -> I32:
         """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
@@ -137,6 +138,7 @@ class SkillbookTable:
             wrong = np.flatnonzero((skill < 0) | (skill >= have))[0]
             raise ValueError(f"operation on skill {skill[wrong]}, which the skillbook does not have")
         with_text = ((batch.op == ADD) | ((batch.op == UPDATE) & (batch.text >= 0))).nonzero()[0]
+        self._texts.know(batch.text[with_text])
         most = self.n_examples.max() + (np.bincount(batch.row[with_text]).max() if len(with_text) else 0)
         self._grow(int(skill.max(initial=-1)) + 1, int(most))
 
@@ -195,7 +197,7 @@ class SkillbookTable:
         self._lengthen(row, s, text, position)
         np.add.at(self.n_examples, row, 1)
         np.add.at(self.examples_of, (row, s), 1)
-        np.add.at(self.examples_hash, (row, s), self._text_hash[text])
+        np.add.at(self.examples_hash, (row, s), self._texts.hash[text])
 
     def _lengthen(self, row: I32, s: I32, text: I32, position: I64) -> None:
         """Sums of examples, longer by `text`: |a + b|^2 = |a|^2 + 2 ab + |b|^2 in whole numbers."""
@@ -214,7 +216,7 @@ class SkillbookTable:
             return column.reshape(-1)[flat]
 
         new = row_hash(
-            s.astype(np.int32), self._name_hash[at(self.name)], at(self.source), at(self.active), at(self.uses),
+            s.astype(np.int32), self._texts.hash[at(self.name)], at(self.source), at(self.active), at(self.uses),
             at(self.ok), at(self.partial), at(self.miss), at(self.born), at(self.last_used), at(self.last_ok),
             at(self.examples_hash), self.hours.reshape(-1, 8)[flat], at(self.weekend), at(self.after),
         )  # fmt: skip

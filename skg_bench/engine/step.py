@@ -14,6 +14,7 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import F64, I32, U64, Bool, sigmoid
 from skg_bench.core.record import replay
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import (
     Completions,
     Observation,
@@ -24,7 +25,7 @@ from skg_bench.core.types import (
     Skillbooks,
     TurnTruth,
 )
-from skg_bench.core.vocabulary import TermsOfBook, Vocabulary
+from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, PROMPTED, RIGHT, STORED, Draws, Event, Response, Served, World
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import TurnWriter
@@ -60,8 +61,8 @@ class Scene:
     world: World[Any]
     similarity: Similarity
     keys: Keys
-    vocabulary: Vocabulary
-    type_names: I32  # id of the name of each request type; -1 at the end, for one-offs
+    texts: Texts
+    type_names: I32  # text id of the name of each request type; -1 at the end, for one-offs
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +142,10 @@ def perceive(scene: Scene, state: State, t: int, n_rows: int) -> Turn:
         truth = TurnTruth(quality, kind, np.zeros(n_rows, np.bool_)) if shared.router.sees_truth else None
     gap = now - state.time[:n_rows, t - 1] if t else np.full(n_rows, _FOREVER)
     books = table.view(n_rows)
-    near, words = InBook(scene.similarity, text, books.example), TermsOfBook(scene.vocabulary, text, books.example)
+    vocabulary = scene.texts.vocabulary
+    near, words = InBook(scene.similarity, text, books.example), TermsOfBook(vocabulary, text, books.example)
     query = Query(
-        t, now, text, scene.vocabulary.words[text], gap, state.last_skill[:n_rows].copy(), near, words, truth,
+        t, now, text, vocabulary.words[text], gap, state.last_skill[:n_rows].copy(), near, words, truth,
         event.local,
     )  # fmt: skip
     draws = draws_of(scene.keys.world[:n_rows], event.number)
@@ -232,9 +234,9 @@ def learn(scene: Scene, state: State, turn: Turn, choice: Choice, outcome: Answe
     best_similarity = choice.shortlist.similarity.max(axis=1)
     seen = Observation(
         event.time, turn.t, event.text, hit, choice.skill, best_similarity, rating, state.past[:a, : turn.t],
-        turn.query.similarity, turn.key, np.ones(a, np.bool_), truth,
+        turn.query.similarity, turn.key, np.ones(a, np.bool_), scene.texts, truth,
     )  # fmt: skip
-    offer, name = _offer(scene.world, state, seen, turn)
+    offer, name = _offer(scene, state, seen, turn)
     state.curators, batch = state.stack.curate(seen, offer, name, known, turn.books, state.curators)
     batch = _apply(scene, state, turn, batch, log)
     state.policies = state.stack.learned(state.policies, choice.decision, known, batch)
@@ -280,13 +282,14 @@ def _shown(state: State, turn: Turn, choice: Choice) -> DecisionContext | None:
     return DecisionContext(features, listed, choice.decision.place, turn.key)
 
 
-def _offer(world: World[Any], state: State, seen: Observation, turn: Turn) -> tuple[I32, I32]:
-    """Offers to capture, and how users react: `[B]` codes and names, -1 where none was made."""
+def _offer(scene: Scene, state: State, seen: Observation, turn: Turn) -> tuple[I32, I32]:
+    """Offers to capture, and how users react: `[B]` codes and text ids of names, -1 where none was made."""
     offers = state.stack.offers(seen, state.curators)
     if not offers.any():
         return np.full(len(offers), -1, np.int32), np.full(len(offers), -1, np.int32)
-    state.users, reaction = world.offer(state.users, turn.event, offers, turn.draws)
-    return reaction.code, reaction.name
+    state.users, reaction = scene.world.offer(state.users, turn.event, offers, turn.draws)
+    name = np.where(reaction.name >= 0, reaction.name + scene.texts.names.start, -1)
+    return reaction.code, name.astype(np.int32)
 
 
 def _apply(scene: Scene, state: State, turn: Turn, batch: Batch, log: TurnWriter) -> Batch:
@@ -294,7 +297,7 @@ def _apply(scene: Scene, state: State, turn: Turn, batch: Batch, log: TurnWriter
     table, event = state.table, turn.event
     nameless = (batch.op == ADD) & (batch.name < 0)
     if nameless.any():
-        nobody = len(scene.world.names) - 1
+        nobody = scene.texts.names[-1]
         batch = replace(batch, name=np.where(nameless, nobody, batch.name).astype(np.int32))
     source = batch.row, np.maximum(batch.source, 0)
     stored = Stored(state.time[source], np.where(batch.source >= 0, state.answer[source], -1))

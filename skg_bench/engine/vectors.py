@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F32, I16, I32, I64, SCALE
+from skg_bench.core.grid import F32, I16, I32, I64
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import Similarity
 
 
@@ -52,6 +52,39 @@ class SimilarityTable:
         return self.table[text[:, :, None], text[:, None]]
 
 
+@dataclass(frozen=True)
+class WithWritten:
+    """The products of `messages`, and computed ones where a text is none of the world's messages."""
+
+    messages: Similarity
+    texts: Texts
+
+    def dots(self, query: I32, example: I32) -> F32:
+        """`[B]` and `[B, E]` text ids to `[B, E]`."""
+        if not self.texts.grown:
+            return self.messages.dots(query, example)
+        n = self.texts.n_messages
+        written = (example >= n) | (query >= n)[:, None]
+        dots = self.messages.dots(np.where(query < n, query, 0), np.where(example < n, example, -1))
+        for row in np.flatnonzero(written.any(axis=1)).tolist():
+            vectors = self.texts.vectors(example[row, written[row]]).astype(np.float32)
+            dots[row, written[row]] = vectors @ self.texts.vectors(query[row : row + 1])[0].astype(np.float32)
+        return dots
+
+    def pairs(self, text: I32, other: I32) -> F32:
+        """`[n]` and `[n]` text ids to `[n]`."""
+        if not self._any(text, other):
+            return self.messages.pairs(text, other)
+        return _pairs(self.texts.vectors(text), self.texts.vectors(other))
+
+    def gram(self, text: I32) -> F32:
+        """`[B, M]` text ids to `[B, M, M]`."""
+        return _gram(self.texts.vectors(text)) if self._any(text) else self.messages.gram(text)
+
+    def _any(self, *texts: I32) -> bool:
+        return self.texts.grown and any((text >= self.texts.n_messages).any() for text in texts)
+
+
 class Rows:
     """Arbitrary vectors. The examples of each user are kept side by side, as their ids never change once added."""
 
@@ -80,11 +113,11 @@ class Rows:
 
     def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
-        return _pairs(self._vectors, text, other)
+        return _pairs(self._vectors[text], self._vectors[other])
 
     def gram(self, text: I32) -> F32:
         """`[B, M]` text ids to `[B, M, M]`."""
-        return _gram(self._vectors, text)
+        return _gram(self._vectors[text])
 
 
 class Pinned:
@@ -101,36 +134,22 @@ class Pinned:
 
     def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""
-        return _pairs(self._vectors, text, other)
+        return _pairs(self._vectors[text], self._vectors[other])
 
     def gram(self, text: I32) -> F32:
         """`[B, M]` text ids to `[B, M, M]`."""
-        return _gram(self._vectors, text)
+        return _gram(self._vectors[text])
 
 
-def _pairs(vectors: I16, text: I32, other: I32) -> F32:
-    dots: F32 = np.einsum("nd,nd->n", vectors[text].astype(np.float32), vectors[other].astype(np.float32))
+def _pairs(vectors: I16, others: I16) -> F32:
+    dots: F32 = np.einsum("nd,nd->n", vectors.astype(np.float32), others.astype(np.float32))
     return dots
 
 
-def _gram(vectors: I16, text: I32) -> F32:
-    rows = vectors[text].astype(np.float32)
+def _gram(vectors: I16) -> F32:
+    rows = vectors.astype(np.float32)
     products: F32 = rows @ rows.transpose(0, 2, 1)
     return products
-
-
-def check(vectors: I16, n_texts: int) -> None:
-    """Raises UsageError unless `vectors` are int16 rows on the grid, one a text; longer ones would not sum exactly."""
-    if vectors.dtype != np.int16 or vectors.ndim != 2 or len(vectors) != n_texts:
-        raise UsageError(
-            f"the embedder gave {vectors.dtype} {vectors.shape} for {n_texts} texts; int16 [{n_texts}, D] is valid"
-        )
-    length = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
-    if (off := np.flatnonzero(np.abs(length - SCALE) > 1.0 + 0.5 * np.sqrt(vectors.shape[1]))).size:
-        raise UsageError(
-            f"{off.size} of {n_texts} vectors are off the grid: row {off[0]} has length {length[off[0]]:.0f}, valid is "
-            f"rint({SCALE:.0f} x) of unit vectors x; `core.grid.quantise` makes them"
-        )
 
 
 def write_table(vectors: I16, path: Path) -> None:

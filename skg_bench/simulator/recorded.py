@@ -158,13 +158,12 @@ class Recorded:
         """All texts of the log."""
         return self._log.messages
 
-    @cached_property
-    def shown(self) -> Sequence[str]:
-        """The texts as logs and pages show them."""
+    def show(self, texts: Sequence[str]) -> Sequence[str]:
+        """Texts as logs and pages show them, what was written from them too."""
         if not self.redact:
-            return self.messages
+            return texts
         secret = self.digest.encode()[:64]
-        return tuple(blake2b(m.encode(), key=secret, digest_size=8).hexdigest() for m in self.messages)
+        return tuple(blake2b(text.encode(), key=secret, digest_size=8).hexdigest() for text in texts)
 
     @property
     def types(self) -> Sequence[str]:
@@ -184,7 +183,7 @@ class Recorded:
     @cached_property
     def names(self) -> Sequence[str]:
         """Names of skills: of the types, of a skill made from each message, and of what nobody named."""
-        return (*self.types, *_distinct(self.shown, set(self.types) | {_NAMELESS}), _NAMELESS)
+        return (*self.types, *_distinct(self.show(self.messages), set(self.types) | {_NAMELESS}), _NAMELESS)
 
     @cached_property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from skg_bench.core.batch import lineage
 from skg_bench.core.grid import I16, I32, U64, quantise
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import BookSimilarity, Query, Similarity, Skillbooks, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
 from skg_bench.core.world import Draws
@@ -18,6 +19,7 @@ NOW = 40 * 86_400 + 7 * 3600
 _LOT = np.random.default_rng(0)
 MESSAGES = [" ".join(f"w{w}" for w in _LOT.geometric(0.1, _LOT.integers(0, 12))) for _ in range(300)]
 VOCABULARY = vocabulary_of(MESSAGES)
+TEXTS = Texts(MESSAGES, [], None)
 
 
 def vectors(rng: np.random.Generator, n: int, width: int) -> I16:

@@ -61,6 +61,7 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
         similarity=similarity,
         event=event,
         asks=np.ones(b, np.bool_),
+        texts=samples.TEXTS,
         truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)

@@ -10,6 +10,7 @@ import pytest
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.run import Run
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Supposing
 from skg_bench.engine.cause import causes
@@ -162,8 +163,8 @@ def test_the_first_link_that_failed_is_the_cause(
     skills: list[Stored], combined: list[float], served: int, answerable: int, cause: str
 ) -> None:
     """Candidates are the first skills of the book, as many as there are scores."""
-    words, similarity = np.zeros(9, np.uint64), samples.table(np.random.default_rng(0), 9, 8)
-    table, event, n = SkillbookTable(1, words, words, similarity), moment(np.array([5], np.int32)), len(skills)
+    words, similarity = Texts([""] * 9, [], None), samples.table(np.random.default_rng(0), 9, 8)
+    table, event, n = SkillbookTable(1, words, similarity), moment(np.array([5], np.int32)), len(skills)
     kind, right, age = np.array([*skills, OTHER]).T  # what skills store, and an answer that none does
     ledger = earlier_answers(1, kind.astype(np.int32), right.astype(np.bool_), age)
     table.active[0, :n], table.answer[0, :n] = True, np.arange(n)

@@ -159,7 +159,7 @@ def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path
     plan = world.plan(USERS, ARMS)
 
     class Doubled:
-        digest = "doubled"
+        digest, pure = "doubled", True
 
         def embed(self, texts: Any, progress: Any = None) -> Any:
             return plan.embedder.embed(texts) * np.int16(2)

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from skg_bench.core.batch import ADD, LINEAGE_BITS, OPERATIONS, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
-from skg_bench.core.statehash import text_hash
+from skg_bench.core.texts import Texts
 from skg_bench.core.types import RATINGS, Skillbooks
 from skg_bench.engine.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.engine.vectors import Rows
@@ -25,12 +25,12 @@ VECTORS = samples.vectors(np.random.default_rng(0), len(TEXTS), 384)
 
 def new_table(n_users: int = USERS) -> SkillbookTable:
     """Empty books over TEXTS and NAMES."""
-    names, texts = (np.array([text_hash(x) for x in words], np.uint64) for words in (NAMES, TEXTS))
-    return SkillbookTable(n_users, names, texts, Rows(VECTORS))
+    return SkillbookTable(n_users, Texts(TEXTS, NAMES, None), Rows(VECTORS))
 
 
 def batch_of(rows: list[dict[str, int]]) -> Batch:
-    """A batch from rows; fields that are not given are -1."""
+    """A batch from rows; fields that are not given are -1, and names count from the first one."""
+    rows = [r | {"name": len(TEXTS) + r["name"]} if "name" in r else r for r in rows]
     fields = Batch.__dataclass_fields__
     return Batch(*(np.array([r.get(f, 0 if f == "uses" else -1) for r in rows], np.int32) for f in fields))
 
@@ -58,7 +58,7 @@ def skills_of(books: Skillbooks, row: int) -> tuple[Skill, ...]:
             for k in ("uses", "ok", "partial", "miss", "born", "last_used", "last_ok", "weekend", "after")
         }
         words: dict[str, Any] = {
-            "name": NAMES[books.name[row, s]],
+            "name": NAMES[books.name[row, s] - len(TEXTS)],
             "source_turn": int(books.source[row, s]),
             "active": bool(books.active[row, s]),
             "examples": tuple(TEXTS[t] for t in texts),
@@ -227,6 +227,7 @@ def test_a_donors_book_takes_the_place_of_the_users_own(size: int, given: int) -
     assert table.answer[1, :given].tolist() == list(range(given))
     assert (table.answer[1, given:] == -1).all()
     assert not table.active[1, given:].any()
+    assert (table.example[1, given:] == -1).all()  # nothing of the user's own book
     assert skills_of(table.view(2), 0) == ()
     batch = batch_of([{"row": 1, "op": ADD, "name": 1, "text": 1, "source": 3}])
     if given:  # the books are two: what is learned in one is not in the other

@@ -163,7 +163,9 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     books, nobody = samples.ragged(rng, 4, 9), np.full(4, -1, np.int32)
     no = np.zeros(4, np.bool_)
     past = samples.history(rng, nobody * 0, books, turns=3)
-    seen = Observation(np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, ~no, None)
+    seen = Observation(
+        np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, ~no, samples.TEXTS, None
+    )
     late: Any = None
     states, batch = stack.curate(seen, nobody, nobody, late, books, (None,))
     assert (states, batch) == ((None,), NOTHING)

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import SCALE
-from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable, check, open_table, write_table
+from skg_bench.core.grid import SCALE, check
+from skg_bench.core.texts import Embedding, Texts
+from skg_bench.embedder.hashing import Hashing
+from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable, WithWritten, open_table, write_table
 from tests.core import samples
 
 
@@ -39,6 +41,32 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
         among = np.einsum("bed,bfd->bef", whole[shown[:9, :20]], whole[shown[:9, :20]])
         for similarity in (table, kept, Pinned(vectors, shown[0])):
             assert np.array_equal(similarity.gram(shown[:9, :20]), among)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), st.booleans())
+def test_products_of_written_texts_are_computed_and_others_are_as_they_are(seed: int, looked_up: bool) -> None:
+    """Places beyond the end of a book, -1, may have any product."""
+    rng, hashing = np.random.default_rng(seed), Hashing(64, 0)
+    messages, names = [f"message {i}" for i in range(30)], ["name", "other"]
+    vectors = hashing.embed(messages)
+    wide = vectors.astype(np.float32)
+    texts = Texts(messages, names, Embedding(lambda: vectors, hashing))
+    similarity = WithWritten(SimilarityTable(wide @ wide.T) if looked_up else Rows(vectors), texts)
+    every = vectors.astype(np.int64)
+    for _ in range(3):
+        example = rng.integers(-1, len(every), (9, 12)).astype(np.int32)
+        query = rng.integers(0, len(every), 9).astype(np.int32)
+        exact, known = np.einsum("bd,bed->be", every[query], every[example]), example >= 0
+        dots = similarity.dots(query, example)
+        assert dots.dtype == np.float32
+        assert np.array_equal(dots[known], exact[known])
+        assert np.array_equal(similarity.pairs(query, query[::-1]), (every[query] * every[query[::-1]]).sum(axis=1))
+        whole = np.abs(example)
+        assert np.array_equal(similarity.gram(whole), np.einsum("bed,bfd->bef", every[whole], every[whole]))
+        more = [f"note {i}" for i in rng.integers(0, 99, rng.integers(0, 4))]
+        texts.know(np.append(texts.add(more), np.arange(30, 32, dtype=np.int32)))
+        every = hashing.embed(texts.read(np.arange(len(texts), dtype=np.int32))).astype(np.int64)
 
 
 def test_the_table_on_disk_is_the_table(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from skg_bench.core.types import (
     Shortlist,
     Skillbooks,
     TurnTruth,
+    WrittenTexts,
 )
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Draws
@@ -61,7 +62,7 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
     for value in (Query, Observation):
         hints = set(get_type_hints(value).values()) - {TurnTruth | None, I64 | None}
         assert BookSimilarity in hints
-        assert hints <= data | seams
+        assert hints <= data | seams | ({WrittenTexts} if value is Observation else set())
     assert set(get_type_hints(TurnTruth).values()) <= data
     for seam in seams:
         for name, member in vars(seam).items():
@@ -69,6 +70,7 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
                 asked = get_type_hints(member.fget if isinstance(member, property) else member)
                 assert asked.pop("return") in data, name
                 assert asked.items() <= {"row": I64, "place": I64}.items(), name
+    assert {name for name in vars(WrittenTexts) if not name.startswith("_")} == {"add", "read"}  # words, no vectors
 
 
 @dataclass(frozen=True, eq=False)

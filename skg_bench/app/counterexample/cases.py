@@ -19,6 +19,7 @@ from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
+from skg_bench.core.texts import Embedding
 from skg_bench.core.types import CAUSES, RATINGS, Embedder
 from skg_bench.core.world import OFFERS, Events, Truth, World
 from skg_bench.engine.cohort import Setting
@@ -77,8 +78,8 @@ class Replayer:
 
     def __init__(self, simulator: World[Any], embedder: Embedder, seed: int, weeks: int) -> None:
         self.simulator, self._embedder = simulator, embedder
-        self.names = simulator.names
-        self.setting = Setting(seed, excerpted(simulator), lambda: Rows(self._vectors), weeks)
+        embedding = Embedding(lambda: self._vectors, embedder)
+        self.setting = Setting(seed, excerpted(simulator), lambda: Rows(self._vectors), weeks, embedding)
         self._known: Bool = np.zeros(len(simulator.messages), np.bool_)
         self._vectors = np.zeros((len(simulator.messages), 0), np.int16)
 
@@ -116,14 +117,12 @@ def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events:
 
 def told(log: Logbook, replayer: Replayer) -> list[Row]:
     """What an arm did in the only row of a log, in words."""
-    words = {
-        "skill": ("matched", replayer.names), "rating": ("satisfaction", RATINGS), "offer": ("offer", OFFERS),
-        "cause": ("cause", CAUSES),
-    }  # fmt: skip
+    words = {"rating": ("satisfaction", RATINGS), "offer": ("offer", OFFERS), "cause": ("cause", CAUSES)}
     rows = []
     for t in range(len(log.start) - 1):
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
         row: Row = {"hit": bool(at["skill"] >= 0), "right": bool(at["correct"]), "learned": bool(at["skill_learned"])}
+        row["skill"] = replayer.setting.texts.read(at["matched"][None])[0] if row["hit"] else None
         row |= {name: labels[at[code]] if at[code] >= 0 else None for name, (code, labels) in words.items()}
         row |= {"max_sim": float(at["max_sim"]), "score": float(at["skill_score"]), "book": int(at["book_size"])}
         rows.append(row | {"source": int(at["source_turn"])})
