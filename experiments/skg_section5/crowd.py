@@ -12,9 +12,10 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.feedback import RATING, Feedback
-from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served
+from skg_bench.engine.logbook import Applied
 from skg_bench.simulator.assistant import Assistant
 from skg_bench.simulator.habits import Habits
 from skg_bench.simulator.judging import Users
@@ -89,12 +90,10 @@ class Weekly:
             column[at] += value
         self.book[at] = values["book_size"]
 
-    def update(
-        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
-    ) -> None:
+    def update(self, t: int, batch: Batch, applied: Applied) -> None:
         """Skills added."""
         row = batch.row[batch.op == ADD]
-        np.add.at(self.added, (row, time[row] // WEEK), 1)
+        np.add.at(self.added, (row, applied.time[row] // WEEK), 1)
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
         """Ratings, by the week of the turn that was rated."""

@@ -100,8 +100,8 @@ def run_cohort(
     order = np.repeat(np.argsort(-cohort.n, kind="stable"), len(arms))
     cohort = cohort.rows(order)  # who has most turns comes first, so those still here are a prefix
     turns = int(cohort.n.max(initial=0))
-    log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k,
-                        setting.labels(stacked(arms).reasons))  # fmt: skip
+    labels = setting.labels(stacked(arms).reasons)
+    log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k=top_k, labels=labels)
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
         final = stacked(arms, max(arm.cuts[-1] for arm in arms))
         as_before = state.rows(cohort.memory, np.arange(len(cohort.n)))

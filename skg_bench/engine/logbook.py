@@ -57,14 +57,23 @@ class Labels:
         return _word(codes, pa.array(list(rank), pa.string()))
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """When and after what a batch was applied, and what came of it."""
+
+    time: I64  # [B]
+    last_skill: I32  # [B] the skill of the turn before
+    born: I64  # [n] time of the answer that each operation stores
+    version: I32  # [B] of the books, after it
+    hash: U64  # [B, 2] of the books, after it
+
+
 class TurnWriter(Protocol):
     """Where a step writes."""
 
     def turn(self, t: int, **values: np.ndarray) -> None: ...
 
-    def update(
-        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
-    ) -> None: ...
+    def update(self, t: int, batch: Batch, applied: Applied) -> None: ...
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None: ...
 
@@ -75,9 +84,7 @@ class NullWriter:
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Discarded."""
 
-    def update(
-        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
-    ) -> None:
+    def update(self, t: int, batch: Batch, applied: Applied) -> None:
         """Discarded."""
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
@@ -103,7 +110,7 @@ class Logbook:
     feedbacks: list[dict[str, np.ndarray]]
 
     @classmethod
-    def empty(cls, arm: str, seed: int, user: I32, n: I32, top_k: int, labels: Labels) -> "Logbook":
+    def empty(cls, arm: str, seed: int, user: I32, n: I32, *, top_k: int, labels: Labels) -> "Logbook":
         """A logbook with room for `n` `[B]` turns of each user, falling."""
         here = np.searchsorted(-n, -np.arange(n.max(initial=0)), side="left")
         start = np.concatenate([[0], np.cumsum(here)])
@@ -149,18 +156,14 @@ class Logbook:
             else:
                 column[at] = value
 
-    def update(
-        self, t: int, batch: Batch, skill: I32, time: I64, last: I32, born: I64, version: I32, state: U64
-    ) -> None:
-        """A batch as it was applied: `skill` of each operation, time of the answer that it stores (`born`), `version`
-        and `state` `[B]` after it.
-        """
+    def update(self, t: int, batch: Batch, applied: Applied) -> None:
+        """A batch of turn `t`, with the skill of each operation, as it was applied."""
         r = batch.row
         self.updates.append(
-            {"row": r, "turn": np.full(len(r), t, np.int32), "time": time[r], "op": batch.op, "skill": skill,
-             "name": batch.name, "text": batch.text, "source": batch.source, "rating": batch.rating,
-             "uses": batch.uses, "after": last[r], "born": born, "reason": batch.reason, "version": version[r],
-             "hash": state[r]}
+            {"row": r, "turn": np.full(len(r), t, np.int32), "time": applied.time[r], "op": batch.op,
+             "skill": batch.skill, "name": batch.name, "text": batch.text, "source": batch.source,
+             "rating": batch.rating, "uses": batch.uses, "after": applied.last_skill[r], "born": applied.born,
+             "reason": batch.reason, "version": applied.version[r], "hash": applied.hash[r]}
         )  # fmt: skip
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:

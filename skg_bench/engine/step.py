@@ -28,7 +28,7 @@ from skg_bench.core.types import (
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, PROMPTED, RIGHT, STORED, Draws, Event, Response, Served, World
 from skg_bench.engine.cause import causes
-from skg_bench.engine.logbook import TurnWriter
+from skg_bench.engine.logbook import Applied, TurnWriter
 from skg_bench.engine.memory import Memory, State, refit
 from skg_bench.engine.pending import DecisionContext
 from skg_bench.engine.sample import sample
@@ -92,6 +92,7 @@ class Choice:
 class Answered:
     """What came of the decisions, `[B]` each."""
 
+    choice: Choice
     cost: Completions
     serving: I32  # FALLBACK, STORED or PROMPTED
     source: I32  # turn whose answer was returned, -1: none
@@ -121,8 +122,8 @@ def step(scene: Scene, state: State, t: int, n_rows: int, log: TurnWriter) -> No
     turn = perceive(scene, state, t, n_rows)
     choice = decide(state.stack, turn.query, turn.books, state.memory(), turn.key)
     outcome = answer(scene, state, turn, choice)
-    lesson = learn(scene, state, turn, choice, outcome, log)
-    record(state, turn, choice, outcome, lesson, log)
+    lesson = learn(scene, state, turn, outcome, log)
+    record(state, turn, outcome, lesson, log)
 
 
 # ---------------------------------------------------------------------------------------------------- perceive
@@ -197,7 +198,7 @@ def answer(scene: Scene, state: State, turn: Turn, choice: Choice) -> Answered:
     state.answer[: len(skill), turn.t] = response.answer
     prompts = Prompts(turn.query.words, how == PROMPTED, turn.draws.length, turn.draws.latency)
     cost = _cost(arm.llm.complete(prompts), how == STORED, arm.hit_latency_ms)
-    return Answered(cost, how, np.where(how == STORED, table.source[rows, at], -1), cause, response)
+    return Answered(choice, cost, how, np.where(how == STORED, table.source[rows, at], -1), cause, response)
 
 
 def _cost(called: Completions, stored: Bool, latency_ms: float) -> Completions:
@@ -222,9 +223,10 @@ def _compared(state: State, choice: Choice) -> I32:
 # ------------------------------------------------------------------------------------------------------- learn
 
 
-def learn(scene: Scene, state: State, turn: Turn, choice: Choice, outcome: Answered, log: TurnWriter) -> Lesson:
+def learn(scene: Scene, state: State, turn: Turn, outcome: Answered, log: TurnWriter) -> Lesson:
     """Feedback is heard, the skillbook changes, and policies and scorer learn."""
-    rating, known = _heard(state, turn, choice, outcome, log)
+    rating, known = _heard(state, turn, outcome, log)
+    choice = outcome.choice
     hit, a, event = choice.skill >= 0, len(choice.skill), turn.event
     state.past[:a, turn.t] = np.where(hit, -1, event.text)
     truth = None
@@ -252,10 +254,10 @@ def learn(scene: Scene, state: State, turn: Turn, choice: Choice, outcome: Answe
     return Lesson(rating, offer, learned)
 
 
-def _heard(state: State, turn: Turn, choice: Choice, outcome: Answered, log: TurnWriter) -> tuple[I32, KnownFeedback]:
+def _heard(state: State, turn: Turn, outcome: Answered, log: TurnWriter) -> tuple[I32, KnownFeedback]:
     """Ratings `[B]` as known with the turn, and all feedback that becomes known at it; what is due later waits."""
-    given, skill, now = outcome.response.feedback, choice.skill, turn.event.time
-    context = _shown(state, turn, choice)
+    given, skill, now = outcome.response.feedback, outcome.choice.skill, turn.event.time
+    context = _shown(state, turn, outcome.choice)
     late = state.pending.due(now, state.ratings)
     if not len(given.row):
         return np.full(len(skill), -1, np.int32), late
@@ -302,10 +304,10 @@ def _apply(scene: Scene, state: State, turn: Turn, batch: Batch, log: TurnWriter
     source = batch.row, np.maximum(batch.source, 0)
     stored = Stored(state.time[source], np.where(batch.source >= 0, state.answer[source], -1))
     last = turn.query.last_skill
-    operated = table.apply(batch, Stamp(event.time, event.local, last, event.number), stored)
+    batch = replace(batch, skill=table.apply(batch, Stamp(event.time, event.local, last, event.number), stored))
     if len(batch.op):
-        log.update(turn.t, batch, operated, event.time, last, stored.born, table.version, table.hash)
-    return replace(batch, skill=operated)
+        log.update(turn.t, batch, Applied(event.time, last, stored.born, table.version, table.hash))
+    return batch
 
 
 def _fit(state: State, t: int, learned: Bool) -> None:
@@ -326,8 +328,9 @@ def _fit(state: State, t: int, learned: Bool) -> None:
 # ------------------------------------------------------------------------------------------------------ record
 
 
-def record(state: State, turn: Turn, choice: Choice, outcome: Answered, lesson: Lesson, log: TurnWriter) -> None:
+def record(state: State, turn: Turn, outcome: Answered, lesson: Lesson, log: TurnWriter) -> None:
     """The rows of the turn log."""
+    choice = outcome.choice
     table, skill, a = state.table, choice.skill, len(choice.skill)
     candidates, place, propensity = choice.decision.candidates, choice.decision.place, choice.decision.propensity
     rows, hit, quality, event, cost = np.arange(a), skill >= 0, outcome.response.quality, turn.event, outcome.cost
