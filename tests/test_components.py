@@ -21,6 +21,7 @@ from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import I16
 from skg_bench.core.state import check, rows
 from skg_bench.core.types import Curator, Observation, Router, Shortlist, TurnTruth
+from skg_bench.core.world import Reaction
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.simulator import corpus
 from tests.core import samples
@@ -184,7 +185,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert not asks[hit].any()
     offer = np.where(asks, np.arange(B) % 3, -1).astype(np.int32)
     name = np.where((offer == 0) | (offer == 1), np.arange(B), -1).astype(np.int32)
-    later, batch = curator.curate(seen, offer, name, KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
+    later, batch = curator.curate(seen, Reaction(offer, name), KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
     check(later, B, curator)
     for f in fields(Batch):
         assert getattr(batch, f.name).dtype == np.int32, f.name

@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeVar
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
+from skg_bench.core.world import Reaction
 
 Serving = Literal["stored", "prompted"]
 RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
@@ -304,9 +305,9 @@ class Curator(Protocol[S]):
         ...
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: S
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: S
     ) -> tuple[S, Batch]:
-        """The memory after this turn, and its operations. `offer` and `name` `[B]`: the users' reactions to offers, -1
-        none; `known`: feedback that became known at this turn. It may write into the arrays of `state`.
+        """The memory after this turn, and its operations. `reaction`: to offers, with text ids of names; `known`: what
+        became known at this turn. It may write into the arrays of `state`.
         """
         ...

@@ -12,6 +12,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
 
 Evict = Literal["lru", "lfu", "ttl"]
 
@@ -52,10 +53,10 @@ class Budget:
         return self.curator.offers(seen, state)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
         """What the curator inside does, and what goes for it."""
-        state, batch = self.curator.curate(seen, offer, name, known, books, state)
+        state, batch = self.curator.curate(seen, reaction, known, books, state)
         stays = books.active.copy()  # what is active after the batch, new skills apart
         free = books.active.copy()  # of these, what may go
         renewed, gone = batch.op == UPDATE, batch.op == REMOVE

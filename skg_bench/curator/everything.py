@@ -8,8 +8,9 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.grid import Bool
 from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.core.world import Reaction
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Everything:
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
         later = known.ratings(before=seen.turn)

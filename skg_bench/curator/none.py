@@ -8,8 +8,9 @@ import numpy as np
 
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.grid import Bool
 from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.core.world import Reaction
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class NoLearning:
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """Nothing."""
         return None, NOTHING

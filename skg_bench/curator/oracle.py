@@ -10,6 +10,7 @@ from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.core.world import Reaction
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class RightAnswers:
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """TAG each use; ADD or UPDATE the skill of the request type after a right answer of the LLM."""
         if seen.truth is None:

@@ -27,6 +27,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
 
 Content = Literal["any", "known"]
 
@@ -66,10 +67,10 @@ class Sham:
         return self.curator.offers(seen, state)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
         """What the curator inside does, with other content."""
-        state, batch = self.curator.curate(seen, offer, name, known, books, state)
+        state, batch = self.curator.curate(seen, reaction, known, books, state)
         captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
         if not len(captures):
             return state, batch

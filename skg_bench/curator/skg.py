@@ -11,7 +11,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
-from skg_bench.core.world import OFFERS
+from skg_bench.core.world import OFFERS, Reaction
 
 Capture = Literal["any", "band"]
 OfferAfter = Literal["ok", "answer"]
@@ -60,12 +60,13 @@ class SKG:
         return candidate & confirmed
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for captures, REMOVE for what harms or fades."""
         later = known.ratings(before=seen.turn)
         hit = np.flatnonzero(seen.hit)
-        captured = np.flatnonzero((offer >= 0) & (offer != _DECLINED))
+        name = reaction.name
+        captured = np.flatnonzero((reaction.code >= 0) & (reaction.code != _DECLINED))
         named = (books.name[captured] == name[captured, None]) & (
             np.arange(books.name.shape[1]) < books.n_skills[captured, None]
         )

@@ -15,9 +15,10 @@ import numpy as np
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined, nth, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I64, Bool
 from skg_bench.core.shortlist import alike
 from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,10 @@ class Without:
         return self.curator.offers(seen, state)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
         """What the curator inside does, without the skill."""
-        state, batch = self.curator.curate(seen, offer, name, known, books, state)
+        state, batch = self.curator.curate(seen, reaction, known, books, state)
         captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
         if not len(captures):
             return state, batch

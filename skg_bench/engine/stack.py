@@ -20,6 +20,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.core.world import Reaction
 from skg_bench.engine.plan import Arm
 
 
@@ -175,14 +176,14 @@ class Stack:
         return out
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, states: Sequence[Any]
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, states: Sequence[Any]
     ) -> tuple[tuple[Any, ...], Batch]:
         """The operations of each curator for the rows of its own arms that are not frozen, and the new memories."""
         memories, kept, phase, n_arms = [], [], self._phase(seen.turn), len(self.arms)
         for curator, memory, arms, reason in zip(self.curators, states, phase.curates, self._reason, strict=True):
             if arms.any():
                 view = seen if arms.all() else replace(seen, asks=_rows(arms, len(seen.text)))
-                memory, batch = curator.component.curate(view, offer, name, known, books, memory)
+                memory, batch = curator.component.curate(view, reaction, known, books, memory)
                 if not arms.all() or phase.tags_only.any():
                     arm = batch.row % n_arms
                     batch = part(batch, arms[arm] & ((batch.op == TAG) | ~phase.tags_only[arm]))

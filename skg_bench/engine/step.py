@@ -26,7 +26,7 @@ from skg_bench.core.types import (
     TurnTruth,
 )
 from skg_bench.core.vocabulary import TermsOfBook
-from skg_bench.core.world import FALLBACK, PROMPTED, RIGHT, STORED, Draws, Event, Response, Served, World
+from skg_bench.core.world import FALLBACK, PROMPTED, RIGHT, STORED, Draws, Event, Reaction, Response, Served, World
 from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import Applied, TurnWriter
 from skg_bench.engine.memory import Memory, State, refit
@@ -238,8 +238,8 @@ def learn(scene: Scene, state: State, turn: Turn, outcome: Answered, log: TurnWr
         event.time, turn.t, event.text, hit, choice.skill, best_similarity, rating, state.past[:a, : turn.t],
         turn.query.similarity, turn.key, np.ones(a, np.bool_), scene.texts, truth,
     )  # fmt: skip
-    offer, name = _offer(scene, state, seen, turn)
-    state.curators, batch = state.stack.curate(seen, offer, name, known, turn.books, state.curators)
+    reaction = _offer(scene, state, seen, turn)
+    state.curators, batch = state.stack.curate(seen, reaction, known, turn.books, state.curators)
     batch = _apply(scene, state, turn, batch, log)
     state.policies = state.stack.learned(state.policies, choice.decision, known, batch)
 
@@ -251,7 +251,7 @@ def learn(scene: Scene, state: State, turn: Turn, outcome: Answered, log: TurnWr
     state.last_skill[batch.row[answering]] = batch.skill[answering]
     state.llm_turns[:a] += ~hit
     _fit(state, turn.t, learned)
-    return Lesson(rating, offer, learned)
+    return Lesson(rating, reaction.code, learned)
 
 
 def _heard(state: State, turn: Turn, outcome: Answered, log: TurnWriter) -> tuple[I32, KnownFeedback]:
@@ -284,14 +284,14 @@ def _shown(state: State, turn: Turn, choice: Choice) -> DecisionContext | None:
     return DecisionContext(features, listed, choice.decision.place, turn.key)
 
 
-def _offer(scene: Scene, state: State, seen: Observation, turn: Turn) -> tuple[I32, I32]:
-    """Offers to capture, and how users react: `[B]` codes and text ids of names, -1 where none was made."""
+def _offer(scene: Scene, state: State, seen: Observation, turn: Turn) -> Reaction:
+    """Offers to capture, and how users react: with text ids of names."""
     offers = state.stack.offers(seen, state.curators)
     if not offers.any():
-        return np.full(len(offers), -1, np.int32), np.full(len(offers), -1, np.int32)
+        return Reaction(np.full(len(offers), -1, np.int32), np.full(len(offers), -1, np.int32))
     state.users, reaction = scene.world.offer(state.users, turn.event, offers, turn.draws)
     name = np.where(reaction.name >= 0, reaction.name + scene.texts.names.start, -1)
-    return reaction.code, name.astype(np.int32)
+    return Reaction(reaction.code, name.astype(np.int32))
 
 
 def _apply(scene: Scene, state: State, turn: Turn, batch: Batch, log: TurnWriter) -> Batch:

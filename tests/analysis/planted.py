@@ -16,7 +16,7 @@ import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, Batch, joined, part
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
     RATINGS,
@@ -29,7 +29,7 @@ from skg_bench.core.types import (
     Skillbooks,
     TrainingRows,
 )
-from skg_bench.core.world import RIGHT
+from skg_bench.core.world import RIGHT, Reaction
 from skg_bench.engine.plan import Arm
 
 WORLD = (
@@ -73,7 +73,7 @@ class Appending:
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         late = known.ratings(before=seen.turn)
         assert seen.truth is not None
@@ -139,9 +139,9 @@ class Spoiled:
         return self.curator.offers(seen, state)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
-        state, batch = self.curator.curate(seen, offer, name, known, books, state)
+        state, batch = self.curator.curate(seen, reaction, known, books, state)
         return state, self.spoil(batch, seen, books)
 
 

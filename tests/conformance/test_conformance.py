@@ -34,9 +34,9 @@ class EveryThird:
     def offers(self, seen, state):
         return Everything().offers(seen, None)
 
-    def curate(self, seen, offer, name, known, books, state):
+    def curate(self, seen, reaction, known, books, state):
         self.count["answers"] += int((seen.asks & ~seen.hit).sum())
-        _, batch = Everything().curate(seen, offer, name, known, books, None)
+        _, batch = Everything().curate(seen, reaction, known, books, None)
         return None, part(batch, (batch.source < 0) | (self.count["answers"] % 3 == 0))
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joi
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.state import check, rows
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks, TurnTruth
-from skg_bench.core.world import OFFERS
+from skg_bench.core.world import OFFERS, Reaction
 from skg_bench.curator.budget import Budget
 from skg_bench.curator.everything import Everything
 from skg_bench.curator.none import NoLearning
@@ -88,7 +88,7 @@ def curated(
     curator: Curator[Any], seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks
 ) -> Batch:
     """The operations of a curator at its first turn."""
-    return curator.curate(seen, offer, name, known, books, curator.start(len(offer)))[1]
+    return curator.curate(seen, Reaction(offer, name), known, books, curator.start(len(offer)))[1]
 
 
 def asked(curator: Curator[Any], seen: Observation) -> Bool:
@@ -276,11 +276,11 @@ class Patient:
         return PAPER.offers(seen, None) & (state.heard >= self.turns)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Asked
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Asked
     ) -> tuple[Asked, Batch]:
-        state.offers[:] += offer >= 0
+        state.offers[:] += reaction.code >= 0
         state.heard[np.unique(known.row[known.kind == RATING])] += 1
-        return state, PAPER.curate(seen, offer, name, known, books, None)[1]
+        return state, PAPER.curate(seen, reaction, known, books, None)[1]
 
 
 @pytest.mark.parametrize(
@@ -301,10 +301,10 @@ def test_a_wrapper_hands_on_the_memory_of_the_curator_inside(wrap: Any) -> None:
         seen, offer, name, known, books = turn(seed)
         asks.append(wrapped.offers(seen, state))
         assert np.array_equal(asks[-1], plain.offers(seen, inner))
-        single = wrapped.curate(seen, offer, name, known, books, rows(state, np.arange(B)))
-        again = wrapped.curate(seen, offer, name, known, books, state)
+        single = wrapped.curate(seen, Reaction(offer, name), known, books, rows(state, np.arange(B)))
+        again = wrapped.curate(seen, Reaction(offer, name), known, books, state)
         assert columns(single[1]) == columns(again[1])
-        state, (inner, batch) = again[0], plain.curate(seen, offer, name, known, books, inner)
+        state, (inner, batch) = again[0], plain.curate(seen, Reaction(offer, name), known, books, inner)
         assert operations(again[1], TAG) == operations(batch, TAG)
         check(state, B, wrapped)
         assert np.array_equal(state.offers, inner.offers)

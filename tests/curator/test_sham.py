@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.grid import Bool
 from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Content, Sham
 from skg_bench.engine.plan import Arm
@@ -199,7 +200,7 @@ class Until:
         return self.first.offers(seen, None) & (seen.turn < self.at_turn or self.then is not None)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         curator = self.first if self.then is None or seen.turn < self.at_turn else self.then
-        return None, curator.curate(seen, offer, name, known, books, None)[1]
+        return None, curator.curate(seen, reaction, known, books, None)[1]

@@ -11,6 +11,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32
 from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.engine.plan import Arm, Freeze
@@ -29,7 +30,7 @@ ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, MODEL, SIGNALS, 
 
 def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:
     """The operations of a stack at its first turn."""
-    return stack.curate(seen, offer, name, known, books, stack.start(len(offer))[1])[1]
+    return stack.curate(seen, Reaction(offer, name), known, books, stack.start(len(offer))[1])[1]
 
 
 @pytest.mark.parametrize("freeze", ["book", "book+scorer", "all"])

@@ -13,6 +13,7 @@ from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.types import Observation
+from skg_bench.core.world import Reaction
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers as OracleCurator
 from skg_bench.curator.skg import SKG
@@ -167,7 +168,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
         np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, ~no, samples.TEXTS, None
     )
     late: Any = None
-    states, batch = stack.curate(seen, nobody, nobody, late, books, (None,))
+    states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))
     assert (states, batch) == ((None,), NOTHING)
     assert isinstance(NOTHING, Batch)
 

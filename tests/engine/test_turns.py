@@ -12,9 +12,10 @@ import pytest
 from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I64, Bool
 from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Reranker, Scorer, Skillbooks, TrainingRows
+from skg_bench.core.world import Reaction
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.simulator.corpus import load
 from tests.laws import world
@@ -167,9 +168,9 @@ class Watched:
         return self.curator.offers(seen, state)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
-        state, batch = self.curator.curate(seen, offer, name, known, books, state)
+        state, batch = self.curator.curate(seen, reaction, known, books, state)
         self.clock.turn = seen.turn
         self.clock.captured = {int(u) for u in batch.row[batch.source >= 0]}
         return state, batch

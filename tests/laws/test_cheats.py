@@ -32,7 +32,7 @@ from skg_bench.core.types import (
     WrittenTexts,
 )
 from skg_bench.core.vocabulary import TermsOfBook
-from skg_bench.core.world import Draws
+from skg_bench.core.world import Draws, Reaction
 from skg_bench.engine import cohort, execute
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import InBook
@@ -94,14 +94,12 @@ class Watching:
         found: Shortlist = self.inside.route(query, books)
         return found
 
-    def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
-    ) -> Any:
+    def curate(self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any) -> Any:
         assert isinstance(seen.similarity, InBook)
         assert np.array_equal(seen.similarity.text, seen.text)
         assert np.array_equal(seen.similarity.example, books.example)
         self.turns.add(seen.turn)
-        return self.inside.curate(seen, offer, name, known, books, state)
+        return self.inside.curate(seen, reaction, known, books, state)
 
 
 def test_similarities_and_words_are_those_of_the_messages_and_books_of_the_turn(tmp_path: Path) -> None:
@@ -138,13 +136,13 @@ class Guessing:
         return self.curator.offers(seen, state)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
         purpose = int(Purpose.LLM_RIGHT)
         self.by_event[seen.turn] = uniform(fold(fold(fold(seen.event, purpose), 0), 0)) < RIGHT
         users = key(SEED, np.arange(len(seen.text)))
         self.by_row[seen.turn] = draw(users, seen.turn, Purpose.LLM_RIGHT) < RIGHT
-        return self.curator.curate(seen, offer, name, known, books, state)
+        return self.curator.curate(seen, reaction, known, books, state)
 
 
 def guesses(out: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.engine.plan import Arm, Fork, Plan
 from tests.laws import world
@@ -42,9 +43,9 @@ class EveryThird:
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Count
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Count
     ) -> tuple[Count, Batch]:
-        _, batch = Everything().curate(seen, offer, name, known, books, None)
+        _, batch = Everything().curate(seen, reaction, known, books, None)
         state.seen[:] += seen.asks & ~seen.hit
         return state, part(batch, (batch.source < 0) | (state.seen[batch.row] % 3 == 0))
 
@@ -59,10 +60,10 @@ class Hiding(EveryThird):
         return None
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: Any
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
         self.count["seen"] += int((seen.asks & ~seen.hit).sum())
-        _, batch = Everything().curate(seen, offer, name, known, books, None)
+        _, batch = Everything().curate(seen, reaction, known, books, None)
         return None, part(batch, (batch.source < 0) | (self.count["seen"] % 3 == 0))
 
 

@@ -13,10 +13,11 @@ import pytest
 from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, Bool, cosine
+from skg_bench.core.grid import Bool, cosine
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import rebuild
 from skg_bench.core.types import Observation, Query, Router, Shortlist, Skillbooks
+from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine import execute as engine
@@ -42,9 +43,9 @@ class Noting:
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks, state: None
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
-        _, batch = Everything().curate(seen, offer, name, known, books, None)
+        _, batch = Everything().curate(seen, reaction, known, books, None)
         text, added = batch.text.copy(), batch.op == ADD
         text[added] = seen.texts.add([f"note: {words}" for words in seen.texts.read(batch.text[added])])
         return None, replace(batch, text=text, name=np.where(added, text, -1).astype(np.int32))
