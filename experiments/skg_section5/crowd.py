@@ -81,7 +81,7 @@ class Weekly:
 
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Counts of one turn of the rows that are still there."""
-        hit, wrong = values["skill"] >= 0, values["correct"] <= 0
+        hit, wrong = values["skill"] >= 0, values["answer_correct"] <= 0
         at = np.arange(len(hit)), values["time"] // WEEK
         for column, value in (
             (self.turns, 1), (self.hits, hit), (self.wrong, wrong), (self.wrong_hits, wrong & hit),

@@ -121,15 +121,15 @@ class Logbook:
         columns = {
             "message": table(np.int32), "event": table(np.int32), "time": table(np.int64), "intent": table(np.int32),
             "request_type": table(np.int32), "answerable": table(np.int32), "used_up": table(np.bool_),
-            "max_sim": table(np.float32), "matched": table(np.int32), "skill_score": table(np.float32),
-            "satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
+            "max_sim": table(np.float32), "matched_skill": table(np.int32), "skill_score": table(np.float32),
+            "user_satisfaction": table(np.int8), "skill_learned": table(np.bool_), "skill": table(np.int32),
             "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
             "serving": table(np.int8), "offer": table(np.int8), "agrees": table(np.int8), "tokens_in": table(np.int32),
             "tokens_out": table(np.int32), "cost_usd": table(np.float64), "latency_ms": table(np.float64),
             "book_size": table(np.int32), "book_version": table(np.int32), "book_hash": table(np.uint64, 2),
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
-            "combined": table(np.float32, top_k), "correct": table(np.int8),
+            "combined": table(np.float32, top_k), "answer_correct": table(np.int8),
             "cause": table(np.int8),
         }  # fmt: skip
         return cls(arm, seed, user, n, top_k, labels, start, columns, [], [])
@@ -161,9 +161,9 @@ class Logbook:
         r = batch.row
         self.updates.append(
             {"row": r, "turn": np.full(len(r), t, np.int32), "time": applied.time[r], "op": batch.op,
-             "skill": batch.skill, "name": batch.name, "text": batch.text, "source": batch.source,
+             "skill": batch.skill, "name": batch.name, "message": batch.text, "source_turn": batch.source,
              "rating": batch.rating, "uses": batch.uses, "after": applied.last_skill[r], "born": applied.born,
-             "reason": batch.reason, "version": applied.version[r], "hash": applied.hash[r]}
+             "reason": batch.reason, "book_version": applied.version[r], "book_hash": applied.hash[r]}
         )  # fmt: skip
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
@@ -199,9 +199,9 @@ class Logbook:
         values = {
             "user_msg_id": pa.array(names, pa.string()),
             "message": labels.message(flat("message")),
-            "matched_skill": labels.name(flat("matched")),
+            "matched_skill": labels.name(flat("matched_skill")),
             "fallback_to_llm": ~hit,
-            "user_satisfaction": _word(flat("satisfaction"), pa.array(RATINGS)),
+            "user_satisfaction": _word(flat("user_satisfaction"), pa.array(RATINGS)),
             "arm": _word(np.zeros(len(row), np.int32), pa.array([self.arm])),
             "seed": np.full(len(row), self.seed, np.int64),
             "user": user,
@@ -213,8 +213,8 @@ class Logbook:
             "agrees": pa.array(flat("agrees") == 1, mask=flat("agrees") < 0),
             "book_hash": _hash(flat("book_hash")),
             **shortlists,
-            "skill_correct": pa.array(flat("correct") > 0, mask=~hit | (flat("correct") < 0)),
-            "answer_correct": pa.array(flat("correct") > 0, mask=flat("correct") < 0),
+            "skill_correct": pa.array(flat("answer_correct") > 0, mask=~hit | (flat("answer_correct") < 0)),
+            "answer_correct": pa.array(flat("answer_correct") > 0, mask=flat("answer_correct") < 0),
             "cause": _word(flat("cause"), pa.array(CAUSES)),
             "intent": _word(flat("intent"), labels.intents),
             "request_type": _word(flat("request_type"), labels.types),
@@ -235,15 +235,15 @@ class Logbook:
             "op": _word(flat["op"], pa.array(OPERATIONS)),
             "skill": flat["skill"],
             "name": labels.name(flat["name"]),
-            "message": labels.message(flat["text"]),
-            "source_turn": flat["source"],
+            "message": labels.message(flat["message"]),
+            "source_turn": flat["source_turn"],
             "rating": _word(flat["rating"], pa.array(RATINGS)),
             "uses": flat["uses"],
             "after": flat["after"],
-            "born": _time(flat["born"], none=flat["source"] < 0),
+            "born": _time(flat["born"], none=flat["source_turn"] < 0),
             "reason": _word(flat["reason"], labels.reasons),
-            "book_version": flat["version"],
-            "book_hash": _hash(flat["hash"]),
+            "book_version": flat["book_version"],
+            "book_hash": _hash(flat["book_hash"]),
         }
         return pa.table([pa.array(values[f.name], f.type) for f in schema.UPDATES], schema=schema.UPDATES)
 
@@ -262,8 +262,10 @@ class Logbook:
         return pa.table([pa.array(values[f.name], f.type) for f in schema.FEEDBACK], schema=schema.FEEDBACK)
 
 
-_UPDATE_KEYS = ("row", "turn", "time", "op", "skill", "name", "text", "source", "rating", "uses", "after", "born",
-                "reason", "version", "hash", "known_at", "kind", "value")  # fmt: skip
+_UPDATE_KEYS = (
+    "row", "turn", "time", "op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "born", "reason",
+    "book_version", "book_hash", "known_at", "kind", "value",
+)  # fmt: skip
 
 
 def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -284,7 +286,7 @@ def _gather(parts: list[dict[str, np.ndarray]], user: I32) -> dict[str, np.ndarr
     flat = _joined(parts)
     if not flat:
         empty = {k: np.zeros(0, np.int64) for k in _UPDATE_KEYS}
-        return empty | {"hash": np.zeros((0, 2), np.uint64)}
+        return empty | {"book_hash": np.zeros((0, 2), np.uint64)}
     order = np.argsort(user[flat["row"]], kind="stable")
     return {k: v[order] for k, v in flat.items()}
 

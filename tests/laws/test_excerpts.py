@@ -18,7 +18,7 @@ from skg_bench.engine.vectors import Rows
 from tests.laws import world
 
 ARMS = ("skg", "always", "never", "exact", "epsilon")
-DRAWN = ("tokens_in", "tokens_out", "cost_usd", "latency_ms", "correct", "satisfaction")
+DRAWN = ("tokens_in", "tokens_out", "cost_usd", "latency_ms", "answer_correct", "user_satisfaction")
 
 
 @lru_cache(maxsize=1)
@@ -58,7 +58,7 @@ def test_all_of_a_users_events_are_the_life_that_a_run_logs(tmp_path: Path) -> N
     run, user = world.carry_out(plan, tmp_path / "run", 12, 60), int(events.user[0])
     for log in whole():
         logged = run.turns(log.arm, ["skill", "answer_correct", "latency_ms", "combined", "event"], [user])
-        for name, column in (("skill", "skill"), ("correct", "answer_correct"), ("latency_ms", "latency_ms")):
+        for name, column in (("skill", "skill"), ("answer_correct", "answer_correct"), ("latency_ms", "latency_ms")):
             assert np.array_equal(of_row(log, name, 0), logged[column].to_numpy())
         assert np.array_equal(of_row(log, "combined", 0), np.array(logged["combined"].to_pylist(), np.float32))
         assert np.array_equal(logged["event"].to_numpy(), events.number[0])

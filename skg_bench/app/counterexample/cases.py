@@ -117,12 +117,16 @@ def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events:
 
 def told(log: Logbook, replayer: Replayer) -> list[Row]:
     """What an arm did in the only row of a log, in words."""
-    words = {"rating": ("satisfaction", RATINGS), "offer": ("offer", OFFERS), "cause": ("cause", CAUSES)}
+    words = {"rating": ("user_satisfaction", RATINGS), "offer": ("offer", OFFERS), "cause": ("cause", CAUSES)}
     rows = []
     for t in range(len(log.start) - 1):
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
-        row: Row = {"hit": bool(at["skill"] >= 0), "right": bool(at["correct"]), "learned": bool(at["skill_learned"])}
-        row["skill"] = replayer.setting.texts.read(at["matched"][None])[0] if row["hit"] else None
+        row: Row = {
+            "hit": bool(at["skill"] >= 0),
+            "right": bool(at["answer_correct"] > 0),
+            "learned": bool(at["skill_learned"]),
+        }
+        row["skill"] = replayer.setting.texts.read(at["matched_skill"][None])[0] if row["hit"] else None
         row |= {name: labels[at[code]] if at[code] >= 0 else None for name, (code, labels) in words.items()}
         row |= {"max_sim": float(at["max_sim"]), "score": float(at["skill_score"]), "book": int(at["book_size"])}
         rows.append(row | {"source": int(at["source_turn"])})

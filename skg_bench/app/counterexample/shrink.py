@@ -218,7 +218,7 @@ def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
 def _last(log: Logbook) -> Bool:
     """Is each row's last answer right?"""
     n = log.n
-    right: Bool = log.columns["correct"][log.start[n - 1] + np.arange(len(n))]
+    right: Bool = log.columns["answer_correct"][log.start[n - 1] + np.arange(len(n))] > 0
     return right
 
 
@@ -230,7 +230,7 @@ def _rows(log: Logbook) -> I64:
 def _counts(log: Logbook) -> dict[str, F64]:
     """By the names of `tally.COUNTS`, of each place of a column."""
     c = log.columns
-    hit, wrong = c["skill"] >= 0, ~c["correct"]
+    hit, wrong = c["skill"] >= 0, c["answer_correct"] <= 0
     counts = {
         "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": c["serving"] != 1,
         "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"], "latency": c["latency_ms"],
