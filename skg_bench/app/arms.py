@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 from skg_bench.app.components import build
@@ -24,6 +25,15 @@ def arms(compositions: Compositions) -> tuple[Arm, ...]:
     return tuple(made[name] for name in compositions)
 
 
+def _check_keys(parts: Mapping[str, Any], where: str) -> None:
+    """Compositions that come from files need not be ours."""
+    known = {f.name: f.default is MISSING for f in fields(Arm) if f.name not in ("name", "fork")}
+    if unknown := [key for key in parts if key not in known]:
+        raise UsageError(f"{where}its composition has an unknown key {unknown[0]!r}; {nearest(unknown[0], known)}")
+    if missing := [key for key, needed in known.items() if needed and key not in parts]:
+        raise UsageError(f"{where}its composition lacks {', '.join(missing)}")
+
+
 def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tuple[str, ...]) -> Arm:
     """An arm and, before it, those that it forks from; `above` are those that fork from it."""
     if name in above:
@@ -35,6 +45,7 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
             for key, node in config.items()
             if key != "fork"
         }
+        _check_keys(parts, where)
         fork = None
         if (wanted := config.get("fork")) is not None:
             match = _FORK.fullmatch(str(wanted))

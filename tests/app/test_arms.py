@@ -2,6 +2,7 @@
 
 import pytest
 
+from skg_bench.app.arms import arms as made_of
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.errors import UsageError
@@ -88,3 +89,17 @@ def test_a_fork_is_part_of_what_a_run_is() -> None:
         for turn in (100, 101)
     }
     assert len(identities) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cache_size": 3}, r"arm 'skg': its composition has an unknown key 'cache_size'"),
+        ({"serving": None}, "arm 'skg': its composition lacks serving"),
+    ],
+)
+def test_a_composition_from_a_file_has_the_keys_of_an_arm(change: dict[str, object], message: str) -> None:
+    composition = dict(compose(["arms={skg: []}", "reference=skg"]).arms["skg"]) | change
+    kept = {key: value for key, value in composition.items() if key not in change or value is not None}
+    with pytest.raises(UsageError, match=message):
+        made_of({"skg": kept})

@@ -22,6 +22,12 @@ def test_a_book_at_any_turn_is_the_book_that_the_turn_log_says(tiny_run: skg_ben
             assert sum(skill.active for skill in skillbook.skills) == row["book_size"]
 
 
+def test_a_turn_before_the_first_is_refused(tiny_run: skg_bench.Run) -> None:
+    code, out, error = call("skillbook", "show", str(tiny_run.path), "--arm", "skg", "--user", "1", "--turn", "-5")
+    assert (code, out) == (2, "")
+    assert "-5" in error
+
+
 def test_show_and_replay_say_what_they_rebuilt(tiny_run: skg_bench.Run) -> None:
     code, out, _ = call("skillbook", "show", str(tiny_run.path), "--arm", "skg", "--user", "1")
     assert code == 0
