@@ -23,7 +23,7 @@ WORTH: Mapping[int, F64] = {RATING: np.array([1.0, 0.5, 0.0]), AGREES: np.array(
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What users say of a turn, flat over n: of each kind at most one row a user."""
+    """What users say of a turn, or what can be seen of it, flat over n: of each kind at most one row a user."""
 
     row: I64  # [n] row of the user
     kind: I32  # [n] index into KINDS

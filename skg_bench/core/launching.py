@@ -32,11 +32,11 @@ class Launcher(Protocol):
         folder: Path,
         progress: Callable[[int], None],
     ) -> list[Result]:
-        """Results in the order of `tasks`, which are independent of one another and may be carried out in any order, by
-        at most `workers` processes at once.
+        """Runs tasks; returns their results in the order of `tasks`. Tasks are independent and may run in any order,
+        in at most `workers` processes at once.
 
-        A task may be begun again after its process has died: it then gives the same result and writes the same files.
-        `folder` is open to all processes. `progress` is given the number of steps of all tasks that are done. An
-        exception of a task ends the job and is raised here. Raises UsageError where tasks cannot be carried out.
+        A task may run again after its process has died; it must then give the same result and write the same files.
+        All processes can reach `folder`. `progress` is given the steps done so far, summed over all tasks. An
+        exception of a task ends the job and is raised here. Raises UsageError where tasks cannot be run.
         """
         ...

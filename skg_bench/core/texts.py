@@ -1,9 +1,9 @@
-"""The texts of a run in this process. They are content: the same words have the same id, hash and vector, and what a
-component writes in a run has them as a message has.
+"""The texts of a run in one process. An id stands for words: the words alone determine hash and vector, for the world's
+messages and for what components write.
 
-First come the world's messages, by the ids of the run (engine/relabel.py), behind them its names of skills, and then
-what is written, in order of writing. That order is the process's own, other in each worker and after each resume: no
-decision, no order and no logged byte may follow from an id. Logs hold words, a state hash is made of their hashes.
+The world's messages come first, by the ids of the run (engine/relabel.py), then its names of skills, then written texts
+in order of writing. That order differs between workers and after a resume, so no decision, no order and no logged byte
+may depend on an id. Logs hold words, and a state hash is made of the hashes of texts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -119,7 +119,7 @@ class Texts:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """Words of the messages and of all examples."""
+        """Words of the messages; once a written text or a name is an example, of all texts up to then."""
         return vocabulary_of(self._messages)
 
     @property

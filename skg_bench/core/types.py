@@ -26,7 +26,7 @@ class Embedder(Protocol):
 
     @property
     def pure(self) -> bool:
-        """Is a text's vector the same bits alone, in any batch and in any order? Else no run can write texts."""
+        """Is a text's vector the same bits alone, in any batch and order? Else written texts cannot be examples."""
         ...
 
     @property
@@ -91,9 +91,9 @@ class BookWords(Protocol):
 class WrittenTexts(Protocol):
     """Texts of the run, by text id, for those who write some.
 
-    An id is good for writing, reading and telling texts apart, and only in this process: it depends on what was written
-    before, for other users too. What may be read is what this user said or what was written for this user; within one
-    Python process nobody is kept from reading more.
+    An id serves to write, read and compare texts, in this process only: it depends on all that was written before, for
+    other users too. A curator should read only what this user said, and what was written for this user; nothing in the
+    process enforces it.
     """
 
     def add(self, texts: Sequence[str]) -> I32:
@@ -231,7 +231,7 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Calls of a model in one step, `[B]` each."""
+    """Calls of a model in one step, `[B]` each; rows that a stored answer serves are ignored."""
 
     words: I32  # length of the message in words
     with_skill: Bool  # a skill's prompt stands before it
@@ -278,7 +278,7 @@ class Observation:
     past: I32  # [B, t] text ids of the user's earlier messages that the LLM answered, -1: a skill did
     similarity: BookSimilarity
     event: U64  # key of the event, to fold purposes and items on
-    asks: Bool  # users whose curator this is; what it does for others is left out
+    asks: Bool  # users whose curator this is; offers and operations for others are dropped
     texts: WrittenTexts
     truth: TurnTruth | None  # given to components with `sees_truth` only
 
@@ -293,7 +293,7 @@ class Curator(Protocol[S]):
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Why operations are made; `Batch.reason` gives indices into it. None: it makes no operations."""
+        """Why operations are made; `Batch.reason` gives indices into it. Empty: the curator makes no operations."""
         ...
 
     def start(self, n: int) -> S:

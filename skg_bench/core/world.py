@@ -21,7 +21,7 @@ Supposing = Literal["as given", "rightly", "rightly now"]
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
 FALLBACK, STORED, PROMPTED = 0, 1, 2  # how a turn was served
 WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
-UNKNOWN, LOGGED = -1, -2  # nobody knows; neither, but it is the answer that a replayed log is about (core/record.py)
+UNKNOWN, LOGGED = -1, -2  # not known; not known either, but it is the very answer of a replayed log
 
 S = TypeVar("S")  # what users remember: a state as that of a component, see core/state.py
 
@@ -115,8 +115,8 @@ class Ledger:
 
 
 def brought(state: S, rows: I64, ledger: Ledger, theirs: I64) -> tuple[S, int]:
-    """`state` with the rows `theirs` of another ledger behind those of its rows `rows`, and by how much the handles of
-    those answers grow.
+    """`state` with the ledger rows `theirs` of `ledger` appended, as columns, to its own ledger rows `rows`; and the
+    offset to add to handles into `ledger`.
     """
     before = ledger_of(state)
     columns, width = {}, before.type.shape[1]
@@ -181,7 +181,7 @@ class Reaction:
     """How users react to an offer to capture, `[B]` each."""
 
     code: I32  # in OFFERS, -1: nobody was asked
-    name: I32  # index into the world's `names`, -1: none was given
+    name: I32  # index into the world's `names`, -1: none was given; for curators the text id of the name
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class World(Protocol[S]):
 
     @property
     def messages(self) -> Sequence[str]:
-        """All texts that can occur; a text id is an index into it."""
+        """All messages that users can send, by text id; the ids of other texts come after these (core/texts.py)."""
         ...
 
     @property
@@ -232,7 +232,7 @@ class World(Protocol[S]):
 
     @property
     def names(self) -> Sequence[str]:
-        """All names of skills, first those of the request types in their order, last the one of what nobody named."""
+        """All names of skills, those of the request types first; the last is the name of skills added without one."""
         ...
 
     @property
@@ -261,8 +261,8 @@ class World(Protocol[S]):
         ...
 
     def judge(self, state: S, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
-        """Quality of answers to the events of rows `row`, which broadcast with the handles `answer` (-1: none). As they
-        were given, or supposing that they had been given rightly, or rightly just now.
+        """Quality of answers `answer` (handles, -1: none) to the events of rows `row`, which broadcast. `supposing`: as
+        they were given; as if they had been right when given (`rightly`); as if also given just now (`rightly now`).
         """
         ...
 

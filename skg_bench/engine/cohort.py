@@ -28,9 +28,9 @@ from skg_bench.engine.step import Keys, Scene, step
 from skg_bench.engine.vectors import WithWritten
 
 _BLOCK = 64  # turns between two calls of `progress`
-_DONORS = np.int32(2**30)  # ids from here on are nobody's users
-_CANDIDATES = 8  # donors among whom the number of turns decides
-_SIMULATED = 3  # of these, how many are simulated; the size of the skillbook decides
+_DONORS = np.int32(2**30)  # users of a run have smaller ids; donors have ids from here on
+_CANDIDATES = 8  # candidates for a donor, for each user; ranked by number of turns
+_SIMULATED = 3  # of these, how many are simulated; the one nearest in size of its skillbook is the donor
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Setting:
     world: World[Any]
     similarity: Callable[[], Similarity]  # of the world's messages; a new one for each cohort, as it may keep examples
     weeks: int
-    embedding: Embedding | None = None  # None: nothing is written in a run
+    embedding: Embedding | None = None  # None: no written text can become an example
 
     @cached_property
     def type_names(self) -> I32:
@@ -130,7 +130,7 @@ class Rollout:
         self._scene = Scene(setting.world, similarity, keys, texts, setting.type_names)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
-        """Turns 0 to `last`, through all forks."""
+        """Turns 0 to `last` - 1, through all forks."""
         arms, made = self._arms, 0
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
@@ -142,7 +142,7 @@ class Rollout:
             made = self.turns(range(first, end), log, progress, made)
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
-        """Some turns under the components in force; returns `made`, a number of turns, with these."""
+        """Steps through `turns` with the components in force; returns `made` plus the user turns stepped."""
         here = np.searchsorted(-self._n, -np.arange(turns.stop), side="left")
         for t in turns:
             step(self._scene, self.state, t, int(here[t]), log)
@@ -153,9 +153,9 @@ class Rollout:
         return made
 
     def _adopt(self, fork: Fork, rows: I64, tick: Callable[[], None]) -> None:
-        """In place of their own, the users of `rows` get the skillbook of another person, simulated under the same arm
-        until the same moment: of some people who are in no run, drawn for this user, those who have had about as
-        many turns by then, and of these the one whose book is nearest in size.
+        """Replaces the skillbooks of the users `rows` by donors' books. A donor is a person outside the run, simulated
+        under `fork.arm` up to the user's time at the fork. Of 8 candidates for each user, the 3 whose number of turns
+        is nearest to `fork.turn` are simulated; the one whose book is nearest in size is taken.
         """
         rows = rows[self._n[rows] > fork.turn]
         if not len(rows):
@@ -187,6 +187,6 @@ class Rollout:
 
 
 def write_cohort(logs: Sequence[Logbook], users: I32, out: Path) -> None:
-    """Shards named by their first user, who is in no other shard of the arm, and the number of users."""
+    """Writes shards named `<first user>-<number of users>`; no two shards of an arm share a first user."""
     for log in logs:
         log.write(out, f"{int(users.min()):07d}-{len(users)}")

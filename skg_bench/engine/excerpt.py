@@ -99,7 +99,7 @@ class Excerpts:
         self._memory = self._world.begin(setting.seed, whole.user, setting.weeks)
 
     def rows(self, kept: Sequence[I64]) -> Events:
-        """A row of events for each of `kept`, ascending turns of the user; what was between them never happened."""
+        """A row of events for each of `kept` (ascending turns of the user), as if the other turns did not exist."""
         whole, truth = self._whole, self._whole.truth
         n = np.array([len(turns) for turns in kept], np.int32)
         mask = np.arange(n.max(initial=0)) < n[:, None]
@@ -129,7 +129,7 @@ class Excerpts:
         return holds
 
     def cohort(self, events: Events) -> Cohort:
-        """Rows of `rows` before their first turn."""
+        """The users of `events` (made by `rows`) before their first turn."""
         users = state.rows(self._memory, np.zeros(len(events.n), np.int64))
         return Cohort(events.user, events.n, Excerpted(events, with_ledger(users, Ledger.of(events))))
 

@@ -1,4 +1,4 @@
-"""What the arms of a stack remember of a cohort, from turn to turn, across forks and back at the first turn."""
+"""What a stack of arms remembers of a cohort: across turns and forks, and when a run starts over at turn 0."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class State:
         shared, n_rows = stack.shared, len(table.n_skills)
         self.stack, self.table = stack, table
         self.users = users  # what the users themselves remember: the world's
-        self.ledger = ledger_of(users)  # of all rows, those who have left included
+        self.ledger = ledger_of(users)  # of all rows, also of those who have left; not of donors' answers
         self.past = np.full((n_rows, n_turns), -1, np.int32)  # messages that the LLM answered
         self.time = np.zeros((n_rows, n_turns), np.int64)
         self.answer = np.full((n_rows, n_turns), -1, np.int32)  # handles of the answers given
@@ -77,9 +77,9 @@ class State:
             self.ratings = Ratings(n_users, arm.reranker.window, keep=True)
 
     def rewind(self, users: Any) -> None:
-        """Back to the first turn and what the users remembered then, with the skillbook and the scorer from later on.
+        """Goes back to turn 0: users and components start over, but the skillbook and the scorer stay as they are.
 
-        The answers of that skillbook are those of the first pass.
+        The stored answers are those of the first pass, whose ledger is appended to the users'.
         """
         self._there = n_rows = len(self.last_skill)
         self.policies, self.curators = self.stack.start(n_rows)

@@ -50,8 +50,8 @@ _FOREVER = np.iinfo(np.int64).max
 class Keys:
     """Keys of the users, `[B]` each."""
 
-    world: U64  # for the draws of the world
-    arms: U64  # for what arms are handed
+    world: U64  # for the world's draws
+    arms: U64  # for the draws of arms, and for the event keys that they see
 
 
 @dataclass(frozen=True, slots=True)

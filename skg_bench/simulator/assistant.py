@@ -1,4 +1,4 @@
-"""Synthetic users of a personal assistant. Their stream is exogenous: it does not depend on any answer.
+"""Synthetic users of a personal assistant. No answer changes what they ask; each offer makes the next less welcome.
 
 Volume is log-normal over users, activity varies by day, messages come in conversations. What is asked follows a
 Pitman-Yor process over request types: the n-th typed request is of a new type with probability (a + d K) / (a + n), K
@@ -76,7 +76,7 @@ class Assistant:
     bad_name_share: float
     fatigue: float
     fatigue_half_life_days: float
-    stream: Stream = field(default="exogenous", init=False)
+    stream: Stream = field(default="stateful", init=False)  # offers tire
 
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):

@@ -1,4 +1,4 @@
-"""Simulated users before their turns, and what their answers are worth."""
+"""Simulated users before their first turn, and the quality of the answers that they get."""
 
 from dataclasses import dataclass
 
@@ -39,14 +39,14 @@ class Users:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judging:
-    """What an answer is worth at an event; both arrays have one value more, which type -1 finds."""
+    """Quality of answers. Both arrays end with one more value, which index -1 reads: type -1 is a one-off."""
 
-    intent_of: I32  # [types + 1] intent of a request type; the last is like nothing else
+    intent_of: I32  # [types + 1] intent of a request type; the last value equals no intent
     ttl_of: I64  # [types + 1] seconds that an answer to it holds
 
     def judge(self, ledger: Ledger, event: Event, row: I64, answer: I32, supposing: Supposing) -> I32:
         """Quality of answers; `row` and `answer` broadcast."""
-        at = row * ledger.type.shape[1] + answer  # of no answer: of any
+        at = row * ledger.type.shape[1] + answer  # answer -1 reads another answer's cell; `about` masks it
         type_, source = event.type.take(row), ledger.type.reshape(-1).take(at, mode="wrap")
         intent = self.intent_of.take(type_, mode="wrap")
         about = (answer >= 0) & (type_ >= 0) & (intent == self.intent_of.take(source, mode="wrap"))
@@ -76,8 +76,8 @@ class Judging:
         return quality, np.where(called, event.number, served.answer)
 
     def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
-        """Whether answers of this quality say what those say with which they are compared: right ones do, wrong ones
-        differ from all others.
+        """Whether the model's answer agrees with the one it is compared with: only if both are RIGHT, as two answers
+        that are not are taken to differ.
         """
         compared = served.compared >= 0
         if not compared.any():

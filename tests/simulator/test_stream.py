@@ -273,5 +273,5 @@ def test_names_are_given_by_type_first() -> None:
     assert len(simulator.names) > len(simulator.types)
     assert len(set(simulator.names[: len(simulator.types)])) == len(simulator.types)
     assert not [n for n in simulator.names[: len(simulator.types)] if n != n.lower() or " " in n or "_" in n]
-    assert simulator.stream == "exogenous"
+    assert simulator.stream == "stateful"
     assert simulator.digest == simulator._corpus.digest
