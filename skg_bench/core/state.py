@@ -1,6 +1,6 @@
 """The memory of a component, as the engine handles it: trimmed, copied and checked by one walk over its fields.
 
-A state is None (no memory), a frozen dataclass whose fields are arrays `[B, ...]` or states, or a tuple of states.
+A state is None (no memory), an array `[B, ...]`, a frozen dataclass whose fields are states, or a tuple of states.
 """
 
 from collections.abc import Callable
