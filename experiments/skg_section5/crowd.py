@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served
-from skg_bench.engine.logbook import Applied
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.habits import Habits
 from skg_bench.simulator.judging import Users
 from skg_bench.simulator.reactions import Reactions
@@ -30,7 +30,7 @@ _OK = RATINGS.index("ok")
 class Crowd:
     """A world of users who react each in their own way; `one` knows the corpus, which all share."""
 
-    one: Assistant
+    one: AssistantUsers
     reactions: Reactions  # of each row
 
     def __getattr__(self, name: str) -> Any:

@@ -25,14 +25,14 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import identity, provenance, write_json
+from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, check
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import Events, World
 from skg_bench.engine.cohort import Cohort, Rollout, Setting
-from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import open_table, write_table
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.judging import Users
 
 ARM = "skg"
@@ -49,7 +49,7 @@ class Study:
     seed: int
     users: int  # of each draw
     weeks: int
-    simulator: Assistant
+    simulator: AssistantUsers
     arm: Arm
     vectors: Callable[[], Any]  # [N, D] of all messages
 
@@ -62,7 +62,7 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     composed = compose(["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides])
     root = composed.root
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
-    if not isinstance(simulator, Assistant):
+    if not isinstance(simulator, AssistantUsers):
         raise UsageError(f"simulator={type(simulator).__name__}: the prior is one of the parameters of `assistant`")
     prior_digest = sha256(prior.FILE.read_bytes()).hexdigest()
     data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": prior_digest}

@@ -15,15 +15,16 @@ import numpy as np
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.assistant.pipeline.decision import Memory, decide
+from skg_bench.assistant.pipeline.in_book import InBook
+from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
-from skg_bench.engine.memory import Memory
-from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import decide
-from skg_bench.engine.vectors import InBook, Pinned
+from skg_bench.engine.vectors import Pinned
 
 SKILLS, EACH = 500, 4  # the largest index that the paper reports; examples of a skill
 WARM = 20  # messages whose time is not counted
@@ -80,7 +81,7 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
     example = np.arange(len(known), dtype=np.int32)
     books, pinned, words = shared_book(vectors, example, skill, 1), Pinned(vectors, example), vocabulary_of(texts)
     arm = arms(composed.arms)[0]
-    scorer = arm.reranker.start(1, arm.signals.names)
+    scorer = components(arm).reranker.start(1, components(arm).signals.names)
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     now, nobody = np.ones(1, np.int64), np.full(1, -1, np.int32)
     taken = []

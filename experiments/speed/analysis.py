@@ -21,6 +21,10 @@ from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare, run
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.assistant.pipeline.decision import Memory, decide
+from skg_bench.assistant.pipeline.in_book import InBook
+from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
 from skg_bench.core.run import Run
@@ -28,11 +32,8 @@ from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort, write_cohort
-from skg_bench.engine.memory import Memory
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import decide
-from skg_bench.engine.vectors import InBook, Pinned, Rows
+from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.launcher.local import Local
 
 Row = tuple[str, str, str, str]
@@ -111,7 +112,7 @@ def loop_cost(users: int, weeks: int) -> float:
     job = plan(users, weeks)
     vectors = job.embedder.embed(job.simulator.messages)
     setting = Setting(job.seed, job.simulator, lambda: Rows(vectors), job.weeks)
-    setting.labels(job.arms[0].curator.reasons)
+    setting.labels(components(job.arms[0]).curator.reasons)
     whole = cohort_of(setting, np.arange(users, dtype=np.int32))
     order = np.argsort(-whole.n, kind="stable")
     with TemporaryDirectory() as folder:
@@ -141,7 +142,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
         starts=starts,
     )  # fmt: skip
     arm = plan(1, 1).arms[0]
-    scorer = arm.reranker.start(1, arm.signals.names)
+    scorer = components(arm).reranker.start(1, components(arm).signals.names)
     pinned = Pinned(vectors, example[0])
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     matrix: F32 = vectors[:n].astype(np.float32)

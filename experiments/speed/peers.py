@@ -35,17 +35,18 @@ from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare, start
+from skg_bench.assistant.pipeline.components import components, with_components
+from skg_bench.assistant.pipeline.decision import Memory, decide
+from skg_bench.assistant.pipeline.in_book import InBook
+from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
 from skg_bench.core.run import Run
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query, Router
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
-from skg_bench.engine.memory import Memory
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import decide
-from skg_bench.engine.vectors import InBook, Pinned
+from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.index import build
 from skg_bench.router.shared.route import SharedMaxSim
 
@@ -145,7 +146,7 @@ def in_turn(calls: dict[str, Callable[[int], object]], items: Sequence[int]) -> 
 def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[int], object]]:
     """Ours at B = 1: the router, a whole decision (features, score and policy too), and the router of shared books."""
     books, arm = shared_book(vectors, example, skill, 1), plan(1, 1).arms[0]
-    scorer = arm.reranker.start(1, arm.signals.names)
+    scorer = components(arm).reranker.start(1, components(arm).signals.names)
     pinned, silent = Pinned(vectors, example), vocabulary_of([""] * len(vectors))
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     ones, zero, now = np.ones(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64)
@@ -157,7 +158,7 @@ def _ours(vectors: np.ndarray, example: I32, skill: I32) -> dict[str, Callable[[
         return Query(1, now, text, ones, now, zero, near, words, None)
 
     return {
-        OWN: lambda i: arm.router.route(query(i), books),
+        OWN: lambda i: components(arm).router.route(query(i), books),
         "skg_bench, message to decision: router, features, score, policy": lambda i: decide(
             stack, query(i), books, memory, event
         ),
@@ -278,7 +279,7 @@ def closed_loop(users: int, weeks: int) -> Run:
         "semantic_router_asks": SemanticRouter(whole, 5, "mean"),
         "gptcache": GPTCache(unit, STORES, 5),
     }
-    made = tuple(replace(arm, router=routers.get(arm.name, arm.router)) for arm in job.plan.arms)
+    made = tuple(with_components(arm, router=routers.get(arm.name, components(arm).router)) for arm in job.plan.arms)
     return start(replace(job, plan=replace(job.plan, arms=made)))
 
 

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from skg_bench.app.checks import PIPELINE
 from skg_bench.app.components import build
 from skg_bench.app.suggestions import nearest
+from skg_bench.assistant.pipeline.components import Components
+from skg_bench.assistant.pipeline.pipeline import Pipeline
+from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.errors import UsageError
-from skg_bench.engine.plan import Arm, Fork
 
 Compositions = Mapping[str, Mapping[str, Any]]
 _FORK = re.compile(r"(?P<arm>.*)@(?P<turn>[0-9]{1,9})")
@@ -25,13 +28,33 @@ def arms(compositions: Compositions) -> tuple[Arm, ...]:
     return tuple(made[name] for name in compositions)
 
 
-def _check_keys(parts: Mapping[str, Any], where: str) -> None:
+def _check_keys(parts: Mapping[str, Any], pipeline: bool, where: str) -> None:
     """Compositions that come from files need not be ours."""
     known = {f.name: f.default is MISSING for f in fields(Arm) if f.name not in ("name", "fork")}
+    if pipeline:
+        known |= {f.name: f.default is MISSING for f in fields(Components)}
     if unknown := [key for key in parts if key not in known]:
         raise UsageError(f"{where}its composition has an unknown key {unknown[0]!r}; {nearest(unknown[0], known)}")
     if missing := [key for key, needed in known.items() if needed and key not in parts]:
         raise UsageError(f"{where}its composition lacks {', '.join(missing)}")
+
+
+def _parts(config: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What an arm is made of, its fork aside."""
+    made: dict[str, Any] = {key: node for key, node in config.items() if key != "fork"}
+    node = made.get("assistant")
+    pipeline = isinstance(node, Mapping) and node.get("_target_") == PIPELINE
+    for key, value in made.items():
+        if isinstance(value, Mapping) and not (key == "assistant" and pipeline):
+            made[key] = build(key, value, where)
+    _check_keys(made, pipeline, where)
+    if pipeline:
+        chosen = {f.name: made.pop(f.name) for f in fields(Components) if f.name in made}
+        try:
+            made["assistant"] = Pipeline(Components(**chosen))
+        except UsageError as error:
+            raise UsageError(f"{where}{error}") from error
+    return made
 
 
 def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tuple[str, ...]) -> Arm:
@@ -40,12 +63,7 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
         raise UsageError(f"arm {name!r} forks from itself: {' from '.join([*above, name])}; leave out one of the forks")
     if name not in made:
         where, config = f"arm {name!r}: ", compositions[name]
-        parts = {
-            key: build(key, node, where) if isinstance(node, Mapping) else node
-            for key, node in config.items()
-            if key != "fork"
-        }
-        _check_keys(parts, where)
+        parts = _parts(config, where)
         fork = None
         if (wanted := config.get("fork")) is not None:
             match = _FORK.fullmatch(str(wanted))

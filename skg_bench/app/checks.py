@@ -1,7 +1,7 @@
 """Values of the root, and what an arm may differ in."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -10,10 +10,12 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
-SEAMS_OF_ARMS = (
-    "router", "reranker", "policy", "curator", "llm", "signals", "serving", "hit_latency_ms", "refit_every",
-    "refit_on_capture", "refit_apart", "scope", "pool", "decline_is_miss", "fork", "book", "freeze", "freeze_at",
+PIPELINE = "skg_bench.assistant.pipeline.Pipeline"
+PARTS_OF_PIPELINE = (
+    "router", "reranker", "policy", "curator", "signals", "serving", "refit_every", "refit_on_capture", "refit_apart",
+    "scope", "pool", "decline_is_miss",
 )  # fmt: skip
+SEAMS_OF_ARMS = ("assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -185,4 +187,17 @@ def check_arm_key(override: Override, where: str) -> None:
         raise UsageError(
             f"{where}{override.text}: all arms share {override.head}, so that they are compared on the same users and "
             f"the same random draws; an arm may override {', '.join(SEAMS_OF_ARMS)}"
+        )
+
+
+def check_parts(assistant: str, overrides: Sequence[Override], where: str) -> None:
+    """Only a pipeline has the parts of one; `assistant` is the class of the arm's.
+
+    Raises UsageError.
+    """
+    wrong = [] if assistant == PIPELINE else [o for o in overrides if o.head in PARTS_OF_PIPELINE]
+    if wrong:
+        raise UsageError(
+            f"{where}{wrong[0].text}: {wrong[0].head} is a part of assistant=pipeline, and this arm's assistant is "
+            f"{assistant}; leave it out, or set what that one has: assistant.PARAMETER=VALUE"
         )

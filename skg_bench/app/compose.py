@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from skg_bench.app.checks import SEAMS_OF_ARMS, check_arm_key, check_root
+from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, check_arm_key, check_parts, check_root
 from skg_bench.app.overrides import Override, check, check_interpolations, has, parse
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
@@ -31,7 +31,7 @@ class Composed:
     """Resolved configuration of a run."""
 
     root: Config
-    arms: dict[str, Config]  # by name, in order: what the arm uses at each of SEAMS_OF_ARMS
+    arms: dict[str, Config]  # by name, in order: what the arm uses of SEAMS_OF_ARMS
     without: dict[str, list[str]]  # override of the root: arms whose own component has no such key
     given: Sequence[Override]  # of the root
 
@@ -160,7 +160,10 @@ def _arm(
         else:
             without.append(override.text)
     config = _resolved(_with(tree, [*values, *(override for override in arm_overrides if not override.choice)]))
-    return {seam: config[seam] for seam in SEAMS_OF_ARMS}, without
+    assistant = config["assistant"].get("_target_", "")
+    check_parts(assistant, arm_overrides, where)
+    unused = () if assistant == PIPELINE else PARTS_OF_PIPELINE
+    return {seam: config[seam] for seam in SEAMS_OF_ARMS if seam not in unused}, without
 
 
 def _search_path() -> list[str]:

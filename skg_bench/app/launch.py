@@ -16,6 +16,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
 from skg_bench.app.tracking import beside
+from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
@@ -25,7 +26,6 @@ from skg_bench.core.run import BESIDE, Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.pretraining import models
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user

@@ -6,7 +6,7 @@ A line of `skills.jsonl` has the paper's fields; a line of `signals.jsonl` those
 of their lines: int32 d, then d float32, little-endian, each time (corpus-texmex.irisa.fr). What a skillbook has beyond
 that stands under `skg_bench` in each line and, for archived skills and the version, in `skg_bench.json`; without it a
 book is read as far as the paper's fields go. In place of `rerank-model.pkl`, which is never opened, since to unpickle
-is to run what it says, `rerank-model.json` holds a fitted scorer (`engine/pretraining.py`), where a run has kept one.
+is to run what it says, `rerank-model.json` holds a fitted scorer (`pool/ARM.json`), where a run has kept one.
 """
 
 import json

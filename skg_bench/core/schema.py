@@ -1,7 +1,8 @@
 """Arrow schemas of a run directory, version 3. Columns marked `truth` are never shown to an arm.
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a
-kind. Where a run replays a log, truth may be null: not known.
+kind. Where a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an
+assistant that fills none (core/assistant.py).
 """
 
 import pyarrow as pa
@@ -28,13 +29,21 @@ def turns(top_k: int) -> pa.Schema:
         _field("user_msg_id", pa.string(), "u<user>-t<turn>"),
         _field("message", _WORD, "text of the message"),
         _field(
-            "max_sim", pa.float32(), "largest cosine to any example of the user's active skills, 0 if there are none"
+            "max_sim",
+            pa.float32(),
+            "largest cosine to any example of the user's active skills, 0 if there are none",
+            nullable=True,
         ),
         _field("matched_skill", _WORD, "name of the skill that answered; null: the LLM did", nullable=True),
-        _field("skill_score", pa.float32(), "combined score of the chosen skill; on fallback of the best candidate"),
+        _field(
+            "skill_score",
+            pa.float32(),
+            "combined score of the chosen skill; on fallback of the best candidate",
+            nullable=True,
+        ),
         _field("fallback_to_llm", pa.bool_(), "the LLM answered"),
         _field("user_satisfaction", _WORD, "ok, partial, miss as known with the turn; null: not said", nullable=True),
-        _field("skill_learned", pa.bool_(), "a skill was added or renewed from this turn"),
+        _field("skill_learned", pa.bool_(), "a skill was added or renewed from this turn", nullable=True),
         _field("arm", _WORD, "name of the arm"),
         _field("seed", pa.int64(), ""),
         _field("user", pa.int32(), ""),
@@ -52,14 +61,14 @@ def turns(top_k: int) -> pa.Schema:
         _field("tokens_out", pa.int32(), ""),
         _field("cost_usd", pa.float64(), "metered, USD"),
         _field("latency_ms", pa.float64(), "simulated, milliseconds"),
-        _field("book_size", pa.int32(), "active skills after the turn"),
-        _field("book_version", pa.int32(), "version of the skillbook after the turn"),
-        _field("book_hash", pa.binary(16), "state hash of the skillbook after the turn"),
-        _field("shortlist", pa.list_(pa.int32(), top_k), "skill ids, best first, -1 beyond the end"),
-        _field("similarity", scores, "signal 1 of the shortlist"),
-        _field("preference", scores, "signal 2 of the shortlist"),
-        _field("score", scores, "signal 3 of the shortlist; NaN: no signal"),
-        _field("combined", scores, "weighted mean of the signals"),
+        _field("book_size", pa.int32(), "active skills after the turn", nullable=True),
+        _field("book_version", pa.int32(), "version of the skillbook after the turn", nullable=True),
+        _field("book_hash", pa.binary(16), "state hash of the skillbook after the turn", nullable=True),
+        _field("shortlist", pa.list_(pa.int32(), top_k), "skill ids, best first, -1 beyond the end", nullable=True),
+        _field("similarity", scores, "signal 1 of the shortlist", nullable=True),
+        _field("preference", scores, "signal 2 of the shortlist", nullable=True),
+        _field("score", scores, "signal 3 of the shortlist; NaN: no signal", nullable=True),
+        _field("combined", scores, "weighted mean of the signals", nullable=True),
         _field(
             "skill_correct",
             pa.bool_(),
@@ -71,7 +80,7 @@ def turns(top_k: int) -> pa.Schema:
         _field(
             "cause",
             _WORD,
-            f"why no right skill answered, see engine/cause.py: {', '.join(CAUSES)}; null: not known",
+            f"why no right skill answered, see assistant/pipeline/cause.py: {', '.join(CAUSES)}; null: not known",
             nullable=True,
             truth=True,
         ),

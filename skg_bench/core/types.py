@@ -16,7 +16,8 @@ from skg_bench.core.world import Reaction
 
 Serving = Literal["stored", "prompted"]
 RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
-CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")  # engine/cause.py
+CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")
+"""Why no right skill answered: assistant/pipeline/cause.py."""
 
 S = TypeVar("S")  # the memory of a component: see core/state.py
 

@@ -11,20 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core import state
+from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.draws import arms_word, key
-from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
-from skg_bench.core.world import World, brought, timetable
+from skg_bench.core.world import World, brought, ledger_of, timetable
+from skg_bench.engine.ensembles import ensemble
 from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
-from skg_bench.engine.memory import State
-from skg_bench.engine.plan import Arm, Fork
+from skg_bench.engine.pending import Pending
+from skg_bench.engine.references import References
 from skg_bench.engine.relabel import type_names
-from skg_bench.engine.skillbook_table import SkillbookTable
-from skg_bench.engine.stack import stacked
-from skg_bench.engine.step import Keys, Scene, step
+from skg_bench.engine.step import CohortState, Keys, Scene, step
 from skg_bench.engine.vectors import WithWritten
 
 _BLOCK = 64  # turns between two calls of `progress`
@@ -100,18 +99,16 @@ def run_cohort(
     order = np.repeat(np.argsort(-cohort.n, kind="stable"), len(arms))
     cohort = cohort.rows(order)  # who has most turns comes first, so those still here are a prefix
     turns = int(cohort.n.max(initial=0))
-    labels = setting.labels(stacked(arms).reasons)
+    labels = setting.labels(ensemble(arms).reasons)
     log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k=top_k, labels=labels)
+    rollout = Rollout(setting, arms, cohort)
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
-        final = stacked(arms, max(arm.cuts[-1] for arm in arms))
         as_before = state.rows(cohort.memory, np.arange(len(cohort.n)))
-        rollout = Rollout(setting, arms, cohort)
         rollout.run(min(max(arm.cuts[-1] for arm in arms), turns), NullWriter(), lambda _: progress(0))
-        rollout.state.switch_arm(final, [], 0)
-        rollout.state.rewind(as_before)
+        rollout.rewind(as_before)
         rollout.turns(range(turns), log, progress)
     else:
-        Rollout(setting, arms, cohort).run(turns, log, progress)
+        rollout.run(turns, log, progress)
     return log.split([arm.name for arm in arms])
 
 
@@ -119,27 +116,36 @@ class Rollout:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
     def __init__(self, setting: Setting, arms: Sequence[Arm], cohort: Cohort) -> None:
-        if pooled := [arm.name for arm in arms if arm.scope != "user"]:
-            raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
         self._setting, self._arms, self._user, self._n = setting, arms, cohort.user, cohort.n
-        texts, rows = setting.texts, len(cohort.n)
-        similarity = WithWritten(setting.similarity(), texts)
-        table = SkillbookTable(rows, texts, similarity)
-        self.state = State(stacked(arms), table, cohort.memory, int(cohort.n.max(initial=0)))
-        keys = Keys(key(setting.seed, cohort.user), key(arms_word(setting.seed), cohort.user))
-        self._scene = Scene(setting.world, similarity, keys, texts, setting.type_names)
+        rows, assistant, keys = len(cohort.n), ensemble(arms), key(arms_word(setting.seed), cohort.user)
+        self._scene = Scene(
+            setting.world, WithWritten(setting.similarity(), setting.texts), Keys(key(setting.seed, cohort.user), keys),
+            setting.texts, setting.type_names, assistant,
+        )  # fmt: skip
+        self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
+        start, before = assistant.start(rows), np.zeros(rows, np.int64)
+        self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys))
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last` - 1, through all forks."""
         arms, made = self._arms, 0
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
-            n_rows = int(np.searchsorted(-self._n, -first, side="left"))
-            self.state.switch_arm(stacked(arms, first), [stacked(arms, cut) for cut in cuts if cut > first], n_rows)
+            self.state.arm = arms[0].at(first)
             for j, arm in enumerate(arms):
                 if arm.book == "donor" and arm.fork is not None and arm.fork.turn == first:
                     self._adopt(arm.fork, np.arange(j, len(self._n), len(arms)), partial(progress, made))
             made = self.turns(range(first, end), log, progress, made)
+
+    def rewind(self, users: Any) -> None:
+        """Back to turn 0 of `users`, with the books that were learned up to now: answers of the first pass lie behind
+        those of the second in the ledger.
+        """
+        rows = np.arange(len(self._n))
+        self.state.arm = self._arms[0].at(max(cut for arm in self._arms for cut in arm.cuts))
+        self.state.users, shift = brought(users, rows, self.ledger, rows)
+        self.state.memory = self._scene.assistant.rewind(self.state.memory, shift)
+        self.state.pending = Pending(len(rows))
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
         """Steps through `turns` with the components in force; returns `made` plus the user turns stepped."""
@@ -160,7 +166,7 @@ class Rollout:
         rows = rows[self._n[rows] > fork.turn]
         if not len(rows):
             return
-        setting, table = self._setting, self.state.table
+        setting, assistant = self._setting, self._scene.assistant
         user, now = self._user[rows], setting.world.events(self.state.users, fork.turn).time[rows]
 
         def until_now(candidate: I64 | int) -> Cohort:
@@ -171,19 +177,18 @@ class Rollout:
 
         turns = np.stack([until_now(k).n for k in range(_CANDIDATES)])
         nearest, best = np.argsort(np.abs(turns - fork.turn), axis=0, kind="stable"), np.full(len(rows), np.inf)
-        size = table.n_active[rows].copy()
+        size = assistant.sizes(self.state.memory)[rows].copy()
         for candidate in nearest[:_SIMULATED]:
             theirs = until_now(candidate)
             order = np.argsort(-theirs.n, kind="stable")
             donors = Rollout(setting, [fork.arm], theirs.rows(order))
             donors.run(int(theirs.n.max(initial=0)), NullWriter(), lambda _: None)
-            apart = np.abs(donors.state.table.n_active - size[order])
+            apart = np.abs(assistant.sizes(donors.state.memory) - size[order])
             nearer = np.flatnonzero(apart < best[order])
             best[order[nearer]] = apart[nearer]
             adopted = rows[order[nearer]]
-            table.adopt(adopted, donors.state.table, nearer)
-            self.state.users, shift = brought(self.state.users, adopted, donors.state.ledger, nearer)
-            table.answer[adopted] += np.where(table.answer[adopted] >= 0, np.int32(shift), 0)
+            self.state.users, shift = brought(self.state.users, adopted, donors.ledger, nearer)
+            self.state.memory = assistant.adopt(self.state.memory, adopted, donors.state.memory, nearer, shift)
 
 
 def write_cohort(logs: Sequence[Logbook], users: I32, out: Path) -> None:

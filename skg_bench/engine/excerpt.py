@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from skg_bench.core import state
+from skg_bench.core.arms import Arm
 from skg_bench.core.grid import F32, I32, I64, Bool
 from skg_bench.core.world import (
     RIGHT,
@@ -24,9 +25,8 @@ from skg_bench.core.world import (
     with_ledger,
 )
 from skg_bench.engine.cohort import Cohort, Setting, run_cohort
+from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.logbook import Logbook
-from skg_bench.engine.plan import Arm
-from skg_bench.engine.stack import stacks
 
 _NEVER = np.iinfo(np.int64).max
 

@@ -18,10 +18,10 @@ from skg_bench.core.launching import FILES, Launcher, Tick
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Similarity
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort, write_cohort
+from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.stack import stacks
 from skg_bench.engine.vectors import Rows, open_table, write_table
 
 Progress = Callable[[int, int], None]
@@ -66,7 +66,7 @@ def execute(
     if tasks:
         pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
         with _table(vectors, pays, out) as table:
-            job = Job(plan, out, max(getattr(arm.router, "top_k", 1) for arm in plan.arms), vectors, table)
+            job = Job(plan, out, max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms), vectors, table)
             try:
                 launcher.carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
             finally:

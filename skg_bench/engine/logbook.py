@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skg_bench.core import schema
+from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, Batch
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
@@ -57,17 +58,6 @@ class Labels:
         return _word(codes, pa.array(list(rank), pa.string()))
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """When and after what a batch was applied, and what came of it."""
-
-    time: I64  # [B]
-    last_skill: I32  # [B] the skill of the turn before
-    born: I64  # [n] time of the answer that each operation stores
-    version: I32  # [B] of the books, after it
-    hash: U64  # [B, 2] of the books, after it
-
-
 class TurnWriter(Protocol):
     """Where a step writes."""
 
@@ -108,6 +98,7 @@ class Logbook:
     columns: dict[str, np.ndarray]
     updates: list[dict[str, np.ndarray]]
     feedbacks: list[dict[str, np.ndarray]]
+    filled: set[str] = field(default_factory=set)  # columns that were written to; the others are null
 
     @classmethod
     def empty(cls, arm: str, seed: int, user: I32, n: I32, *, top_k: int, labels: Labels) -> "Logbook":
@@ -142,12 +133,14 @@ class Logbook:
             columns = {name: column[j::n] for name, column in self.columns.items()}
             logs = _own(updates, j, n), _own(feedbacks, j, n)
             rows = self.user[j::n], self.n[j::n]
-            parts.append(Logbook(arm, self.seed, *rows, self.top_k, self.labels, self.start // n, columns, *logs))
+            flat = self.start // n
+            parts.append(Logbook(arm, self.seed, *rows, self.top_k, self.labels, flat, columns, *logs, self.filled))
         return parts
 
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Values of turn `t` of the rows still there, one array a column; a shortlist may be shorter than `top_k`."""
         at = slice(self.start[t], self.start[t + 1])
+        self.filled.update(values)
         for name, value in values.items():
             column = self.columns[name]
             if value.ndim == 2 and value.shape[1] < column.shape[1]:
@@ -191,7 +184,7 @@ class Logbook:
             column: np.ndarray = self.columns[name][at]
             return column
 
-        hit = flat("skill") >= 0
+        hit = flat("serving") > 0
         names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
         shortlists = {
             k: _lists(flat(k), self.top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
@@ -221,6 +214,8 @@ class Logbook:
             "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
         wanted = schema.turns(self.top_k)
+        empty = self.columns.keys() - self.filled if len(row) else set()
+        values |= {name: pa.nulls(len(row)) for name in empty}
         arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
         return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)
 

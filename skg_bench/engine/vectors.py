@@ -5,30 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from skg_bench.core.grid import F32, I16, I32, I64
+from skg_bench.core.grid import F32, I16, I32
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Similarity
-
-
-@dataclass(frozen=True)
-class InBook:
-    """Similarities of messages `text` `[B]` and the examples `[B, E]` of books: core.types.BookSimilarity."""
-
-    similarity: Similarity
-    text: I32
-    example: I32
-
-    def dots(self) -> F32:
-        """Of the message with each example, `[B, E]`."""
-        return self.similarity.dots(self.text, self.example)
-
-    def around(self, position: I64) -> F32:
-        """Of the example at place `[B]` of each book with each example, `[B, E]`."""
-        return self.similarity.dots(self.example[np.arange(len(position)), position], self.example)
-
-    def gram(self, position: I64) -> F32:
-        """Of the examples at places `[B, M]` with one another, `[B, M, M]`."""
-        return self.similarity.gram(np.take_along_axis(self.example, position, axis=1))
 
 
 @dataclass(frozen=True)

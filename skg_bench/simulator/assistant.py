@@ -42,7 +42,7 @@ _MAX_PER_DAY = 1024  # a day's messages are numbered up to four times this in th
 
 
 @dataclass(frozen=True)
-class Assistant:
+class AssistantUsers:
     """Simulated users who ask for everyday things. Unit, meaning and source of each parameter stand in its yaml."""
 
     corpus: str | corpora.Source | None

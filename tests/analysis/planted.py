@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.core.arms import Arm
 from skg_bench.core.batch import ADD, TAG, Batch, joined, part
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I64, Bool
@@ -30,7 +32,7 @@ from skg_bench.core.types import (
     TrainingRows,
 )
 from skg_bench.core.world import RIGHT, Reaction
-from skg_bench.engine.plan import Arm
+from tests.arms import changed
 
 WORLD = (
     "simulator.messages_per_day=10", "simulator.concentration=2", "simulator.discount=0.5", "simulator.lag_scale=2",
@@ -114,7 +116,7 @@ class Recency:
 
 def laboratory(arm: Arm) -> Arm:
     """The arm whose every link holds."""
-    return replace(arm, name="base", router=Shown(64), curator=Appending(), reranker=Recency())
+    return changed(arm, name="base", router=Shown(64), curator=Appending(), reranker=Recency())
 
 
 # --------------------------------------------------------------------------------------------------- the defects
@@ -180,11 +182,11 @@ class Blind:
 def planted(base: Arm) -> dict[str, Arm]:
     """Each defect alone."""
     made = {
-        "stale_cache": replace(base, curator=Spoiled(base.curator, stale_cache)),
-        "captures_lost": replace(base, curator=Spoiled(base.curator, captures_lost)),
-        "recency_ignored": replace(base, reranker=Recency(ignored=True)),
-        "ratings_leaked": replace(base, curator=Spoiled(base.curator, ratings_leaked)),
-        "router_blind": replace(base, router=Blind(base.router)),
+        "stale_cache": changed(base, curator=Spoiled(components(base).curator, stale_cache)),
+        "captures_lost": changed(base, curator=Spoiled(components(base).curator, captures_lost)),
+        "recency_ignored": changed(base, reranker=Recency(ignored=True)),
+        "ratings_leaked": changed(base, curator=Spoiled(components(base).curator, ratings_leaked)),
+        "router_blind": changed(base, router=Blind(components(base).router)),
     }
     return {name: replace(arm, name=name) for name, arm in made.items()}
 

@@ -207,7 +207,7 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
 
 
 def _cause(event: _Event, known: int, hit: bool, right: bool) -> str:
-    """As `engine/cause.py` has it: answers never expire here, and a right skill is always the best candidate."""
+    """As `pipeline/cause.py` has it: answers never expire here, and a right skill is always the best candidate."""
     if hit:
         return "none" if right else "wrong_source"
     return "threshold" if known >= 0 else "capture" if event.answerable else "novelty"

@@ -5,8 +5,8 @@ import pytest
 from skg_bench.app.arms import arms as made_of
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
+from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
-from skg_bench.engine.plan import Arm
 
 
 def arms(table: str, *more: str) -> dict[str, Arm]:

@@ -10,8 +10,9 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composer, compose
 from skg_bench.app.overrides import parse
 from skg_bench.app.packages import groups
+from skg_bench.core.arms import Arm
 from skg_bench.core.paths import CONF
-from skg_bench.engine.plan import Arm, Plan
+from skg_bench.engine.plan import Plan
 
 COMPONENTS = [
     (seam, option)

@@ -14,13 +14,14 @@ from typing import Any, cast
 
 import pyarrow.compute as pc
 
+from skg_bench.app.arms import arms
 from skg_bench.app.checks import SEAMS_OF_ARMS
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed, Composer, compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
 from skg_bench.app.targets import components
-from skg_bench.core import deciding, schema, state, types
+from skg_bench.core import assistant, deciding, schema, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -94,7 +95,7 @@ def failures(case: Case, folder: Path, workers: int = 2) -> list[str]:
 def protocol(seam: str) -> type | None:
     """The Protocol of a seam; None: it has one implementation and no Protocol."""
     names = ("World",) if seam == "simulator" else (seam.capitalize(), seam.upper())
-    classes = (getattr(module, name, None) for module in (deciding, types, world_types) for name in names)
+    classes = (getattr(module, name, None) for module in (assistant, deciding, types, world_types) for name in names)
     return next((made for made in classes if getattr(made, "_is_protocol", False)), None)
 
 
@@ -106,20 +107,27 @@ def members(seam_protocol: type) -> list[str]:
 def wrong_value(case: Case, folder: Path) -> list[str]:
     """What is wrong with the component before anything runs."""
     config = composed(case, folder)
-    node = config.arms["itself"][case.seam] if case.seam in SEAMS_OF_ARMS else config.root[case.seam]
-    made, same = build(case.seam, node), build(case.seam, node)
+    made, same = _made(case, config), _made(case, config)
     lines = []
     if not (is_dataclass(made) and vars(type(made))["__dataclass_params__"].frozen):
         lines.append("is no frozen dataclass, so that a fork or another process may change it")
     if made != same or pickle.loads(pickle.dumps(made)) != made:  # noqa: S301
         lines.append("is not equal to a copy of itself, so that a fork would begin its memory anew")
-    if (seam_protocol := protocol(case.seam)) is not None:
+    seam_protocol = assistant.Stackable if isinstance(made, assistant.Stackable) else protocol(case.seam)
+    if seam_protocol is not None:
         lines += [line for name in members(seam_protocol) if (line := _wrong_member(made, seam_protocol, name))]
     if not isinstance(getattr(made, "sees_truth", False), bool):
         lines.append(f"sees_truth={made.sees_truth!r} must be True or False")
     if case.seam in ("policy", "curator") and not lines:
         lines += _wrong_state(made)
     return lines
+
+
+def _made(case: Case, config: Composed) -> Any:
+    """The component, made anew."""
+    if case.seam == "assistant":  # a pipeline is made of components of the arm
+        return arms(config.arms)[0].assistant
+    return build(case.seam, config.arms["itself"][case.seam] if case.seam in SEAMS_OF_ARMS else config.root[case.seam])
 
 
 def _wrong_member(made: Any, seam_protocol: type, name: str) -> str | None:
@@ -151,13 +159,14 @@ def _wrong_state(made: Any) -> list[str]:
 def composed(case: Case, folder: Path) -> Composed:
     """The component in an arm, in a fork from it, and beside arms that differ in policy and in curator only."""
     chosen = case.overrides if case.seam in SEAMS_OF_ARMS else []
-    arms = {
+    others = [] if case.seam == "assistant" else chosen  # that of a pipeline
+    table_of_arms = {
         "itself": chosen,
         "fork": [*chosen, f"fork=itself@{FORK}"],
-        "daring": [*_without(chosen, "policy"), "policy=always"],
-        "greedy": [*_without(chosen, "curator"), "curator=everything"],
+        "daring": [*_without(others, "policy"), "policy=always"],
+        "greedy": [*_without(others, "curator"), "curator=everything"],
     }
-    table = ", ".join(f"{name}: [{', '.join(overrides)}]" for name, overrides in arms.items())
+    table = ", ".join(f"{name}: [{', '.join(overrides)}]" for name, overrides in table_of_arms.items())
     return compose([*_root(case, folder), f"arms={{{table}}}", "reference=itself", "contrasts=[]"])
 
 
@@ -277,7 +286,7 @@ def changed_by_truth(case: Case, folder: Path) -> list[str]:
 
 def _oracle(case: Case, folder: Path) -> bool:
     (arm,) = plan(case, folder, alone=True).arms
-    return arm.router.sees_truth or arm.curator.sees_truth
+    return arm.assistant.sees_truth
 
 
 # ------------------------------------------------------------------------------------------- what escapes it

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import lineage
 from skg_bench.core.grid import I16, I32, U64, quantise
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import BookSimilarity, Query, Similarity, Skillbooks, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook, Vocabulary, vocabulary_of
 from skg_bench.core.world import Draws
-from skg_bench.engine.vectors import InBook, SimilarityTable
+from skg_bench.engine.vectors import SimilarityTable
 
 Which = list[int] | npt.NDArray[Any]
 NOW = 40 * 86_400 + 7 * 3600

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.texts import Texts
 from skg_bench.curator.budget import Budget, Evict
 from skg_bench.curator.oracle import RightAnswers
-from skg_bench.engine.skillbook_table import SkillbookTable, Stamp, Stored
 from tests.core import samples
 from tests.curator.test_curators import PAPER, UNHEARD, B, asked, columns, curated, operations, turn
 
@@ -55,7 +55,7 @@ def test_what_goes_beyond_the_capacity_is_what_the_rule_says(evict: Evict, seed:
 
 def test_a_book_that_grows_by_one_a_turn_stays_at_its_capacity() -> None:
     rng, b = np.random.default_rng(0), 3
-    table = SkillbookTable(b, Texts([str(i) for i in range(100)], ["name"], None), samples.table(rng, 100))
+    table = SkillbookTable(b).open(Texts([str(i) for i in range(100)], ["name"], None), samples.table(rng, 100))
     budget = Budget(PAPER, 4, "lru")
     for t in range(12):
         now = np.full(b, t * 3600)

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.core.arms import Arm
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -20,9 +22,9 @@ from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Content, Sham
-from skg_bench.engine.plan import Arm
 from skg_bench.reranker.identity import Identity
 from skg_bench.simulator.corpus import load
+from tests.arms import changed
 from tests.curator.test_curators import PAPER, asked, curated, operations, turn
 from tests.laws import world
 
@@ -167,8 +169,8 @@ def test_what_the_book_holds_already_changes_no_answer_where_similarity_decides(
         template = base.arms[0]
         kept = replace(PAPER, harmful_misses=None, unused_days=None)
         then = None if content is None else Sham(kept, content, 0)
-        signals = replace(template.signals, preference=0.0)
-        return replace(template, name=name, curator=Until(12, kept, then), signals=signals, reranker=Identity())
+        signals = replace(components(template).signals, preference=0.0)
+        return changed(template, name=name, curator=Until(12, kept, then), signals=signals, reranker=Identity())
 
     arms = (arm("deaf", None), arm("skg", "known"), arm("sham", "any"))
     ran = world.carry_out(replace(base, arms=arms), tmp_path / "run", USERS, 256)

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.assistant.pipeline.ratings import DecisionContext, Ratings
 from skg_bench.core.feedback import AGREES, RATING, Feedback
 from skg_bench.core.types import TrainingRows
-from skg_bench.engine.pending import DecisionContext, Pending, Ratings
+from skg_bench.engine.pending import Pending
 
 LABEL = (1.0, 0.5, 0.0)
 Learned = tuple[int, float, bytes, int, int, int]  # user, label, features, candidates, place, event
@@ -67,7 +68,10 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
     for t in range(turns):
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
-        late = pending.due(now[:here], ratings)
+        late, contexts = pending.due(now[:here])
+        if contexts is not None:
+            rated = np.flatnonzero((late.kind == RATING) & (late.skill >= 0))
+            ratings.add_late(late.row[rated], late.value[rated], contexts.rows(rated))
         learned = list(zip(late.row, late.turn, late.kind, late.skill, late.value, strict=True))
         due = sorted((u, *what) for at, u, *what in waiting if at <= now[u] and u < here)
         assert learned == due  # by user, then by the turn that it is about

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.feedback import KnownFeedback
@@ -18,6 +19,7 @@ from skg_bench.core.types import Curator, Observation, Reranker, Scorer, Skillbo
 from skg_bench.core.world import Reaction
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.simulator.corpus import load
+from tests.arms import changed
 from tests.laws import world
 
 USERS = 60
@@ -198,8 +200,11 @@ class Noting:
 def test_the_reranker_is_refitted_every_n_turns_of_the_user_and_on_a_capture(tmp_path: Path, on_capture: bool) -> None:
     plan, clock = world.plan(USERS, ("random",)), Clock()
     arm = plan.arms[0]
-    watched = replace(
-        arm, curator=Watched(arm.curator, clock), reranker=Noting(arm.reranker, clock), refit_on_capture=on_capture
+    watched = changed(
+        arm,
+        curator=Watched(components(arm).curator, clock),
+        reranker=Noting(components(arm).reranker, clock),
+        refit_on_capture=on_capture,
     )
     world.carry_out(replace(plan, arms=(watched,)), tmp_path, USERS, 256)
     regular = [fit for fit in clock.fits if (fit[0] + 1) % 10 == 0]
@@ -218,8 +223,11 @@ def test_refits_can_be_kept_apart_and_then_nobodys_is_forgotten(tmp_path: Path) 
     turns: dict[int, dict[int, list[int]]] = {}
     for apart in (1, 15):
         arm, clock = plan.arms[0], Clock()
-        watched = replace(
-            arm, curator=Watched(arm.curator, clock), reranker=Noting(arm.reranker, clock), refit_apart=apart
+        watched = changed(
+            arm,
+            curator=Watched(components(arm).curator, clock),
+            reranker=Noting(components(arm).reranker, clock),
+            refit_apart=apart,
         )
         world.carry_out(replace(plan, arms=(watched,)), tmp_path / str(apart), USERS, 256)
         fits = turns[apart] = {user: [] for user in range(USERS)}

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pyarrow.compute as pc
 import pytest
 
+from skg_bench.assistant.pipeline.components import components
 from skg_bench.core import schema
 from skg_bench.core.run import Run
 from skg_bench.core.world import World
@@ -94,5 +95,5 @@ def test_an_oracle_is_recognised_by_the_same_test(tmp_path: Path) -> None:
 
 def test_only_oracles_see_the_truth() -> None:
     for arm in world.plan(1).arms:
-        sees = {arm.router.sees_truth, arm.curator.sees_truth}
+        sees = {components(arm).router.sees_truth, components(arm).curator.sees_truth}
         assert sees == {arm.name == "oracle"}

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, cast, get_type_hints
 import numpy as np
 import pytest
 
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import Batch
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
@@ -35,7 +37,7 @@ from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Draws, Reaction
 from skg_bench.engine import cohort, execute
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.vectors import InBook
+from tests.arms import changed
 from tests.laws import world
 
 USERS = 60
@@ -106,8 +108,8 @@ def test_similarities_and_words_are_those_of_the_messages_and_books_of_the_turn(
     plan = world.plan(12, ("skg", "without"))
     arms, watching = [], []
     for arm in plan.arms:
-        router, curator = Watching(arm.router), Watching(arm.curator)
-        arms.append(replace(arm, router=cast(Router, router), curator=cast(Curator[Any], curator)))
+        router, curator = Watching(components(arm).router), Watching(components(arm).curator)
+        arms.append(changed(arm, router=cast(Router, router), curator=cast(Curator[Any], curator)))
         watching += [router, curator]
     world.carry_out(replace(plan, arms=tuple(arms)), tmp_path / "run", 12, 1000)
     assert all(len(one.turns) > 20 for one in watching)
@@ -148,8 +150,8 @@ class Guessing:
 def guesses(out: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For all turns of the LLM: was it right, and what did the curator guess from the event's key and from the row?"""
     plan = world.plan(USERS, ("deaf",))
-    spy = Guessing(plan.arms[0].curator)
-    run = world.carry_out(replace(plan, arms=(replace(plan.arms[0], curator=spy),)), out, USERS, 1000)
+    spy = Guessing(components(plan.arms[0]).curator)
+    run = world.carry_out(replace(plan, arms=(changed(plan.arms[0], curator=spy),)), out, USERS, 1000)
     turns = run.turns("deaf", ["user", "turn", "answer_correct"])
     user, turn, right = (turns[c].to_numpy() for c in ("user", "turn", "answer_correct"))
     row = np.argsort(np.argsort(-np.bincount(user), kind="stable"))[user]  # users step in order of falling turns
@@ -204,7 +206,7 @@ class NearIds:
 def hits_of_other_wordings(out: Path) -> tuple[int, float]:
     """Hits of the cheat on messages that are no verbatim repeat, and the share of them that is right."""
     plan = world.plan(USERS, ("everything",))
-    arm = replace(plan.arms[0], router=NearIds())
+    arm = changed(plan.arms[0], router=NearIds())
     run: Run = world.carry_out(replace(plan, arms=(arm,)), out, USERS, 1000)
     turns = run.turns("everything", ["skill_correct", "max_sim"])
     near, correct = turns["max_sim"].to_numpy(), turns["skill_correct"].to_pylist()

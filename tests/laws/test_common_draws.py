@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I64
 from skg_bench.core.run import Run
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.core.world import Draws
 from skg_bench.engine.step import draws_of
+from tests.arms import changed
 from tests.laws import world
 from tests.laws.conftest import USERS
 
@@ -112,8 +114,8 @@ def test_the_scorer_goes_on_learning_only_if_the_book_alone_is_frozen(tmp_path: 
     taught = {}
     for arm in ("skg", "frozen_book", "frozen_scorer", "frozen_all"):
         plan = world.plan(40, (arm,))
-        counting = Counting(plan.arms[0].reranker, [])
-        counted = replace(plan, arms=(replace(plan.arms[0], reranker=counting),))
+        counting = Counting(components(plan.arms[0]).reranker, [])
+        counted = replace(plan, arms=(changed(plan.arms[0], reranker=counting),))
         world.carry_out(counted, tmp_path / arm, 40, 256)
         taught[arm] = sum(counting.fits)
     assert taught["frozen_scorer"] == taught["frozen_all"] > 0

@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.grid import I64
 from skg_bench.core.run import LogName, Run
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
-from skg_bench.engine.stack import stacks
+from skg_bench.engine.ensembles import stacks
+from tests.arms import changed
 from tests.laws import world
 from tests.laws.world import FORK
 
@@ -105,8 +107,8 @@ class Counting:
 @pytest.mark.parametrize("arm", ["renewed", "scored"])
 def test_another_recipe_is_fitted_at_the_fork_on_all_ratings_known_until_then(tmp_path: Path, arm: str) -> None:
     plan = world.plan(USERS, (TRUNK[arm], arm))
-    counting = Counting(plan.arms[1].reranker, [])
-    counted = replace(plan, arms=(replace(plan.arms[1], reranker=counting),))
+    counting = Counting(components(plan.arms[1]).reranker, [])
+    counted = replace(plan, arms=(changed(plan.arms[1], reranker=counting),))
     run = world.carry_out(counted, tmp_path / "run", USERS, 256)
     turns, labels = run.turns(arm, ["time"]), {"ok": 1.0, "partial": 0.5, "miss": 0.0}
     before = turns.filter(pc.less(turns["turn"], FORK))

@@ -9,15 +9,16 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from skg_bench.assistant.pipeline import decision, ensemble
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.assistant.pipeline.decision import Choice, Memory
+from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.grid import I16, I32, U64
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.world import World
-from skg_bench.engine import step
-from skg_bench.engine.memory import Memory
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.stack import Stack
-from skg_bench.engine.step import Choice
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
+from tests.arms import changed
 from tests.core import samples
 from tests.laws import world
 
@@ -50,7 +51,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     """With a book of its own, in order of skills, and with all three ways to come by similarities."""
     plan = world.plan(USERS, (arm,))
     vectors: I16 = plan.embedder.embed(Relabelled(plan.simulator, plan.seed).messages)  # by the text ids of the run
-    many, rng, checked = step.decide, np.random.default_rng(0), []
+    many, rng, checked = decision.decide, np.random.default_rng(0), []
 
     def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64) -> Choice:
         choice = many(stack, query, books, memory, event)
@@ -80,7 +81,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
             checked.append(int(books.n_skills[row]))
         return choice
 
-    monkeypatch.setattr(step, "decide", decide)
+    monkeypatch.setattr(ensemble, "decide", decide)
     world.carry_out(plan, tmp_path / "run", USERS, 256)
     assert len(checked) > 20
     assert max(checked) >= 5 or arm in ("deaf", "band", "always")
@@ -165,10 +166,11 @@ class Sealed:
 def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None:
     plan, calls = world.plan(12, (arm,)), dict[str, int]()
     (template,) = plan.arms
-    seams = ("router", "reranker", "policy", "curator", "llm", "signals")
-    careful: dict[str, Any] = {seam: Sealed(getattr(template, seam), calls) for seam in seams}
+    seams = ("router", "reranker", "policy", "curator", "signals")
+    careful: dict[str, Any] = {seam: Sealed(getattr(components(template), seam), calls) for seam in seams}
+    careful["llm"] = Sealed(template.llm, calls)
     guarded = replace(
-        plan, simulator=cast(World[Any], Sealed(plan.simulator, calls)), arms=(replace(template, **careful),)
+        plan, simulator=cast(World[Any], Sealed(plan.simulator, calls)), arms=(changed(template, **careful),)
     )
     first, second = world.carry_out(plan, tmp_path / "a", 12, 256), world.carry_out(guarded, tmp_path / "b", 12, 256)
     assert world.differences(first, second, range(12)) == []

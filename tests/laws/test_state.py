@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import Batch, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -16,7 +17,8 @@ from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
-from skg_bench.engine.plan import Arm, Fork, Plan
+from skg_bench.engine.plan import Plan
+from tests.arms import changed
 from tests.laws import world
 
 USERS = 24
@@ -70,7 +72,7 @@ class Hiding(EveryThird):
 def plan(curator: Curator[Any], **fork: Any) -> Plan:
     """One arm with this curator."""
     made = world.plan(USERS, ("skg",))
-    return replace(made, arms=(replace(made.arms[0], name="third", curator=curator, **fork),))
+    return replace(made, arms=(changed(made.arms[0], name="third", curator=curator, **fork),))
 
 
 def run(made: Plan, out: Path, cohort: int) -> Run:
@@ -108,7 +110,7 @@ def test_at_a_fork_an_equal_curator_keeps_its_memory_and_another_begins(tmp_path
     rows = [world.rows(kept, "updates", name, range(USERS)).drop_columns("arm") for name in ("third", "fork")]
     assert rows[0].equals(rows[1])
 
-    other = replace(arm, name="other", curator=Everything())
+    other = changed(arm, name="other", curator=Everything())
     begun = run(forked(other, arm, world.FORK), tmp_path / "begun", 1000)
     turns = begun.turns("fork", ["user", "turn", "skill_learned", "fallback_to_llm"]).to_pandas()
     after = turns[turns["turn"] >= world.FORK]

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pytest
 
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -21,7 +23,8 @@ from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine import execute as engine
-from skg_bench.engine.plan import Arm, Fork, Plan
+from skg_bench.engine.plan import Plan
+from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
 from tests.simulator.logs import recorded, turn, write_csv
@@ -53,8 +56,8 @@ class Noting:
 
 def noting(arm: Arm) -> Arm:
     """The arm with this curator, unless it captures nothing."""
-    curator = Noting() if arm.curator.reasons else arm.curator
-    return replace(arm, curator=curator, fork=arm.fork and replace(arm.fork, arm=noting(arm.fork.arm)))
+    curator = Noting() if components(arm).curator.reasons else components(arm).curator
+    return changed(arm, curator=curator, fork=arm.fork and replace(arm.fork, arm=noting(arm.fork.arm)))
 
 
 def plan(*arms: str, users: int = USERS) -> Plan:
@@ -180,8 +183,8 @@ def test_beyond_the_end_of_a_book_stands_the_same_whatever_the_texts_are(tmp_pat
     looked = set[int]()
 
     def peering(arm: Arm) -> Arm:
-        router = cast(Router, Peering(arm.router, looked))
-        return replace(arm, router=router, fork=arm.fork and Fork(peering(arm.fork.arm), arm.fork.turn))
+        router = cast(Router, Peering(components(arm).router, looked))
+        return changed(arm, router=router, fork=arm.fork and Fork(peering(arm.fork.arm), arm.fork.turn))
 
     made = world.plan(USERS, ("skg", "everything", "donor", "hindsight"))
     made = replace(made, arms=tuple(map(peering, made.arms)))

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.assistant.pipeline.sample import sample
 from skg_bench.core.batch import NOTHING, UPDATE, Batch
 from skg_bench.core.deciding import Candidates, Decision, Policy
 from skg_bench.core.draws import fold, key
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.engine.sample import sample
 
 HEARD_NOTHING = feedback(NOTHING.row, 0, RATING, NOTHING.row, NOTHING.row)
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.assistant.pipeline.signals import GROUPS, Signals
 from skg_bench.core.batch import NOTHING
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import F64, I32
-from skg_bench.engine.signals import GROUPS, Signals
 from skg_bench.policy.exp4 import Advice, Exp4
 from skg_bench.policy.threshold import Threshold
 from tests.policy.played import candidates, decided, keys, served

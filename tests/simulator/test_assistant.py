@@ -10,7 +10,7 @@ import yaml
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from tests.core import samples
 from tests.simulator.users import rated
 
@@ -30,7 +30,7 @@ ROWS = ("rating_if_right", "rating_if_near", "rating_if_wrong")
 
 def test_every_parameter_is_tried_below() -> None:
     tried = {*PROBABILITIES, *POSITIVE, *NOT_NEGATIVE, *ROWS, "corpus", "order"}
-    assert {f.name for f in fields(Assistant) if f.init} == tried == set(DEFAULTS)
+    assert {f.name for f in fields(AssistantUsers) if f.init} == tried == set(DEFAULTS)
 
 
 def test_the_yaml_gives_every_parameter_its_unit_and_where_it_comes_from() -> None:
@@ -44,39 +44,39 @@ def test_the_yaml_gives_every_parameter_its_unit_and_where_it_comes_from() -> No
 
 def test_an_unknown_order_is_refused() -> None:
     with pytest.raises(UsageError, match=r"simulator\.order='random', valid are time, permuted"):
-        Assistant(**DEFAULTS | {"order": "random"})
+        AssistantUsers(**DEFAULTS | {"order": "random"})
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, nan, inf])
 @pytest.mark.parametrize("name", PROBABILITIES)
 def test_what_is_no_probability_is_refused(name: str, value: float) -> None:
     with pytest.raises(UsageError, match=rf"simulator\.{name}={value} must lie in \[0, 1\]"):
-        Assistant(**DEFAULTS | {name: value})
+        AssistantUsers(**DEFAULTS | {name: value})
 
 
 @pytest.mark.parametrize("value", [-1, 0, nan, inf])
 @pytest.mark.parametrize("name", POSITIVE)
 def test_what_is_not_above_zero_and_finite_is_refused(name: str, value: float) -> None:
     with pytest.raises(UsageError, match=rf"simulator\.{name}={value} "):
-        Assistant(**DEFAULTS | {name: value})
+        AssistantUsers(**DEFAULTS | {name: value})
 
 
 @pytest.mark.parametrize("value", [-1, nan, inf])
 @pytest.mark.parametrize("name", NOT_NEGATIVE)
 def test_what_is_negative_or_not_finite_is_refused(name: str, value: float) -> None:
     with pytest.raises(UsageError, match=rf"simulator\.{name}={value} "):
-        Assistant(**DEFAULTS | {name: value})
+        AssistantUsers(**DEFAULTS | {name: value})
 
 
 @pytest.mark.parametrize("name", [*PROBABILITIES, *NOT_NEGATIVE])
 def test_zero_is_accepted(name: str) -> None:
     low = {"active_low": 0.0} if name == "active_high" else {}
-    assert getattr(Assistant(**DEFAULTS | low | {name: 0.0}), name) == 0
+    assert getattr(AssistantUsers(**DEFAULTS | low | {name: 0.0}), name) == 0
 
 
 def test_the_least_regular_user_cannot_be_more_regular_than_the_most_regular() -> None:
     with pytest.raises(UsageError, match=r"simulator\.active_low=0\.9 is above active_high=0\.8"):
-        Assistant(**DEFAULTS | {"active_low": 0.9, "active_high": 0.8})
+        AssistantUsers(**DEFAULTS | {"active_low": 0.9, "active_high": 0.8})
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -86,7 +86,7 @@ def test_the_least_regular_user_cannot_be_more_regular_than_the_most_regular() -
 ])  # fmt: skip
 def test_ratings_that_are_no_three_probabilities_are_refused(name: str, row: list[float]) -> None:
     with pytest.raises(UsageError, match=rf"simulator\.{name}=.* must be three probabilities"):
-        Assistant(**DEFAULTS | {name: row})
+        AssistantUsers(**DEFAULTS | {name: row})
 
 
 @pytest.mark.parametrize(("right", "near", "wrong"), [
@@ -96,18 +96,18 @@ def test_ratings_that_are_no_three_probabilities_are_refused(name: str, row: lis
 ])  # fmt: skip
 def test_rating_better_answers_worse_is_refused(right: list[float], near: list[float], wrong: list[float]) -> None:
     with pytest.raises(UsageError, match="a better answer must not be rated worse"):
-        Assistant(**DEFAULTS | {"rating_if_right": right, "rating_if_near": near, "rating_if_wrong": wrong})
+        AssistantUsers(**DEFAULTS | {"rating_if_right": right, "rating_if_near": near, "rating_if_wrong": wrong})
 
 
 def test_ratings_that_say_nothing_about_the_answer_are_accepted() -> None:
     noise = {name: [0.5, 0.25, 0.25] for name in ROWS}
-    assert Assistant(**DEFAULTS | noise).rating_if_right == [0.5, 0.25, 0.25]
+    assert AssistantUsers(**DEFAULTS | noise).rating_if_right == [0.5, 0.25, 0.25]
 
 
 def test_a_user_of_more_messages_a_day_than_keys_can_tell_apart_is_refused() -> None:
-    assert Assistant(**DEFAULTS | {"max_per_day": 1024}).max_per_day == 1024
+    assert AssistantUsers(**DEFAULTS | {"max_per_day": 1024}).max_per_day == 1024
     with pytest.raises(UsageError, match=r"simulator\.max_per_day=1025 is above 1024"):
-        Assistant(**DEFAULTS | {"max_per_day": 1025})
+        AssistantUsers(**DEFAULTS | {"max_per_day": 1025})
 
 
 @pytest.mark.parametrize("change", [
@@ -119,7 +119,7 @@ def test_a_user_of_more_messages_a_day_than_keys_can_tell_apart_is_refused() -> 
     {"answers_stale_hours": 1e-9}, {"answers_stale_hours": 1e300},
 ], ids=str)  # fmt: skip
 def test_extreme_parameters_still_make_whole_streams(change: dict[str, Any]) -> None:
-    simulator = Assistant(**DEFAULTS | change)
+    simulator = AssistantUsers(**DEFAULTS | change)
     made = simulator.population(3, np.arange(8, dtype=np.int32), 2)
     mask = np.arange(made.time.shape[1]) < made.n[:, None]
     assert (made.n >= 1).all()
@@ -139,7 +139,7 @@ def test_extreme_parameters_still_make_whole_streams(change: dict[str, Any]) -> 
 ], ids=str)  # fmt: skip
 def test_extreme_parameters_still_make_ratings(change: dict[str, Any]) -> None:
     draws = samples.draws(np.random.default_rng(0), 3_000)
-    reactions = Assistant(**DEFAULTS | {"late_share": 1.0} | change).reactions
+    reactions = AssistantUsers(**DEFAULTS | {"late_share": 1.0} | change).reactions
     rating, delay = rated(reactions, np.arange(3_000, dtype=np.int32) % 3, draws)
     assert (delay[rating >= 0] >= 1).all()
     assert delay.max() < 2**40

@@ -13,7 +13,7 @@ import yaml
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF, DATA
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.clinc150 import Clinc150, Split
 from skg_bench.simulator.corpus import SLOT, STABLE, STALE
 
@@ -124,7 +124,7 @@ def test_the_table_holds_names_and_no_message(data_full: Path) -> None:
 def test_a_user_says_each_wording_of_a_request_once_before_any_comes_again(data_full: Path) -> None:
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
     del node["_target_"]
-    users = Assistant(**node | {"corpus": Clinc150(str(data_full), None, "test", 4)})
+    users = AssistantUsers(**node | {"corpus": Clinc150(str(data_full), None, "test", 4)})
     events = users.population(0, np.arange(24, dtype=np.int32), 4)
     loaded, types = users._corpus, set()
     for text, kind, used_up, n in zip(events.text, events.truth.type, events.truth.used_up, events.n, strict=True):
@@ -228,4 +228,4 @@ def test_what_is_neither_a_folder_nor_a_source_is_no_corpus(corpus: Any) -> None
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
     del node["_target_"]
     with pytest.raises(UsageError, match=r"simulator\.corpus=.* must be a folder, null, or a source with a _target_"):
-        Assistant(**node | {"corpus": corpus})
+        AssistantUsers(**node | {"corpus": corpus})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from skg_bench.core.feedback import AGREES
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.world import FALLBACK, NEAR, PROMPTED, RIGHT, STORED, UNKNOWN, WRONG, Response, Served
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.judging import Users
 from tests.core import samples
 from tests.simulator.users import NOW, assistant, at, earlier_answers, moment, small_corpus
@@ -22,12 +22,18 @@ DRAWS = samples.draws(np.random.default_rng(0), N)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Assistant:
+def world(tmp_path_factory: pytest.TempPathFactory) -> AssistantUsers:
     return assistant(corpus=small_corpus(tmp_path_factory.mktemp("corpus")))
 
 
 def responded(
-    world: Assistant, how: int, type_: int, ability: float, answer: int = -1, compared: int = -1, right: Bool = RIGHTLY
+    world: AssistantUsers,
+    how: int,
+    type_: int,
+    ability: float,
+    answer: int = -1,
+    compared: int = -1,
+    right: Bool = RIGHTLY,
 ) -> tuple[Users, Response]:
     """The same answer to N users."""
     event = moment(all_of(type_), number=NUMBER)
@@ -42,7 +48,7 @@ def all_of(value: int) -> I32:
 
 @pytest.mark.parametrize("ability", [0.0, 0.3, 0.9, 1.0])
 @pytest.mark.parametrize(("how", "answer"), [(FALLBACK, -1), (PROMPTED, EGG)])
-def test_a_model_is_right_as_often_as_it_is_able(world: Assistant, ability: float, how: int, answer: int) -> None:
+def test_a_model_is_right_as_often_as_it_is_able(world: AssistantUsers, ability: float, how: int, answer: int) -> None:
     quality = responded(world, how, EGG, ability, answer)[1].quality
     assert set(quality.tolist()) <= {WRONG, RIGHT}
     assert abs((quality == RIGHT).mean() - ability) <= 4.5 * np.sqrt(ability * (1 - ability) / N)
@@ -51,14 +57,14 @@ def test_a_model_is_right_as_often_as_it_is_able(world: Assistant, ability: floa
 @settings(deadline=None, max_examples=30)
 @given(first=st.floats(0, 1), other=st.floats(0, 1), how=st.sampled_from([FALLBACK, PROMPTED]))
 def test_a_better_model_is_right_wherever_a_worse_one_is(
-    world: Assistant, first: float, other: float, how: int
+    world: AssistantUsers, first: float, other: float, how: int
 ) -> None:
     low, high = sorted((first, other))
     worse, better = (responded(world, how, EGG, ability, EGG)[1].quality == RIGHT for ability in (low, high))
     assert (better | ~worse).all()
 
 
-def test_a_prompt_helps_with_requests_of_its_intent_alone(world: Assistant) -> None:
+def test_a_prompt_helps_with_requests_of_its_intent_alone(world: AssistantUsers) -> None:
     """A skill's prompt holds no answer: other slot values, and a wrong answer at its source, do no harm."""
     same = responded(world, PROMPTED, PARIS_ZONE, 0.6, PARIS_ZONE)[1].quality
     assert np.array_equal(responded(world, PROMPTED, PARIS_ZONE, 0.6, OSAKA_ZONE)[1].quality, same)
@@ -68,7 +74,7 @@ def test_a_prompt_helps_with_requests_of_its_intent_alone(world: Assistant) -> N
 
 
 def test_where_nobody_knows_how_able_a_model_is_its_answers_are_unknown_and_not_remembered_as_right(
-    world: Assistant,
+    world: AssistantUsers,
 ) -> None:
     for how, answer in ((FALLBACK, -1), (PROMPTED, EGG)):
         users, response = responded(world, how, EGG, float("nan"), answer)
@@ -79,7 +85,7 @@ def test_where_nobody_knows_how_able_a_model_is_its_answers_are_unknown_and_not_
 
 @pytest.mark.parametrize(("how", "answer"), [(FALLBACK, -1), (PROMPTED, EGG)])
 def test_the_answer_of_a_model_is_remembered_under_the_number_of_its_event(
-    world: Assistant, how: int, answer: int
+    world: AssistantUsers, how: int, answer: int
 ) -> None:
     users, response = responded(world, how, EGG, 0.5, answer)
     assert (response.answer == NUMBER).all()
@@ -90,7 +96,7 @@ def test_the_answer_of_a_model_is_remembered_under_the_number_of_its_event(
     assert users.ledger.right[:, :NUMBER].all()
 
 
-def test_a_stored_answer_is_given_as_it_is(world: Assistant) -> None:
+def test_a_stored_answer_is_given_as_it_is(world: AssistantUsers) -> None:
     """Whatever the model is able to: none is called."""
     for type_, answer, right, quality in (
         (PARIS_ZONE, PARIS_ZONE, RIGHTLY, RIGHT),
@@ -106,7 +112,7 @@ def test_a_stored_answer_is_given_as_it_is(world: Assistant) -> None:
             assert (users.ledger.right == right).all()
 
 
-def test_answers_agree_if_both_are_right(world: Assistant) -> None:
+def test_answers_agree_if_both_are_right(world: AssistantUsers) -> None:
     for compared, right, agrees in ((EGG, RIGHTLY, True), (EGG, ~RIGHTLY, False), (OSAKA_ZONE, RIGHTLY, False)):
         response = responded(world, FALLBACK, EGG, 0.5, compared=compared, right=right)[1]
         same = (response.quality == RIGHT) & agrees

@@ -16,7 +16,7 @@ from skg_bench.core.grid import F64, I32
 from skg_bench.core.state import rows
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import NEAR, OFFERS, RIGHT, UNKNOWN, WRONG, Draws, Ledger, Supposing
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.reactions import Reactions
 from tests.core import samples
 from tests.simulator.users import DAY, HOUR, assistant, at, earlier_answers, judged, moment, rated, small_corpus
@@ -160,7 +160,7 @@ def test_nobody_rates_an_answer_of_which_nobody_knows_whether_it_was_right(draws
 
 
 def offered(
-    world: Assistant, draws: Draws, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0
+    world: AssistantUsers, draws: Draws, type_: int, fatigue: float = 0.0, idle: int = 0, text: int = 0
 ) -> tuple[I32, I32, F64]:
     """Code, name and new fatigue after the same offer to N users."""
     event = moment(np.full(N, type_, np.int32), text)

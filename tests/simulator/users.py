@@ -12,7 +12,7 @@ from skg_bench.core.feedback import RATING
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.paths import CONF
 from skg_bench.core.world import Draws, Event, Events, Ledger, Supposing, Truth
-from skg_bench.simulator.assistant import Assistant
+from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.judging import Users
 from skg_bench.simulator.reactions import Reactions
 from tests.simulator.test_bad_corpora import write
@@ -21,11 +21,11 @@ HOUR, DAY, WEEK = 3600, 86_400, 7 * 86_400
 NOW = 1000 * DAY
 
 
-def assistant(**changes: Any) -> Assistant:
+def assistant(**changes: Any) -> AssistantUsers:
     """The simulator of `conf/simulator/assistant.yaml`."""
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
-    assert node.pop("_target_") == "skg_bench.simulator.assistant.Assistant"
-    return replace(Assistant(**node), **changes)
+    assert node.pop("_target_") == "skg_bench.simulator.assistant.AssistantUsers"
+    return replace(AssistantUsers(**node), **changes)
 
 
 @lru_cache(maxsize=4)
@@ -80,7 +80,9 @@ def earlier_answers(b: int, type_: I32, right: Bool, age: I64) -> Ledger:
     return Ledger(np.tile(type_, (b, 1)), np.tile(right, (b, 1)), np.tile(NOW - age, (b, 1)))
 
 
-def judged(world: Assistant, asked: I32, type_: I32, right: Bool, age: I64, supposing: Supposing = "as given") -> I32:
+def judged(
+    world: AssistantUsers, asked: I32, type_: I32, right: Bool, age: I64, supposing: Supposing = "as given"
+) -> I32:
     """Quality of each of these answers to each request, `[B, W]`."""
     event, b = moment(asked), len(asked)
     users = at(event, earlier_answers(b, type_, right, age))

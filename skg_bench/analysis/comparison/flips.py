@@ -1,7 +1,7 @@
 """Flips: events that one arm answered rightly and another wrongly, with the reason.
 
-The reason is the link of the wrong arm's chain that failed (`cause` of the turn log, see `engine/cause.py`); where both
-arms asked the LLM, or a right skill was prompted in vain, it is the LLM.
+The reason is the link of the wrong arm's chain that failed (`cause` of the turn log, `assistant/pipeline/cause.py`);
+where both arms asked the LLM, or a right skill was prompted in vain, it is the LLM.
 """
 
 from collections.abc import Iterator, Sequence

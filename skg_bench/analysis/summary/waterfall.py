@@ -1,9 +1,9 @@
 """Regret: from the ceiling to what was reached, in losses of utility by cause.
 
 The ceiling is a right answer to every request, for nothing and at once: utility 1. What a turn is worth less is booked
-whole to its `cause` (`engine/cause.py`), so that a user's losses sum to ceiling - reached. A turn that the LLM answered
-is thus booked, with the LLM's price, wait and errors, to what made it fall back; `none` is what right skills themselves
-cost.
+whole to its `cause` (`assistant/pipeline/cause.py`), so that a user's losses sum to ceiling - reached. A turn that the
+LLM answered is thus booked, with the LLM's price, wait and errors, to what made it fall back; `none` is what right
+skills themselves cost.
 """
 
 from dataclasses import dataclass

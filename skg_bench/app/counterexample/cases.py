@@ -13,10 +13,11 @@ import numpy as np
 import yaml
 
 from skg_bench.app.arms import arms
-from skg_bench.app.checks import SEAMS_OF_ARMS
+from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
 from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
+from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.texts import Embedding
@@ -25,7 +26,6 @@ from skg_bench.core.world import OFFERS, Events, Truth, World
 from skg_bench.engine.cohort import Setting
 from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts
 from skg_bench.engine.logbook import Logbook
-from skg_bench.engine.plan import Arm
 from skg_bench.engine.vectors import Rows
 
 SCHEMA = 1
@@ -109,7 +109,7 @@ def _replayer(nodes: str, seed: int, weeks: int) -> Replayer:
 def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events: Events) -> dict[str, Logbook]:
     """What each arm does with the events, rows of the excerpts in order of falling length."""
     replayer.know(events.text)
-    top_k = max(getattr(arm.router, "top_k", 1) for arm in arms.values())
+    top_k = max(getattr(arm.assistant, "top_k", 1) for arm in arms.values())
     return dict(
         zip(arms, run_excerpts(replayer.setting, list(arms.values()), excerpts.cohort(events), top_k), strict=True)
     )
@@ -224,7 +224,9 @@ def load(path: Path, *, trust_remote_code: bool = False) -> Case:
 def whole(composition: Node) -> Node:
     """The composition of an arm, with what later versions added as they have it by default."""
     root = _yaml(packages()[0].conf / "config.yaml")
-    later = {key: root[key] for key in SEAMS_OF_ARMS if key not in composition and key in root}
+    composition = {"assistant": {"_target_": PIPELINE}, **composition}
+    unused = () if composition["assistant"].get("_target_") == PIPELINE else PARTS_OF_PIPELINE
+    later = {k: root[k] for k in SEAMS_OF_ARMS if k not in composition and k not in unused and k in root}
     return {key: whole_node(value) for key, value in composition.items()} | later
 
 

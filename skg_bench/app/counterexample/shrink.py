@@ -14,6 +14,7 @@ from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Replayer, Scenario
 from skg_bench.app.suggestions import nearest
+from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run, same_events
@@ -21,7 +22,6 @@ from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Events
 from skg_bench.engine.excerpt import Excerpts, table_of
 from skg_bench.engine.logbook import Logbook
-from skg_bench.engine.plan import Arm
 
 LogsByRole = Mapping[str, Logbook]  # by role
 

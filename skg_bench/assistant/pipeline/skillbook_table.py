@@ -62,8 +62,10 @@ class SkillbookTable:
     examples_hash: U64
     answer: I32
 
-    def __init__(self, n_users: int, texts: Texts, similarity: Similarity) -> None:
-        self._texts, self._similarity = texts, similarity
+    _texts: Texts
+    _similarity: Similarity
+
+    def __init__(self, n_users: int) -> None:
         self.n_skills = np.zeros(n_users, np.int32)
         self.n_examples = np.zeros(n_users, np.int32)
         self.n_active = np.zeros(n_users, np.int32)
@@ -76,6 +78,11 @@ class SkillbookTable:
         self.example = np.full((n_users, 8), -1, np.int32)
         self.example_skill = np.zeros((n_users, 8), np.int32)
         self._later: dict[str, I64] = {}  # times of skills as they are, where the book is from the future
+
+    def open(self, texts: Texts, similarity: Similarity) -> "SkillbookTable":
+        """Ready for operations, whose examples are texts of `texts`."""
+        self._texts, self._similarity = texts, similarity
+        return self
 
     def view(self, n_users: int) -> Skillbooks:
         """Read-only view of the first `n_users` books."""

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.assistant.pipeline import sample as module
+from skg_bench.assistant.pipeline.sample import sample
 from skg_bench.core.deciding import Policy
 from skg_bench.core.draws import Purpose, draw, fold, gumbel, key
 from skg_bench.core.grid import F64, I64
-from skg_bench.engine import sample as module
-from skg_bench.engine.sample import sample
 from tests.policy.played import Living, candidates, keys, lineages
 from tests.policy.test_policies import ALL, DETERMINISTIC, LEARNING
 

@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.core.batch import ADD, LINEAGE_BITS, OPERATIONS, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import RATINGS, Skillbooks
-from skg_bench.engine.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.engine.vectors import Rows
 from tests.core import samples
 
@@ -25,7 +25,7 @@ VECTORS = samples.vectors(np.random.default_rng(0), len(TEXTS), 384)
 
 def new_table(n_users: int = USERS) -> SkillbookTable:
     """Empty books over TEXTS and NAMES."""
-    return SkillbookTable(n_users, Texts(TEXTS, NAMES, None), Rows(VECTORS))
+    return SkillbookTable(n_users).open(Texts(TEXTS, NAMES, None), Rows(VECTORS))
 
 
 def batch_of(rows: list[dict[str, int]]) -> Batch:

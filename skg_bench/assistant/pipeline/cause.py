@@ -1,4 +1,4 @@
-"""Why a turn was not answered by a right skill: the first link of the chain that failed. Truth, for the logs alone.
+"""Why a turn was not answered by a right skill: the first link of the chain that failed. It is truth, for logs alone.
 
 A skill is *about* the request if an answer to its source's request, given rightly just now, would be right; it *holds*
 if that answer is not too old; it is *right* if it holds and its source answer was right. Where a skill's prompt is
@@ -22,31 +22,23 @@ served, which stores no answer, every skill of the intent is right. Active skill
 that answered where no right one was is booked to what was served: the LLM would have lost less.
 """
 
-from typing import Protocol
-
 import numpy as np
 
+from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
+from skg_bench.core.assistant import GroundTruth
 from skg_bench.core.deciding import Candidates
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I32, Bool
 from skg_bench.core.types import CAUSES
-from skg_bench.core.world import NEAR, RIGHT, Supposing
-from skg_bench.engine.skillbook_table import SkillbookTable
+from skg_bench.core.world import NEAR, RIGHT
 
 _NONE, _NOVELTY, _CAPTURE, _ROUTING, _SCORE, _THRESHOLD, _STALENESS, _WRONG_SOURCE = range(len(CAUSES))
 
 
-class Judge(Protocol):
-    """A world's `judge` with what the users remember and the events given."""
-
-    def __call__(self, row: I64, answer: I32, supposing: Supposing = "as given") -> I32: ...
-
-
-def causes(
-    judge: Judge, answerable: I32, table: SkillbookTable, candidates: Candidates, *, skill: I32, prompted: bool
-) -> I32:
+def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *, skill: I32, prompted: bool) -> I32:
     """Codes in CAUSES `[B]` of turns that `skill` answered (-1: the LLM), chosen from the candidates, before the book
-    learns from them; `judge` is the world's, of their events.
+    learns from them.
     """
+    judge = truth.judge
     shortlist, combined, a = candidates.skill, candidates.combined, len(skill)
     active = table.active[:a]
     row, s = np.divmod(np.flatnonzero(active), active.shape[1])  # np.nonzero takes longer
@@ -70,7 +62,7 @@ def causes(
     listed = shortlist[row] == s[:, None]
     at_best = (listed & (combined[row] == combined.max(axis=1)[row, None])).any(axis=1)
     fallback = np.where(some(every), np.where(some(holds), _WRONG_SOURCE, _STALENESS), _CAPTURE)
-    fallback[answerable == 0] = _NOVELTY
+    fallback[truth.answerable == 0] = _NOVELTY
     wrong_hit = np.where(some(served), np.where(some(served & holds), _WRONG_SOURCE, _STALENESS), _THRESHOLD)
     missed = np.where(~hit & some(right & at_best), _THRESHOLD, _SCORE)
     missed[~some(right & listed.any(axis=1))] = _ROUTING

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skg_bench.assistant.pipeline.signals import DAY, GROUPS, Positions, Signals
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, snap
 from skg_bench.core.types import Query, Shortlist, Skillbooks
-from skg_bench.engine.signals import DAY, GROUPS, Positions, Signals
 from tests.core import samples
 
 SKG = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))

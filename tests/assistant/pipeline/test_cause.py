@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skg_bench.assistant.pipeline.cause import causes
+from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
+from skg_bench.core.assistant import GroundTruth
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.run import Run
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Supposing
-from skg_bench.engine.cause import causes
 from skg_bench.engine.logbook import EPOCH
-from skg_bench.engine.skillbook_table import SkillbookTable
 from skg_bench.simulator.corpus import load
 from skg_bench.simulator.judging import Judging
 from tests.core import samples
@@ -164,7 +165,7 @@ def test_the_first_link_that_failed_is_the_cause(
 ) -> None:
     """Candidates are the first skills of the book, as many as there are scores."""
     words, similarity = Texts([""] * 9, [], None), samples.table(np.random.default_rng(0), 9, 8)
-    table, event, n = SkillbookTable(1, words, similarity), moment(np.array([5], np.int32)), len(skills)
+    table, event, n = SkillbookTable(1).open(words, similarity), moment(np.array([5], np.int32)), len(skills)
     kind, right, age = np.array([*skills, OTHER]).T  # what skills store, and an answer that none does
     ledger = earlier_answers(1, kind.astype(np.int32), right.astype(np.bool_), age)
     table.active[0, :n], table.answer[0, :n] = True, np.arange(n)
@@ -177,5 +178,6 @@ def test_the_first_link_that_failed_is_the_cause(
     scores = np.array([[*combined, *[-1.0] * pad]])
     candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1])
     skill, before = np.array([served], np.int32), np.array([answerable], np.int32)
-    (code,) = causes(judge, before, table, candidates, skill=skill, prompted=False)
+    truth = GroundTruth(judge, event.type, before)
+    (code,) = causes(truth, table, candidates, skill=skill, prompted=False)
     assert CAUSES[code] == cause

@@ -6,6 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skg_bench.assistant.pipeline.components import refits
+from skg_bench.assistant.pipeline.signals import GROUPS, Signals
+from skg_bench.assistant.pipeline.stack import Stack, stacked
+from skg_bench.core.arms import Freeze
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -14,18 +18,17 @@ from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers
-from skg_bench.engine.plan import Arm, Freeze
-from skg_bench.engine.signals import GROUPS, Signals
-from skg_bench.engine.stack import Stack, stacked
 from skg_bench.llm.simulated import Simulated
 from skg_bench.policy.threshold import Threshold
 from skg_bench.reranker.linear import Linear
 from skg_bench.router.maxsim import MaxSim
+from tests.arms import changed, pipeline_arm
 from tests.curator.test_curators import PAPER, B, asked, columns, curated, operations, turn
 
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 MODEL = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
-ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, MODEL, SIGNALS, "stored", 50.0, 50, True, 1, False)
+PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", 50, True, 1, False)
+ARM = pipeline_arm("skg", MODEL, 50.0, *PARTS)
 
 
 def at_once(stack: Stack, seen: Observation, offer: I32, name: I32, known: KnownFeedback, books: Skillbooks) -> Batch:
@@ -62,11 +65,11 @@ def test_from_its_turn_on_a_freeze_lets_through_what_it_says(freeze: Freeze, cou
 
 @pytest.mark.parametrize("curator", [NoLearning(), RightAnswers()])
 def test_where_the_curator_learns_nothing_or_from_the_truth_no_scorer_is_refitted(curator: Curator[Any]) -> None:
-    unfrozen = replace(ARM, curator=curator)
-    assert not any(unfrozen.refits(t) for t in (0, 9))
+    unfrozen = changed(ARM, curator=curator)
+    assert not any(refits(unfrozen, t) for t in (0, 9))
     if not curator.sees_truth:
         frozen = replace(unfrozen, freeze="book", freeze_at=5)
-        assert not any(frozen.refits(t) for t in (0, 9))
+        assert not any(refits(frozen, t) for t in (0, 9))
 
 
 @pytest.mark.parametrize(
@@ -82,5 +85,5 @@ def test_where_the_curator_learns_nothing_or_from_the_truth_no_scorer_is_refitte
 def test_a_bad_freeze_is_refused_by_name(change: dict[str, Any], says: str) -> None:
     bad: dict[str, Any] = {"freeze": "all", "freeze_at": 5} | change
     with pytest.raises(UsageError) as error:
-        replace(ARM, **bad)
+        changed(ARM, **bad)
     assert says in str(error.value)

@@ -8,6 +8,10 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
+from skg_bench.assistant.pipeline.components import Components
+from skg_bench.assistant.pipeline.signals import GROUPS, Signals
+from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.deciding import Candidates, Policy
 from skg_bench.core.errors import UsageError
@@ -18,10 +22,9 @@ from skg_bench.curator.none import NoLearning
 from skg_bench.curator.oracle import RightAnswers as OracleCurator
 from skg_bench.curator.skg import SKG
 from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
+from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.logbook import Logbook
-from skg_bench.engine.plan import Arm, Fork, Plan
-from skg_bench.engine.signals import GROUPS, Signals
-from skg_bench.engine.stack import stacked, stacks
+from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Rows
 from skg_bench.llm.simulated import Simulated
 from skg_bench.policy.always import Always
@@ -33,13 +36,15 @@ from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.linear import Linear
 from skg_bench.router.exact import Exact
 from skg_bench.router.maxsim import MaxSim
+from tests.arms import changed, pipeline_arm
 from tests.core import samples
 from tests.policy.test_policies import candidates
 
 PAPER = SKG("any", 0.6, "ok", 3, 60)
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 LLM = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
-ARM = Arm("skg", MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, LLM, SIGNALS, "stored", 50.0, 50, True, 1, False)
+PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", 50, True, 1, False)
+ARM = pipeline_arm("skg", LLM, 50.0, *PARTS)
 
 EXP4 = Exp4(0.5, ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0)), 0.05, 0.1, 0.85)
 
@@ -51,9 +56,9 @@ TOGETHER: list[dict[str, Any]] = [
     {"policy": EXP4},
     {"name": "other", "policy": EpsilonThreshold(0.5, 0.1), "curator": NoLearning()},
     {"fork": Fork(ARM, 9), "policy": Always()},
-    {"fork": Fork(replace(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": NoLearning()},
+    {"fork": Fork(changed(ARM, name="other", fork=Fork(ARM, 5), policy=Always()), 9), "curator": NoLearning()},
     {"fork": Fork(ARM, 9), "book": "donor", "curator": NoLearning()},
-    {"fork": Fork(replace(ARM, router=Exact(5)), 0)},  # nothing of the other arm is left
+    {"fork": Fork(changed(ARM, router=Exact(5)), 0)},  # nothing of the other arm is left
 ]
 APART: list[dict[str, Any]] = [
     {"router": MaxSim(6)},
@@ -72,29 +77,29 @@ APART: list[dict[str, Any]] = [
     {"scope": "pool"},
     {"pool": 50},
     {"fork": Fork(ARM, 9), "router": Exact(5)},
-    {"fork": Fork(replace(ARM, router=Exact(5)), 9)},
-    {"fork": Fork(replace(ARM, curator=OracleCurator()), 9)},
+    {"fork": Fork(changed(ARM, router=Exact(5)), 9)},
+    {"fork": Fork(changed(ARM, curator=OracleCurator()), 9)},
     {"fork": Fork(ARM, 9), "book": "hindsight", "curator": NoLearning()},  # goes through its turns twice
 ]
 
 
 @pytest.mark.parametrize("change", TOGETHER, ids=str)
 def test_arms_that_differ_in_name_policy_curator_and_freezing_share_a_stack(change: dict[str, Any]) -> None:
-    assert stacks([ARM, replace(ARM, **change)]) == [[0, 1]]
+    assert stacks([ARM, changed(ARM, **change)]) == [[0, 1]]
 
 
 @pytest.mark.parametrize("change", APART, ids=str)
 def test_arms_that_differ_in_anything_else_do_not(change: dict[str, Any]) -> None:
-    assert stacks([ARM, replace(ARM, **change)]) == [[0], [1]]
+    assert stacks([ARM, changed(ARM, **change)]) == [[0], [1]]
 
 
 def test_every_field_of_an_arm_is_known_to_part_arms_or_not_to() -> None:
-    changed = {key for change in (*TOGETHER, *APART) for key in change}
-    assert changed == set(Arm.__dataclass_fields__)
+    keys = {key for change in (*TOGETHER, *APART) for key in change}
+    assert keys == {*Arm.__dataclass_fields__, *Components.__dataclass_fields__} - {"assistant"}
 
 
 def test_each_arm_is_in_one_stack_in_order() -> None:
-    arms = [replace(ARM, name=str(i), router=MaxSim(5 + i % 3)) for i in range(8)]
+    arms = [changed(ARM, name=str(i), router=MaxSim(5 + i % 3)) for i in range(8)]
     assert stacks(arms) == [[0, 3, 6], [1, 4, 7], [2, 5]]
     assert stacks([]) == []
     assert stacked(arms[:1]).arms == (arms[0],)
@@ -102,7 +107,7 @@ def test_each_arm_is_in_one_stack_in_order() -> None:
 
 def test_a_row_of_a_stack_is_decided_by_its_own_arm() -> None:
     policies: list[Policy[Any]] = [Threshold(0.5), Always(), Threshold(0.5), EpsilonThreshold(0.4, 0.5)]
-    stack = stacked([replace(ARM, name=str(i), policy=p) for i, p in enumerate(policies)])
+    stack = stacked([changed(ARM, name=str(i), policy=p) for i, p in enumerate(policies)])
     assert [part.arms for part in stack.policies] == [(0, 2), (1,), (3,)]
     c = candidates(0, b=40)
     memories, _ = stack.start(40)
@@ -117,7 +122,7 @@ def test_a_policy_that_states_no_distribution_is_refused_by_name() -> None:
         def propensities(self, candidates: Candidates, state: None) -> F64:
             return 0.9 * super().propensities(candidates, state)
 
-    stack = stacked([replace(ARM, policy=Careless(0.5))])
+    stack = stacked([changed(ARM, policy=Careless(0.5))])
     with pytest.raises(UsageError, match=r"Careless.propensities gave rows with sums from 0\.9 to 0\.9; valid are"):
         stack.propensities(candidates(0, b=40), (None,))
 
@@ -127,23 +132,23 @@ def test_a_stack_answers_for_each_arm_whether_its_scorer_may_learn() -> None:
         {}, {"freeze": "all", "freeze_at": 9}, {"curator": NoLearning()}, {"freeze": "book", "freeze_at": 9},
         {"freeze": "book+scorer", "freeze_at": 9},
     ]  # fmt: skip
-    stack = stacked([replace(ARM, name=str(i), **f) for i, f in enumerate(frozen)])
+    stack = stacked([changed(ARM, name=str(i), **f) for i, f in enumerate(frozen)])
     assert stack.refits(8).tolist() == [True, True, False, True, True]
     assert stack.refits(9).tolist() == [True, False, False, True, False]
     assert list(stack.reasons) == list(PAPER.reasons)
 
 
 def test_a_stack_with_forks_counts_its_reasons_in_the_same_way_before_and_after() -> None:
-    arms = [ARM, replace(ARM, name="other", curator=OracleCurator(), fork=Fork(ARM, 9))]
+    arms = [ARM, changed(ARM, name="other", curator=OracleCurator(), fork=Fork(ARM, 9))]
     before, after = stacked(arms, 8), stacked(arms, 9)
     assert list(before.reasons) == list(after.reasons) == list(dict.fromkeys([*PAPER.reasons, *OracleCurator.reasons]))
 
 
 def test_equal_components_share_a_memory_only_if_they_began_at_the_same_turn() -> None:
-    learner = replace(ARM, name="learner", policy=EXP4)
-    late = replace(ARM, name="late", policy=EXP4, fork=Fork(ARM, 9))
-    same = replace(ARM, name="same", policy=EXP4, fork=Fork(learner, 9))
-    donor = replace(ARM, name="donor", policy=EXP4, fork=Fork(learner, 9), book="donor", curator=NoLearning())
+    learner = changed(ARM, name="learner", policy=EXP4)
+    late = changed(ARM, name="late", policy=EXP4, fork=Fork(ARM, 9))
+    same = changed(ARM, name="same", policy=EXP4, fork=Fork(learner, 9))
+    donor = changed(ARM, name="donor", policy=EXP4, fork=Fork(learner, 9), book="donor", curator=NoLearning())
     arms = [learner, late, same, donor]
     before, after = stacked(arms, 8), stacked(arms, 9)
     assert [(p.arms, p.since) for p in before.policies] == [((0, 2, 3), 0), ((1,), 0)]
@@ -159,7 +164,7 @@ def test_equal_components_share_a_memory_only_if_they_began_at_the_same_turn() -
 
 
 def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
-    stack = stacked([replace(ARM, curator=NoLearning()), replace(ARM, name="other", curator=NoLearning())])
+    stack = stacked([changed(ARM, curator=NoLearning()), changed(ARM, name="other", curator=NoLearning())])
     rng = np.random.default_rng(0)
     books, nobody = samples.ragged(rng, 4, 9), np.full(4, -1, np.int32)
     no = np.zeros(4, np.bool_)

@@ -11,18 +11,21 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
+from skg_bench.assistant.pipeline import decision, ensemble
+from skg_bench.assistant.pipeline.components import Scope, components
+from skg_bench.assistant.pipeline.pretraining import Pretrained, PretrainedScorer, load, ratings, save
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
 from skg_bench.core.run import Run
-from skg_bench.engine import pretraining, step
+from skg_bench.engine import pretraining
 from skg_bench.engine.cohort import Rollout, Setting, cohort_of
-from skg_bench.engine.plan import Scope
-from skg_bench.engine.pretraining import Pretrained, PretrainedScorer, fitted, load, ratings, save
+from skg_bench.engine.pretraining import Pool, fitted
 from skg_bench.engine.vectors import Rows
 from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.lambdarank import LambdaRank
 from skg_bench.reranker.linear import Linear, LinearScorer
 from skg_bench.reranker.mlp import MLP
+from tests.arms import changed
 from tests.laws import world
 
 USERS = 12
@@ -37,7 +40,7 @@ each = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__
 def plan(scope: Scope = "pool", people: int | str = 6, **change: Any) -> Any:
     """The dense world with one arm, which serves a skill whenever it has one, so that much is rated."""
     made = world.plan(USERS, ("always",))
-    return replace(made, arms=(replace(made.arms[0], scope=scope, pool=people, **change),))
+    return replace(made, arms=(changed(made.arms[0], scope=scope, pool=people, **change),))
 
 
 def setting_of(made: Any) -> Setting:
@@ -52,13 +55,13 @@ def run(made: Any, out: Path, cohort: int = 256, workers: int = 1) -> Run:
 def everyones_scores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The scorer at each turn of the runs that follow."""
     seen: list[Any] = []
-    decide = step.decide
+    decide = decision.decide
 
     def noting(stack: Any, query: Any, books: Any, memory: Any, event: Any) -> Any:
         seen.append(memory.scorer)
         return decide(stack, query, books, memory, event)
 
-    monkeypatch.setattr(step, "decide", noting)
+    monkeypatch.setattr(ensemble, "decide", noting)
     return seen
 
 
@@ -88,9 +91,9 @@ def test_a_pool_is_people_who_are_in_no_run_whoever_is(tmp_path: Path) -> None:
 
 def test_the_ratings_of_a_pool_are_the_same_however_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan()
-    whole = ratings(setting_of(made), made.arms[0], 6)
+    whole = ratings(made.arms[0], 6, Pool(setting_of(made)).simulate)
     monkeypatch.setattr(pretraining, "_TOGETHER", 4)
-    parts = ratings(setting_of(made), made.arms[0], 6)
+    parts = ratings(made.arms[0], 6, Pool(setting_of(made)).simulate)
     assert len(whole.label) > 50
     assert set(whole.row.tolist()) == {0}
     for name in ("features", "candidates", "place", "label", "event"):
@@ -101,9 +104,9 @@ def test_the_shared_scorer_is_the_recipes_own_on_all_of_their_ratings(tmp_path: 
     made = plan()
     fitted(made, tmp_path, made.embedder.embed(made.simulator.messages))
     arm = made.arms[0]
-    names = arm.signals.names
-    scorer = load(tmp_path / "pool" / "always.json", arm.reranker, names)
-    training = ratings(setting_of(made), arm, 6)
+    names = components(arm).signals.names
+    scorer = load(tmp_path / "pool" / "always.json", components(arm).reranker, names)
+    training = ratings(arm, 6, Pool(setting_of(made)).simulate)
     served = training.features[np.arange(len(training.place)), training.place]
     assert isinstance(scorer, LinearScorer)
     assert np.array_equal(scorer.gram[0], served.T @ served)
@@ -112,7 +115,7 @@ def test_the_shared_scorer_is_the_recipes_own_on_all_of_their_ratings(tmp_path: 
 
 
 def test_a_pool_that_rates_nothing_leaves_the_scorer_blank(tmp_path: Path) -> None:
-    made = plan(policy=world.plan(USERS, ("never",)).arms[0].policy)
+    made = plan(policy=components(world.plan(USERS, ("never",)).arms[0]).policy)
     out = run(made, tmp_path)
     scores = out.turns("always", ["score"])["score"].combine_chunks().flatten().to_numpy()
     assert set(scores.tolist()) == {0.5}
@@ -182,7 +185,7 @@ def test_a_pooled_arm_is_not_run_without_its_pool() -> None:
 @each
 def test_a_scorer_that_is_saved_and_loaded_scores_the_same_bits(recipe: Any, tmp_path: Path) -> None:
     made = plan()
-    training, names = ratings(setting_of(made), made.arms[0], 6), made.arms[0].signals.names
+    training, names = ratings(made.arms[0], 6, Pool(setting_of(made)).simulate), components(made.arms[0]).signals.names
     scorer = recipe.fit(recipe.start(1, names), np.zeros(1, np.int64), training)
     save(tmp_path / "model.json", scorer, names, len(training.label))
     again = load(tmp_path / "model.json", recipe, names)
@@ -219,8 +222,9 @@ def spoiled(**change: Any) -> Callable[[Path], None]:
 )
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, spoil: Callable[[Path], None], reason: str) -> None:
     file, made = tmp_path / "model.json", plan()
-    names = made.arms[0].signals.names
-    scorer = made.arms[0].reranker.start(1, names)
+    names = components(made.arms[0]).signals.names
+    scorer = components(made.arms[0]).reranker.start(1, names)
+    assert scorer is not None
     save(file, scorer, names, 0)
     spoil(file)
     with pytest.raises(UsageError, match=reason):
@@ -246,7 +250,7 @@ def test_bad_scopes_are_refused(override: str, reason: str) -> None:
     arm = plan().arms[0]
     for change, why in (({"scope": "all"}, "scope='all', valid are user, pool, pool"), ({"pool": 0}, "pool=0 must be")):
         with pytest.raises(UsageError, match=why):
-            replace(arm, **change)
+            changed(arm, **change)
 
 
 def test_a_file_is_part_of_what_a_run_is(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.assistant.pipeline.components import Components, components, refits
 from skg_bench.core import state
+from skg_bench.core.arms import Arm
 from skg_bench.core.batch import NOTHING, TAG, Batch, part
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
@@ -21,32 +23,21 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.engine.plan import Arm
 
 
-def stacks(arms: Sequence[Arm]) -> list[list[int]]:
-    """Indices of arms that can be stepped together."""
-    groups: list[list[int]] = []
-    for i, arm in enumerate(arms):
-        for group in groups:
-            if _alike(arms[group[0]], arm):
-                group.append(i)
-                break
-        else:
-            groups.append([i])
-    return groups
-
-
-def _alike(arm: Arm, other: Arm) -> bool:
+def alike(arm: Arm, other: Arm) -> bool:
+    """Can both be stepped together, at all turns?"""
     twice = {arm.book == "hindsight", other.book == "hindsight"}  # an arm that goes through its turns twice
     turns = {*arm.cuts, *other.cuts}
     return len(twice) == 1 and all(_alike_now(arm.at(t), other.at(t)) for t in turns)
 
 
 def _alike_now(arm: Arm, other: Arm) -> bool:
-    unshared: dict[str, Any] = {"fork": None, "book": "own", "freeze": None, "freeze_at": None}
-    same = replace(other, name=arm.name, policy=arm.policy, curator=arm.curator, **unshared) == replace(arm, **unshared)
-    return same and arm.curator.sees_truth == other.curator.sees_truth
+    parts, others = components(arm), components(other)
+    shared = [f.name for f in fields(Components) if f.name not in ("policy", "curator")]
+    same = all(getattr(parts, name) == getattr(others, name) for name in shared)
+    same &= parts.curator.sees_truth == others.curator.sees_truth
+    return same and arm.llm == other.llm and arm.hit_latency_ms == other.hit_latency_ms
 
 
 @dataclass(frozen=True)
@@ -84,10 +75,10 @@ class Stack:
     curators: tuple[Part, ...]
     reasons: tuple[str, ...]  # of all curators at all turns
 
-    @property
-    def shared(self) -> Arm:
-        """An arm that has what all have in common: router, signals, reranker, LLM, serving."""
-        return self.arms[0]
+    @cached_property
+    def shared(self) -> Components:
+        """Components that all have in common, beside policies and curators."""
+        return components(self.arms[0])
 
     @cached_property
     def _reason(self) -> list[I32 | None]:
@@ -101,7 +92,7 @@ class Stack:
     @cached_property
     def reads_agreement(self) -> Bool:
         """Which arms have a policy that learns whether the LLM agrees with a stored answer, `[A]`."""
-        return np.array(["agrees" in arm.policy.reads for arm in self.arms])
+        return np.array(["agrees" in components(arm).policy.reads for arm in self.arms])
 
     def refits(self, turn: int) -> Bool:
         """Whose scorer may learn at this turn, `[A]`."""
@@ -121,12 +112,12 @@ class Stack:
         nth = bisect_right(self._freezes, turn)
         if nth not in self._phases:
             frozen = [arm.frozen(turn) for arm in self.arms]
-            refits = np.array([arm.refits(turn) for arm in self.arms])
+            learns = np.array([refits(arm, turn) for arm in self.arms])
             tags_only = np.array([f in ("book", "book+scorer") for f in frozen])
             has = [np.isin(np.arange(len(self.arms)), part.arms) for part in self.curators]
             learning = np.array([f is None for f in frozen])
             tagging = np.array([f != "all" for f in frozen])
-            self._phases[nth] = _Phase(refits, tags_only, [h & learning for h in has], [h & tagging for h in has])
+            self._phases[nth] = _Phase(learns, tags_only, [h & learning for h in has], [h & tagging for h in has])
         return self._phases[nth]
 
     # -------------------------------------------------------------------------------------------- policies
@@ -246,10 +237,10 @@ def _rows(arms: Bool, n_rows: int) -> Bool:
 def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
     """The stack of these arms as they are at turn `turn`; reasons count in the same way at all turns."""
     now = [arm.at(turn) for arm in arms]
-    ever = [arm.at(t).curator for arm in arms for t in arm.cuts]
+    ever = [components(phase).curator for arm in arms for phase in arm.phases]
     reasons = tuple(dict.fromkeys(reason for curator in ever for reason in curator.reasons))
-    policies = _parts([arm.policy for arm in now], [_since(arm, turn, "policy") for arm in arms])
-    curators = _parts([arm.curator for arm in now], [_since(arm, turn, "curator") for arm in arms])
+    policies = _parts([components(arm).policy for arm in now], [_since(arm, turn, "policy") for arm in arms])
+    curators = _parts([components(arm).curator for arm in now], [_since(arm, turn, "curator") for arm in arms])
     return Stack(tuple(now), policies, curators, reasons)
 
 
@@ -257,13 +248,13 @@ def _since(arm: Arm, turn: int, seam: str) -> int:
     """The turn from which on an arm has had the component that it has at `turn`. A donor's book begins it anew for a
     policy, whose memory is about other skills.
     """
-    component = getattr(arm.at(turn), seam)
+    component = getattr(components(arm.at(turn)), seam)
     since = max(cut for cut in arm.cuts if cut <= turn)
     if component.start(0) is None:
         return 0  # no memory: it makes no difference, and equal components are called once
     for cut in sorted((cut for cut in arm.cuts if cut < turn), reverse=True):
         before = arm.at(cut)
-        if getattr(before, seam) != component or arm.at(since).book == "donor":
+        if getattr(components(before), seam) != component or arm.at(since).book == "donor":
             break
         since = cut
     return since

@@ -1,0 +1,1 @@
+"""Assistants: what answers messages and learns from feedback."""

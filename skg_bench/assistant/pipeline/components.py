@@ -1,0 +1,95 @@
+"""The components of a pipeline, and when they are called."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from skg_bench.assistant.pipeline.signals import Signals
+from skg_bench.core.arms import Arm
+from skg_bench.core.deciding import Policy
+from skg_bench.core.errors import UsageError
+from skg_bench.core.types import Curator, Reranker, Router, Serving
+
+Scope = Literal["user", "pool", "pool+user"]
+
+
+@dataclass(frozen=True)
+class Components:
+    """One complete choice."""
+
+    router: Router
+    reranker: Reranker
+    policy: Policy[Any]
+    curator: Curator[Any]
+    signals: Signals
+    serving: Serving
+    refit_every: int  # turns of a user between refits of the scorer
+    refit_on_capture: bool
+    refit_apart: int  # turns of a user at least from one refit to the next: captures between them wait
+    decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
+    scope: Scope = "user"  # whose ratings the scorer learns from, see pretraining.py
+    pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
+
+    def __post_init__(self) -> None:
+        if self.serving not in get_args(Serving):
+            raise UsageError(f"serving={self.serving!r}, valid are {', '.join(get_args(Serving))}")
+        if self.serving == "prompted" and "agrees" in self.policy.reads:
+            raise UsageError(
+                f"serving=prompted leaves {type(self.policy).__name__} without stored answers to compare; take "
+                "serving=stored, or another policy"
+            )
+        if self.refit_every < 1:
+            raise UsageError(f"refit_every={self.refit_every} must be at least 1")
+        if self.refit_apart < 1:
+            raise UsageError(f"refit_apart={self.refit_apart} must be at least 1")
+        if self.scope not in get_args(Scope):
+            raise UsageError(f"scope={self.scope!r}, valid are {', '.join(get_args(Scope))}")
+        if isinstance(self.pool, int) and self.pool < 1:
+            raise UsageError(f"pool={self.pool} must be a number of users, at least 1, or the file of a fitted scorer")
+
+    @property
+    def sees_truth(self) -> bool:
+        """Is one of them an oracle?"""
+        return self.router.sees_truth or self.curator.sees_truth
+
+    def check(self, arm: Arm) -> None:
+        """Raises UsageError for what the arm asks of them and they do not do."""
+        if arm.book != "own" and self.curator.reasons:
+            raise UsageError(f"book={arm.book} serves a given skillbook and learns nothing; add curator=none")
+        if arm.freeze is not None and self.curator.sees_truth:
+            raise UsageError(f"freeze={arm.freeze} cannot stop a curator that sees the truth; take another curator")
+        if arm.fork is None:
+            return
+        trunk = arm.fork.arm
+        if not isinstance(getattr(trunk.assistant, "components", None), Components):
+            raise UsageError(f"fork={trunk.name}@{arm.fork.turn}: {trunk.name} has no skillbook to go on from")
+        if components(trunk).signals.names != self.signals.names:
+            raise UsageError(
+                f"signals.features differ from those of {trunk.name}, on which the ratings of the time before "
+                "the fork were recorded; fork from an arm with the same features"
+            )
+
+    def unlogged(self) -> str | None:
+        """Why a replayed log cannot serve them, after `arm NAME`; None: it can."""
+        if "agrees" in self.policy.reads:
+            return "compares answers of the LLM with stored ones, and a log does not say which agree"
+        if self.scope != "user" and not isinstance(self.pool, str):
+            return "learns from people beside the users, and a log has no others"
+        return None
+
+
+def components(arm: Arm) -> Components:
+    """Those of an arm with a pipeline."""
+    parts: Components = arm.assistant.components  # type: ignore[union-attr]
+    return parts
+
+
+def with_components(arm: Arm, **changes: Any) -> Arm:
+    """An arm with a pipeline in which these components are others; the arms that it forks from stay."""
+    return replace(arm, assistant=replace(arm.assistant, components=replace(components(arm), **changes)))  # type: ignore[type-var]
+
+
+def refits(arm: Arm, turn: int) -> bool:
+    """May the scorer learn at the user's turn `turn`? Not if the curator learns nothing, or from the truth."""
+    curator = components(arm).curator
+    learning = bool(curator.reasons) and not curator.sees_truth
+    return learning and arm.frozen(turn) in (None, "book")

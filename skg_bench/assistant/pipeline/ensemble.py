@@ -1,0 +1,245 @@
+"""Pipelines of arms that are stepped together, as one assistant: they decide, serve, and learn."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from skg_bench.assistant.pipeline.cause import causes
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.assistant.pipeline.decision import Choice, decide
+from skg_bench.assistant.pipeline.in_book import InBook
+from skg_bench.assistant.pipeline.memory import Decided, Learned, PipelineState, refit, relearns
+from skg_bench.assistant.pipeline.ratings import DecisionContext
+from skg_bench.assistant.pipeline.signals import Positions
+from skg_bench.assistant.pipeline.skillbook_table import Stamp, Stored
+from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.core.arms import Arm
+from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
+from skg_bench.core.batch import ADD, UPDATE, Batch
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import RATING, KnownFeedback
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.types import Observation, Query, TurnTruth
+from skg_bench.core.vocabulary import TermsOfBook
+from skg_bench.core.world import FALLBACK, PROMPTED, STORED, Reaction
+
+_DECLINED = 2  # in OFFERS
+
+
+class Pipelines:
+    """The pipelines of these arms: core.assistant.Ensemble."""
+
+    def __init__(self, arms: Sequence[Arm]) -> None:
+        if pooled := [arm.name for arm in arms if components(arm).scope != "user"]:
+            raise UsageError(f"arm {pooled[0]!r} shares a pool's scorer, which is not fitted here; run it as a whole")
+        self._stacks = {cut: stacked(arms, cut) for cut in sorted({cut for arm in arms for cut in arm.cuts})}
+        self._first = self._stacks[0]
+
+    @property
+    def sees_truth(self) -> bool:
+        """Is one of them an oracle?"""
+        return any(stack.shared.sees_truth for stack in self._stacks.values())
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Those of all curators."""
+        return self._first.reasons
+
+    def start(self, n: int) -> PipelineState:
+        """Empty skillbooks of `n` rows."""
+        return PipelineState(self._first, n, keep=relearns(self._first, list(self._stacks.values())))
+
+    # ------------------------------------------------------------------------------------------------ answer
+
+    def answer(self, query: Message, state: PipelineState) -> tuple[PipelineState, Reply]:
+        """Route, describe, score, choose, and serve."""
+        n = len(query.text)
+        if query.turn in self._stacks and query.turn > 0 and not state.over:
+            self._switch(state, query.turn, n)
+        state.reach(query.turn, n)
+        state.time[:n, query.turn] = query.time
+        table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
+        table.as_of(query.time)
+        books, quality = table.view(n), None
+        if query.truth is not None and parts.sees_truth:
+            quality = query.truth.judge(np.arange(n)[:, None], table.answer[:n])
+        vocabulary = query.texts.vocabulary
+        seen = Query(
+            query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
+            InBook(query.similarity, query.text, books.example), TermsOfBook(vocabulary, query.text, books.example),
+            _shown(query.truth, quality, np.zeros(n, np.bool_)) if parts.router.sees_truth else None, query.local,
+        )  # fmt: skip
+        choice = decide(state.stack, seen, books, state.memory(), query.event)
+        state.decided = Decided(seen, books, choice, quality)
+        return state, self._served(state, choice, query)
+
+    def _switch(self, state: PipelineState, turn: int, n_rows: int) -> None:
+        later = [stack for cut, stack in self._stacks.items() if cut > turn]
+        state.switch_arm(self._stacks[turn], later, n_rows)
+
+    def _served(self, state: PipelineState, choice: Choice, query: Message) -> Reply:
+        table, skill = state.table, choice.skill
+        hit, rows, at = skill >= 0, np.arange(len(skill)), np.maximum(skill, 0)
+        how = np.where(hit, PROMPTED if state.stack.shared.serving == "prompted" else STORED, FALLBACK)
+        return Reply(
+            how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
+            source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
+            context=_context(state, query),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------- learn
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: PipelineState) -> PipelineState:
+        """Ratings are recorded, the curators change the books, and policies and scorer learn."""
+        decided, query = state.decided, seen.message
+        choice, n, t = decided.choice, len(query.text), query.turn
+        hit = choice.skill >= 0
+        state.answer[:n, t] = seen.answer
+        _record_ratings(state, seen, feedback)
+        state.past[:n, t] = np.where(hit, -1, query.text)
+        truth = None
+        if seen.right is not None and state.stack.shared.curator.sees_truth:
+            truth = _shown(query.truth, decided.quality, ~hit & seen.right)
+        observed = Observation(
+            query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
+            state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
+        )  # fmt: skip
+        offers = state.stack.offers(observed, state.curators)
+        reaction = seen.offer(offers) if offers.any() else _nobody(n)
+        state.curators, batch = state.stack.curate(observed, reaction, feedback, decided.books, state.curators)
+        last = decided.query.last_skill
+        batch, born = _apply(state, query, batch, last)
+        applied = Applied(query.time, last, born, state.table.version, state.table.hash) if len(batch.op) else None
+        state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
+
+        stores = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
+        answering = stores[state.table.active[batch.row[stores], batch.skill[stores]]]
+        captured = np.zeros(n, np.bool_)
+        captured[batch.row[answering]] = True
+        state.last_skill[:n] = choice.skill
+        state.last_skill[batch.row[answering]] = batch.skill[answering]
+        state.llm_turns[:n] += ~hit
+        _fit(state, t, captured)
+        declined = state.stack.shared.decline_is_miss & (reaction.code == _DECLINED)
+        state.learned = Learned(np.where(declined, 2, seen.rating), captured, batch, applied)
+        return state
+
+    # ------------------------------------------------------------------------------------------ for the engine
+
+    def explain(self, truth: GroundTruth, state: PipelineState) -> I32:
+        """Why no right skill answered, `[B]`; see cause.py."""
+        choice, prompted = state.decided.choice, state.stack.shared.serving == "prompted"
+        candidates = choice.decision.candidates
+        return causes(truth, state.table, candidates, skill=choice.skill, prompted=prompted)
+
+    def columns(self, state: PipelineState) -> Columns:
+        """Those of decisions and skillbooks."""
+        decided, learned, table = state.decided, state.learned, state.table
+        choice, books = decided.choice, decided.books
+        candidates, skill, n = choice.decision.candidates, choice.skill, len(choice.skill)
+        hit, rows = skill >= 0, np.arange(n)
+        ranked = candidates.combined[rows, np.maximum(choice.decision.place, 0)]
+        return {
+            "max_sim": candidates.similarity.max(axis=1),
+            "matched_skill": np.where(hit, books.name[rows, np.maximum(skill, 0)], -1),
+            "skill_score": np.maximum(np.where(hit, ranked, candidates.combined.max(axis=1)), 0.0),
+            "user_satisfaction": learned.satisfaction, "skill_learned": learned.captured,
+            "book_size": table.n_active[:n], "book_version": table.version[:n], "book_hash": table.hash[:n],
+            "shortlist": candidates.skill, "similarity": candidates.similarity, "preference": candidates.preference,
+            "combined": candidates.combined,
+            "score": np.full(candidates.combined.shape, np.nan) if candidates.score is None else candidates.score,
+        }  # fmt: skip
+
+    def updates(self, state: PipelineState) -> tuple[Batch, Applied] | None:
+        """The operations of the turn."""
+        batch, applied = state.learned.batch, state.learned.applied
+        return None if applied is None else (batch, applied)
+
+    def sizes(self, state: PipelineState) -> I32:
+        """Active skills of each book."""
+        return state.table.n_active
+
+    def adopt(self, state: PipelineState, rows: I64, donors: PipelineState, theirs: I64, shift: int) -> PipelineState:
+        """The books of users `rows` become those that users `theirs` have in `donors`."""
+        state.table.adopt(rows, donors.table, theirs)
+        state.table.answer[rows] += np.where(state.table.answer[rows] >= 0, np.int32(shift), 0)
+        return state
+
+    def rewind(self, state: PipelineState, shift: int) -> PipelineState:
+        """Before turn 0, with the last components and the books as they are."""
+        self._switch(state, max(self._stacks), 0)
+        state.rewind(shift)
+        return state
+
+
+def _shown(truth: GroundTruth | None, quality: I32 | None, right: Bool) -> TurnTruth | None:
+    """What an oracle is shown."""
+    return None if truth is None or quality is None else TurnTruth(quality, truth.type, right)
+
+
+def _nobody(n: int) -> Reaction:
+    return Reaction(np.full(n, -1, np.int32), np.full(n, -1, np.int32))
+
+
+def _compared(state: PipelineState, choice: Choice) -> I32 | None:
+    """The answer of the nearest candidate where the LLM answers and the arm reads whether the two agree; else -1."""
+    reads, skill = state.stack.reads_agreement, choice.skill
+    if not reads.any():
+        return None
+    nearest = choice.shortlist.skill[:, 0]
+    asks = np.tile(reads, len(skill) // len(reads)) & (skill < 0) & (nearest >= 0)
+    return np.where(asks, state.table.answer[np.arange(len(skill)), np.maximum(nearest, 0)], -1)
+
+
+def _context(state: PipelineState, query: Message) -> DecisionContext | None:
+    """What the served skills were chosen from; None if no scorer learns from it, now or later."""
+    decided = state.decided
+    choice = decided.choice
+    features, candidates = choice.features, choice.decision.candidates
+    if features is None and state.ratings.keep:
+        signals, books = state.stack.shared.signals, decided.books
+        features = signals.describe(decided.query, books, Positions(choice.shortlist, books), candidates.similarity,
+                                    candidates.preference)  # fmt: skip
+    if features is None:
+        return None
+    listed = (choice.shortlist.skill >= 0).sum(axis=1, dtype=np.int32)
+    return DecisionContext(features, listed, choice.decision.place, query.event)
+
+
+def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback) -> None:
+    """Ratings of served skills, with what these were chosen from: of earlier turns first, then of this one."""
+    if seen.contexts is not None:
+        n = len(seen.contexts.event)
+        rated = np.flatnonzero((known.kind[:n] == RATING) & (known.skill[:n] >= 0))
+        state.ratings.add_late(known.row[rated], known.value[rated], seen.contexts.rows(rated))
+    context, skill = seen.reply.context, state.decided.choice.skill
+    if context is not None:
+        rated = np.flatnonzero((skill >= 0) & (seen.rating >= 0))
+        state.ratings.add(rated, seen.rating[rated], context.rows(rated))
+
+
+def _apply(state: PipelineState, query: Message, batch: Batch, last_skill: I32) -> tuple[Batch, I64]:
+    """The operations carried out, with the skill of each, and the times of the answers that they store."""
+    nameless = (batch.op == ADD) & (batch.name < 0)
+    if nameless.any():
+        batch = replace(batch, name=np.where(nameless, query.texts.names[-1], batch.name).astype(np.int32))
+    source = batch.row, np.maximum(batch.source, 0)
+    stored = Stored(state.time[source], np.where(batch.source >= 0, state.answer[source], -1))
+    skill = state.table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
+    return replace(batch, skill=skill), stored.born
+
+
+def _fit(state: PipelineState, t: int, captured: Bool) -> None:
+    """The scorer learns from new ratings, where a refit is due and the arm may learn."""
+    parts, n = state.stack.shared, len(captured)
+    refits = state.stack.refits(t)
+    if state.scorer is None or not refits.any():
+        return
+    may = refits if len(refits) == 1 else np.tile(refits, n // len(refits))
+    wants = state.wants_refit[:n]
+    wants |= may & (((t + 1) % parts.refit_every == 0) | (captured & parts.refit_on_capture))
+    due = wants & may & (t - state.refitted[:n] >= parts.refit_apart)
+    wants[due] = False
+    state.scorer, taught = refit(parts, state.scorer, state.ratings, due)
+    state.refitted[taught] = t

@@ -1,0 +1,200 @@
+"""What answers and learns, seen from the engine: the Protocol of assistants, and the values that cross it.
+
+An assistant answers the messages of B users at once and learns from what they say. The engine keeps the clock, the
+world, the logs and the order of a turn; everything else is the assistant's. Arrays carry the user axis first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy.typing as npt
+
+from skg_bench.core.batch import Batch
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.texts import Texts
+from skg_bench.core.types import Completions, Similarity
+from skg_bench.core.world import Reaction, Supposing
+
+S = TypeVar("S")  # what an assistant remembers of its users
+Columns = Mapping[str, npt.NDArray[Any]]  # of a log, by name; a row for each user
+
+
+class Judge(Protocol):
+    """A world's `judge` with what the users remember and the events given."""
+
+    def __call__(self, row: I64, answer: I32, supposing: Supposing = "as given") -> I32: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruth:
+    """What a turn is really about: for oracles, and for the log."""
+
+    judge: Judge
+    type: I32  # [B] the request type, by the text id of its name; -1: a one-off
+    answerable: I32  # [B] earlier answers of this user that still hold for this event, -1: not known
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What users say at one turn, as an assistant may see it, `[B]` each. Row i is the same user at every turn."""
+
+    turn: int  # how many messages each of them sent before
+    number: I32  # of the event; differs from `turn` where events were permuted or left out
+    time: I64  # seconds since Monday 00:00 of the first week
+    local: I64  # what the user's clock shows
+    text: I32  # text id; `texts.read(text)` gives the words
+    gap: I64  # seconds since the user's previous message; the largest int64 before the first
+    event: U64  # key of the event, for draws of the assistant's own (core/draws.py: fold, uniform)
+    texts: Texts  # all texts of the run
+    similarity: Similarity  # exact dot products of texts, from the run's embedder
+    truth: GroundTruth | None  # for assistants with `sees_truth` only
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is done for the users, `[B]` each.
+
+    Each is served in one of three ways: the arm's model answers (`FALLBACK`), an earlier answer is given again
+    (`STORED`), or the model answers with the skill in its prompt that this answer belongs to (`PROMPTED`). The engine
+    calls the model, so that every arm's has the same luck, and meters it. An assistant with words of its own puts them
+    into `text`. The world knows an answer by the reference in which it ends (`Experience.words`); where words end in
+    none that this user was given, nobody knows whether they are right.
+    """
+
+    how: I32  # FALLBACK, STORED or PROMPTED (core/world.py)
+    answer: I32  # the earlier answer, by its id in `Experience.answer`; -1 with FALLBACK
+    text: I32 | None = None  # text id of what is said instead, -1: nothing
+    cost: Completions | None = None  # what the assistant spent itself
+    skill: I32 | None = None  # number of the skill that was served, -1: none; for the log and for its feedback
+    propensity: F64 | None = None  # probability with which this was chosen; None: it was certain
+    source: I32 | None = None  # turn whose answer is given again, -1: none; for the log
+    compared: I32 | None = None  # answer with which that of the model is compared, -1: none; gives feedback `agrees`
+    context: Any = None  # a frozen dataclass of arrays `[B, ...]`, handed back with feedback that comes later
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What came of a reply, `[B]` each."""
+
+    message: Message
+    reply: Reply
+    answer: I32  # id of the answer that was given, to give it again; -1: words that nobody can judge
+    rating: I32  # as known with the turn: an index into RATINGS, -1: none
+    contexts: Any  # `Reply.context` of the turns that the first rows of the feedback are about: those of earlier turns
+    offer: Callable[[Bool], Reaction]  # asks users `[B]` to make a skill of this turn; once a turn, they grow tired
+    words: Callable[[], list[str]]  # what was said to the users, each answer with its reference
+    right: Bool | None  # was the answer right? For assistants with `sees_truth` only
+
+
+class Assistant(Protocol[S]):
+    """Answers messages and learns from feedback. Its config group is `assistant`; `pipeline` is ours.
+
+    A user's replies must not depend on who else is in a call. Users leave when they have had their last message, the
+    last rows first: a call has the first B rows of those that `start` was given. Randomness comes from `Message.event`.
+
+    A state that is None or a frozen dataclass of arrays `[n, ...]` can be copied, so that the arm can fork and freeze.
+    """
+
+    @property
+    def sees_truth(self) -> bool:
+        """Is it an oracle? Others are given no truth."""
+        ...
+
+    def start(self, n: int) -> S:
+        """The memory of `n` users before their first turn."""
+        ...
+
+    def answer(self, query: Message, state: S) -> tuple[S, Reply]:
+        """What is done for the users at this turn."""
+        ...
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: S) -> S:
+        """The memory after the turn. `feedback` is all that became known at it, about this turn or earlier ones."""
+        ...
+
+
+# ------------------------------------------------------------------------------------- more than answer and learn
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """When and after what a batch was applied, and what came of it."""
+
+    time: I64  # [B]
+    last_skill: I32  # [B] the skill of the turn before
+    born: I64  # [n] time of the answer that each operation stores
+    version: I32  # [B] of the books, after it
+    hash: U64  # [B, 2] of the books, after it
+
+
+class Ensemble(Assistant[S], Protocol[S]):
+    """The assistants of arms that are stepped together, as one: row `u * A + j` is user u under arm j of A. It changes
+    components at the turns where its arms fork, and fills the columns of skillbooks and decisions in the logs.
+    """
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Why operations are made; `Batch.reason` gives indices into it."""
+        ...
+
+    def explain(self, truth: GroundTruth, state: S) -> I32:
+        """After `answer`: codes in CAUSES `[B]`, -1: not known. For the log alone."""
+        ...
+
+    def columns(self, state: S) -> Columns:
+        """After `learn`: columns of the turn log beyond those that every assistant has, or in their place."""
+        ...
+
+    def updates(self, state: S) -> tuple[Batch, Applied] | None:
+        """After `learn`: the operations of the turn."""
+        ...
+
+    def sizes(self, state: S) -> I32:
+        """Skills of each skillbook."""
+        ...
+
+    def adopt(self, state: S, rows: I64, donors: S, theirs: I64, shift: int) -> S:
+        """The books of users `rows` become those that users `theirs` have in `donors`, whose answers' ids grow by
+        `shift`.
+        """
+        ...
+
+    def rewind(self, state: S, shift: int) -> S:
+        """Before turn 0 with the last components, memories started, and the books as they are; see `adopt`."""
+        ...
+
+
+@runtime_checkable
+class Stackable(Protocol):
+    """An assistant whose arms can be stepped together, fork, freeze, and serve other books than their own. The arms are
+    those of core/arms.py.
+    """
+
+    @property
+    def sees_truth(self) -> bool:
+        """Is it an oracle?"""
+        ...
+
+    def check(self, arm: Any) -> None:
+        """Raises UsageError for what the arm asks of it and it does not do."""
+        ...
+
+    def unlogged(self) -> str | None:
+        """Why a replayed log cannot serve it, after `arm NAME`; None: it can."""
+        ...
+
+    def alike(self, arm: Any, other: Any) -> bool:
+        """Can both be stepped together? Both have assistants of this class."""
+        ...
+
+    def ensemble(self, arms: Any) -> Ensemble[Any]:
+        """Arms that are alike, as one."""
+        ...
+
+    def pretrained(self, arm: Any, folder: Any, simulate: Any) -> Any:
+        """The arm with what it learns from others before the run, which is kept in `folder`. `simulate(arm, users)`
+        runs an arm for so many people outside the run, some at a time, and gives the ids of each time's rows.
+        """
+        ...

@@ -1,0 +1,113 @@
+"""Arms as assistants that the engine steps: those that can be stacked side by side, others alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core.arms import Arm
+from skg_bench.core.assistant import Applied, Columns, Ensemble, Experience, GroundTruth, Message, Reply, Stackable
+from skg_bench.core.batch import Batch
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KnownFeedback
+from skg_bench.core.grid import I32, I64
+from skg_bench.core.world import FALLBACK, PROMPTED, STORED
+
+
+def stacks(arms: Sequence[Arm]) -> list[list[int]]:
+    """Indices of arms that can be stepped together."""
+    groups: list[list[int]] = []
+    for i, arm in enumerate(arms):
+        for group in groups:
+            if _alike(arms[group[0]], arm):
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
+
+
+def _alike(arm: Arm, other: Arm) -> bool:
+    mine, theirs = arm.assistant, other.assistant
+    return isinstance(mine, Stackable) and type(mine) is type(theirs) and mine.alike(arm, other)
+
+
+def ensemble(arms: Sequence[Arm]) -> Ensemble[Any]:
+    """The assistant of arms that are stepped together."""
+    assistant = arms[0].assistant
+    return assistant.ensemble(arms) if isinstance(assistant, Stackable) else Alone(arms[0])
+
+
+@dataclass(frozen=True)
+class Alone:
+    """An assistant that the engine knows nothing of but the Protocol: core.assistant.Ensemble. At a fork it keeps its
+    state if it is the same one.
+    """
+
+    arm: Arm
+    reasons: Sequence[str] = ()
+
+    @property
+    def sees_truth(self) -> bool:
+        """Is it an oracle?"""
+        return any(phase.assistant.sees_truth for phase in self.arm.phases)
+
+    def start(self, n: int) -> Any:
+        """Its own."""
+        return self._at(0).start(n)
+
+    def answer(self, query: Message, state: Any) -> tuple[Any, Reply]:
+        """Its own."""
+        assistant = self._at(query.turn)
+        if query.turn in self.arm.cuts[1:] and assistant != self._at(query.turn - 1):
+            state = assistant.start(len(query.text))
+        state, reply = assistant.answer(query, state)
+        self._check(reply, len(query.text), assistant)
+        return state, reply
+
+    def learn(self, seen: Experience, feedback: KnownFeedback, state: Any) -> Any:
+        """Its own, unless it is frozen."""
+        arm = self.arm.at(seen.message.turn)
+        return state if arm.frozen(seen.message.turn) else self._at(seen.message.turn).learn(seen, feedback, state)
+
+    def _check(self, reply: Any, n: int, assistant: Any) -> None:
+        """Raises UsageError, which names arm and assistant, for a reply that is none."""
+        where = f"arm {self.arm.name!r}: {type(assistant).__module__}.{type(assistant).__qualname__}.answer"
+        if not isinstance(reply, Reply):
+            raise UsageError(f"{where} gave a {type(reply).__qualname__}; valid is (state, Reply)")
+        for name in ("how", "answer", "text", "skill", "propensity", "source", "compared"):
+            if (column := getattr(reply, name)) is not None and np.shape(column) != (n,):
+                raise UsageError(f"{where}: Reply.{name} has shape {np.shape(column)}; valid is [{n}]")
+        if n and (reply.how.min() < FALLBACK or reply.how.max() > PROMPTED):
+            raise UsageError(
+                f"{where}: Reply.how holds {reply.how.min()} to {reply.how.max()}; valid are FALLBACK ({FALLBACK}), "
+                f"STORED ({STORED}) and PROMPTED ({PROMPTED})"
+            )
+
+    def _at(self, turn: int) -> Any:
+        return self.arm.at(turn).assistant
+
+    def explain(self, truth: GroundTruth, state: Any) -> I32:
+        """Nothing is known of its skillbook."""
+        return np.full(len(truth.type), -1, np.int32)
+
+    def columns(self, state: Any) -> Columns:
+        """None."""
+        return {}
+
+    def updates(self, state: Any) -> tuple[Batch, Applied] | None:
+        """None."""
+        return None
+
+    def sizes(self, state: Any) -> I32:
+        """It has no skillbooks that the engine could hand over; `Arm` refuses to ask."""
+        raise NotImplementedError
+
+    def adopt(self, state: Any, rows: I64, donors: Any, theirs: I64, shift: int) -> Any:
+        """See `sizes`."""
+        raise NotImplementedError
+
+    def rewind(self, state: Any, shift: int) -> Any:
+        """See `sizes`."""
+        raise NotImplementedError
