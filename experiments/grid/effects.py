@@ -122,4 +122,5 @@ def mean(group: Sequence[Tally]) -> Tally:
     by_cell = {
         name: sum(tally.by_cell[name] for tally in group[1:]) + group[0].by_cell[name] for name in group[0].by_cell
     }
-    return replace(group[0], arm="mean", by_cell={name: total / len(group) for name, total in by_cell.items()})
+    by_cell = {name: total / len(group) for name, total in by_cell.items()}
+    return replace(group[0], arm="mean", by_cell=by_cell, digest=b"")
