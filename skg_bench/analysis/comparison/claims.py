@@ -1,8 +1,14 @@
 """What the sources claim, what carries each claim, and what was found. `skg-bench claims` prints it.
 
-`data/claims.yaml` lists every statement by id. Tests carry an id by `@pytest.mark.req("K14")`, experiments by a file
-`reports/claims/<experiment>.json`, a list of findings that the experiment's analysis writes (`write`), never a hand.
-An id that neither carries is open, unless it is about somebody's environment (kind E).
+`data/claims.yaml` lists every statement by id. Three words say what carries one:
+
+* *built so*: the code is made so, a contract; `by` links to the assertions, tests that carry the id by
+  `@pytest.mark.req("K14")`.
+* *configured*: a constant or a choice of this project makes it so, with the same links.
+* *measured*: an experiment found it so or not, in `reports/claims/<experiment>.json`, a list of findings that the
+  experiment's analysis writes (`write`), never a hand.
+
+A mark alone carries nothing. All other ids are open, unless they are about somebody's environment (kind E).
 """
 
 import ast
@@ -24,7 +30,8 @@ Verdict = Literal[
     "not testable here",
 ]  # fmt: skip
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-KINDS = {"T": "a contract, held by tests", "S": "a claim, measured by an experiment", "E": "outside the project"}
+KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
+HELD = ("built so", "configured")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,16 @@ class Claim:
     statement: str
     kind: str  # T, S, T+S or E: see KINDS
     why: str | None = None  # E: why it is outside the project
+    held: str | None = None  # of HELD
+    by: Sequence[str] = ()  # the assertions that hold it, as pytest names them
+    note: str | None = None  # what ran, or what an open claim waits for
+
+    def __post_init__(self) -> None:
+        if (self.held is None) != (not self.by) or self.held not in (None, *HELD):
+            raise UsageError(
+                f"{self.id}: held={self.held!r} by {len(self.by)} assertions; valid are {' and '.join(HELD)} with at "
+                "least one assertion in `by`, or neither"
+            )
 
 
 @dataclass(frozen=True)
@@ -196,12 +213,16 @@ class Line:
 
     @property
     def state(self) -> str:
-        """One of: found (an experiment gave a verdict), held (by tests), outside, open."""
+        """One of: measured (an experiment gave a verdict), built so, configured, outside, open."""
         if self.findings:
-            return "found"
-        if self.tests:
-            return "held"
-        return "outside" if self.claim.kind == "E" else "open"
+            return "measured"
+        return self.claim.held or ("outside" if self.claim.kind == "E" else "open")
+
+    @property
+    def links(self) -> list[str]:
+        """Where each finding lies, and the assertions that hold the claim."""
+        reports = dict.fromkeys(f"reports/claims/{experiment}.json" for experiment, _ in self.findings)
+        return [*reports, *self.claim.by]
 
 
 def lines(root: Path) -> list[Line]:

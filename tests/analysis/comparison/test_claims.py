@@ -9,6 +9,7 @@ import pytest
 
 from skg_bench.analysis.comparison.claims import (
     KINDS,
+    Claim,
     Evidence,
     Finding,
     Measured,
@@ -100,14 +101,35 @@ def test_marks_are_found_on_functions_classes_methods_and_what_is_assigned(tmp_p
     }  # fmt: skip
 
 
-def test_a_claim_is_open_until_a_test_or_an_experiment_carries_it(tmp_path: Path) -> None:
+def test_a_claim_is_open_until_an_assertion_is_named_or_an_experiment_measures_it(tmp_path: Path) -> None:
     write(tmp_path / "reports" / "claims", "one", [FOUND])
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_some.py").write_text("@pytest.mark.req('K08')\ndef test_a(): ...\n", "utf-8")
+    (tmp_path / "tests" / "test_some.py").write_text("@pytest.mark.req('P02')\ndef test_a(): ...\n", "utf-8")
     states = {line.claim.id: line.state for line in lines(tmp_path)}
-    assert (states["K24"], states["K08"], states["P17"]) == ("found", "held", "outside")
-    assert set(states.values()) == {"found", "held", "outside", "open"}
-    assert sum(state == "open" for state in states.values()) == len(claims()) - 2 - 6
+    assert (states["K24"], states["K08"], states["K20"]) == ("measured", "built so", "configured")
+    assert (states["P17"], states["P02"]) == ("outside", "open")  # a mark alone carries nothing
+    held = [claim for claim in claims().values() if claim.held]
+    assert sum(state == "open" for state in states.values()) == len(claims()) - 1 - 6 - len(held)
+
+
+def test_every_linked_assertion_exists_and_says_that_it_proves_the_claim() -> None:
+    marked = markers(ROOT / "tests")
+    for claim in claims().values():
+        for link in claim.by:
+            assert link in marked.get(claim.id, ()), (
+                f"{claim.id}: no test {link} is marked @pytest.mark.req({claim.id!r})"
+            )
+    for line in lines(ROOT):
+        for experiment, _ in line.findings:
+            assert (ROOT / "reports" / "claims" / f"{experiment}.json").is_file()
+
+
+def test_what_a_claim_is_held_by_is_one_of_two_words_and_an_assertion() -> None:
+    for wrong in ({"held": "tested", "by": ["a"]}, {"held": "built so"}, {"by": ["a"]}):
+        with pytest.raises(
+            UsageError, match=r"K01: held=.*valid are built so and configured with at least one assertion"
+        ):
+            Claim("K01", "a source", "A statement.", "T", **wrong)
 
 
 def test_what_is_committed_can_be_read_and_names_experiments_that_exist() -> None:
