@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 from skg_bench.core.run import Run
@@ -30,6 +31,7 @@ Verdict = Literal[
     "not testable here",
 ]  # fmt: skip
 VERDICTS: tuple[str, ...] = get_args(Verdict)
+ONLY_LESS = "it is ahead, but not of an arm that reuses nothing: such a difference may come from reusing less"
 KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
 HELD = ("built so", "configured")
 
@@ -63,6 +65,11 @@ class Measured:
     low: float
     high: float
     unit: str  # "share" is shown in percent, any other unit is shown as it is
+
+    @classmethod
+    def of(cls, e: Estimate, unit: str = "utility per request") -> "Measured":
+        """That of an estimate, for new users and new requests."""
+        return cls(e.mean, *e.interval(new=True), unit)
 
     def __str__(self) -> str:
         scale, unit = (100.0, "%") if self.unit == "share" else (1.0, self.unit)
@@ -100,6 +107,7 @@ class Finding:
     verdict: Verdict
     words: str  # one sentence; of "not testable here": the reason
     evidence: Evidence
+    beyond: Measured | None = None  # the arm that the claim speaks for, beyond one that reuses nothing
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -112,13 +120,16 @@ class Finding:
             raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
 
 
-def verdict(*, holds: bool, fails: bool) -> Verdict:
+def verdict(*, holds: bool, fails: bool, beyond: Measured | None) -> Verdict:
     """That of a claim which a run measures. `holds`: it is shown to be true; `fails`: it is shown to be false.
 
-    What is shown neither way is not testable here: that nothing was found refutes no claim.
+    `beyond`: the utility of the arm that the claim speaks for, beyond one that reuses nothing (`never`); None: the
+    claim itself is about that difference. An arm that is not ahead of doing nothing shows nothing by being ahead of
+    another: it may only reuse less. What is shown neither way is not testable here: that nothing was found refutes no
+    claim.
     """
     if holds:
-        return "reproduced"
+        return "reproduced" if beyond is None or beyond.low > 0 else "not testable here"
     return "not reproduced" if fails else "not testable here"
 
 
@@ -170,7 +181,8 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     evidence = {f.name: row[f.name] for f in fields(Evidence)}
     evidence["seeds"] = tuple(evidence["seeds"])
     texts = (row["id"], row["claimed"], measured, row["verdict"], row["words"])
-    return Finding(*texts, Evidence(**evidence))
+    beyond = None if row.get("beyond") is None else Measured(**row["beyond"])
+    return Finding(*texts, Evidence(**evidence), beyond)
 
 
 def markers(folder: Path) -> dict[str, list[str]]:

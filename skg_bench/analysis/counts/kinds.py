@@ -29,12 +29,12 @@ def kinds(run: RunTables, requests: LoggedEvents) -> I32:
     table = run.turns(run.arms[0], KIND_COLUMNS)
     intent, names = coded(table["intent"])
     type_, types = coded(table["request_type"])
-    asked = type_ >= 0
-    expired = asked & (requests.answerable < _earlier(requests.row, type_))
+    typed = type_ >= 0
+    expired = typed & (requests.answerable < _earlier(requests.row, type_))
     live = _some(intent[expired], len(names))
-    slot = _some(intent[asked & (types[type_] != names[intent])], len(names)) if len(types) else live
+    slot = _some(intent[typed & (types[type_] != names[intent])], len(names)) if len(types) else live
     of_intent = np.where(live, KINDS.index("live"), np.where(slot, KINDS.index("slot"), KINDS.index("stable")))
-    return np.where(asked, of_intent[intent] if len(names) else 0, KINDS.index("one_off")).astype(np.int32)
+    return np.where(typed, of_intent[intent] if len(names) else 0, KINDS.index("one_off")).astype(np.int32)
 
 
 def _some(intent: I32, n: int) -> Bool:
