@@ -182,9 +182,9 @@ def _differences(root: Path, template: str, written: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """`python -m skg_bench.app.sentences`: fill the READMEs of the checkout."""
+    """`python -m skg_bench.app.sentences [FOLDER]`: fill the READMEs of a checkout, default this one."""
     try:
-        changed = write(ROOT)
+        changed = write(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)

@@ -124,8 +124,11 @@ def test_no_readme_states_a_difference_outside_of_these_sentences() -> None:
         assert readme.read_text("utf-8").count("<!-- made by make readme: ") == len(blocks)
 
 
-def test_the_command_writes_the_readmes_of_the_checkout() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "skg_bench.app.sentences"], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.strip() == "all READMEs agree with reports/"
+def test_the_command_writes_the_readmes_of_a_checkout(checkout: Path) -> None:
+    command = [sys.executable, "-m", "skg_bench.app.sentences", str(checkout)]
+    for says in ("written: README.md", "all READMEs agree with reports/"):
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        assert done.stdout.strip() == says
+    (checkout / "reports" / "trial.md").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, done.stderr.startswith("error: {trial / ")) == (2, True)
