@@ -11,7 +11,7 @@ WORKERS ?= 2
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers gate bench peers soak wheel clean
+.PHONY: help demo test lint types layers readme gate bench peers soak wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ types: $(VENV)/.dev ## mypy, strict
 
 layers: $(VENV)/.dev ## who may import whom
 	$(BIN)/lint-imports
+
+readme: $(VENV)/.base ## put the figures of reports/ into the sentences of all READMEs
+	$(BIN)/python -m skg_bench.app.sentences
 
 gate: $(VENV)/.dev ## did this change make the assistant worse? a fixed panel against data/gate/baseline.json
 	rm -rf runs/gate

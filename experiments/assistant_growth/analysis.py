@@ -8,7 +8,9 @@ from math import nan
 from typing import Any
 
 from skg_bench.analysis.comparison import claims
-from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.counts.kinds import WORDS
+from skg_bench.analysis.counts.measure import SHOWN
+from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.core.run import Run
@@ -43,8 +45,7 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
 
     hits = weekly(curves, "skg", "hit_rate")
     ceiling = weekly(curves, "*", "ceiling_1")
-    quarter = max(1, len(hits) // 4)
-    early, late = sum(hits[:quarter]) / quarter, sum(hits[-quarter:]) / quarter
+    early, late, last = quarters(curves)
     effects = {arm: summary["effects"][arm]["metrics"]["utility"] for arm in ("frozen_100", "frozen_400")}
     verdicts = [against[arm]["utility"]["verdict"] for arm in ("skg", "oracle")]
     return [
@@ -56,7 +57,7 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
         Finding(
             "the hit rate of skg grows and stays below the ceiling",
             early < late and all(h < c for h, c in zip(hits, ceiling, strict=True)),
-            f"{early:.1%} in the first quarter, {late:.1%} in the last, ceiling {ceiling[-1]:.1%}",
+            f"{early:.1%} in the first quarter, {late:.1%} in the last, ceiling {last:.1%}",
         ),
         Finding(
             "skg serves worse than never, and learning made it worse",
@@ -81,38 +82,98 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
 
 def measured(run: Run, summary: Summary) -> list[claims.Finding]:
     """Of K01, what a skillbook spares; of K01 and K02, whether it serves users better."""
-    beyond, learned = summary["differences"]["skg"], summary["effects"]["frozen_100"]["metrics"]
+    against, learned = summary["differences"]["skg"], summary["effects"]["frozen_100"]["metrics"]
     evidence = claims.Evidence.of([run], COMMAND)
     questions = (
-        ("K01", "a skillbook makes answers cheaper", beyond["cost_usd"], "US dollars per request", "lower"),
-        ("K01", "a skillbook makes answers faster", beyond["latency_ms"], "ms per request", "lower"),
-        ("K01", "a skillbook serves users better", beyond["utility"], "utility per request", "higher"),
+        ("K01", "a skillbook makes answers cheaper", against["cost_usd"], "US dollars per request", "lower"),
+        ("K01", "a skillbook makes answers faster", against["latency_ms"], "ms per request", "lower"),
+        ("K01", "a skillbook serves users better", against["utility"], "utility per request", "higher"),
         ("K02", "what is learned later serves users better", learned["utility"], "utility per request", "higher"),
     )  # fmt: skip
+    alone = _measured(against["utility"], "utility per request")
     results = []
     for name, claimed, figure, unit, wanted in questions:
-        shown = figure["significant"] and figure["verdict"] not in ("inconclusive", "not measured")
+        shown = figure["significant"] and figure["verdict"] in SHOWN
         holds = shown and (figure["mean"] > 0) == (wanted == "higher")
-        verdict = claims.verdict(holds=holds, fails=shown and not holds)
+        beyond = alone if name == "K02" else None  # K01 is about the difference to `never` itself
+        verdict = claims.verdict(holds=holds, fails=shown and not holds, beyond=beyond)
         words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
-        mean, low, high = (figure[part] for part in ("mean", "low_new", "high_new"))
-        value = "too few users got there" if low is None else claims.Measured(mean, low, high, unit)
+        words = claims.ONLY_LESS if holds and verdict != "reproduced" else words
+        value = _measured(figure, unit) or "too few users got there"
         results.append(
-            claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence)
+            claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence, beyond)
         )
     return results
+
+
+def _measured(figure: dict[str, Any], unit: str) -> claims.Measured | None:
+    mean, low, high = (figure[part] for part in ("mean", "low_new", "high_new"))
+    return None if low is None else claims.Measured(mean, low, high, unit)
+
+
+def arms(summary: Summary) -> Table:
+    """Figures of all arms, and what they are worth beyond `never`."""
+    rows = []
+    for arm, figures in summary["arms"].items():
+        against = summary["differences"].get(arm, {}).get("utility")
+        free = summary["sensitivity"]["pays_from"][arm][0]
+        shares = ("hit_rate", "err_per_request", "err_per_hit", "right_per_hit", "pays_from")
+        rows.append((
+            arm, number(figures["utility"]["mean"], "utility"), number(figures["skills"]["mean"], "skills"),
+            *(number(figures[name]["mean"], "share") for name in shares), number(free, "share"),
+            *(("", "", "reference") if against is None else (*_signed(against), against["verdict"])),
+        ))  # fmt: skip
+    headings = (
+        "arm", "utility", "skills", "hit rate", "wrong", "wrong per hit", "right per hit", "pays from",
+        "pays from, wrong answers free", "utility - never", "new requests", "verdict",
+    )  # fmt: skip
+    return Table("Arms", headings, rows)
+
+
+def parts(summary: Summary, curves: str) -> list[Table]:
+    """Of `skg`: utility beyond `never` by kind of request, what learning on was worth, and hits over the weeks."""
+    kinds = [(WORDS[kind], *_signed(figure)) for kind, figure in summary["kinds"]["skg"].items()]
+    learned = [
+        (arm, str(effect["since"]), *_signed(effect["metrics"]["utility"]), effect["metrics"]["utility"]["verdict"])
+        for arm, effect in summary["effects"].items()
+    ]
+    early, late, ceiling = quarters(curves)
+    weeks = [(name, f"{share:.1%}".replace("%", " %")) for name, share in
+             (("first quarter", early), ("last quarter", late), ("ceiling, last week", ceiling))]  # fmt: skip
+    return [
+        Table("Utility of skg beyond never by kind of request", ("kind of request", "utility", "new requests"), kinds),
+        Table("Live minus frozen", ("arm", "from turn", "utility", "new requests", "verdict"), learned),
+        Table("Hits of skg over the weeks", ("weeks", "hit rate"), weeks),
+    ]
+
+
+def _signed(figure: dict[str, Any]) -> tuple[str, str]:
+    span = interval(figure["low_new"], figure["high_new"], "utility", signed=True)
+    return number(figure["mean"], "utility", signed=True), span
+
+
+def quarters(curves: str) -> tuple[float, float, float]:
+    """Hit rate of `skg` in the first and the last quarter of the weeks, and its ceiling in the last week."""
+    hits = weekly(curves, "skg", "hit_rate")
+    quarter = max(1, len(hits) // 4)
+    return sum(hits[:quarter]) / quarter, sum(hits[-quarter:]) / quarter, weekly(curves, "*", "ceiling_1")[-1]
 
 
 def analyse(run: OneRun) -> Report:
     """From a run of `assistant_growth`; as expected if all of the README's expectations hold."""
     needed(run, ARMS, "assistant_growth")
     summary: Summary = json.loads((run.path / "summary.json").read_text("utf-8"))
-    results = findings(summary, (run.path / "curves.csv").read_text("utf-8"))
+    curves = (run.path / "curves.csv").read_text("utf-8")
+    results = findings(summary, curves)
     rows = [(result.expectation, "yes" if result.holds else "no", result.figures) for result in results]
-    table = Table(f"assistant_growth: {run.path.name}", ("expected", "holds", "figures"), rows)
+    table = Table("Expected", ("expected", "holds", "figures"), rows)
+    tables = [table, arms(summary), *parts(summary, curves)]
+    scope = (
+        f"{summary['users']} users, {summary['weeks']} weeks, seed {summary['seed']}; 95 % for new users and requests."
+    )
     return Report(
-        [table],
-        page("Does an assistant that learns serve its user better?", COMMAND, table),
+        tables,
+        page("Does an assistant that learns serve its user better?", COMMAND, scope, *tables),
         holds=all(result.holds for result in results),
         findings=lambda: measured(run, summary),
     )

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, claims
+from skg_bench.analysis.comparison.claims import ONLY_LESS, Evidence, Finding, Measured
 from skg_bench.analysis.comparison.claims import Verdict as Judged
 from skg_bench.analysis.comparison.claims import verdict as claim_verdict
 from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
-from skg_bench.analysis.counts.measure import Difference, contrast, differences, measure
+from skg_bench.analysis.counts.measure import Difference, contrast, differences, identical, measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.counts.wording import interval, number
@@ -44,6 +44,7 @@ class Row:
     arm: str
     means: Mapping[str, Estimate]  # of SHOWN
     against: Difference | None  # in utility; None: it is skg itself
+    beyond: Estimate | None  # utility beyond `never`; None: it is that one, or the run has none
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,16 @@ def rows(run: Run) -> list[Row]:
     others = [arm for arm in run.arms if arm != REFERENCE]
     utility = [shown["utility"]]
     effects = [contrast(utility, tally[arm], tally[REFERENCE], requests)["utility"] for arm in others]
-    against = dict(zip(others, differences(utility[0], effects), strict=True))
-    return [Row(a, measure([shown[m] for m in SHOWN], tally[a], requests), against.get(a)) for a in run.arms]
+    same = [identical(tally[arm], tally[REFERENCE]) for arm in others]
+    against = dict(zip(others, differences(utility[0], effects, same=same), strict=True))
+    never = tally.get("never")
+    beyond = {
+        arm: contrast(utility, tally[arm], never, requests)["utility"] for arm in run.arms if never and arm != "never"
+    }
+    return [
+        Row(arm, measure([shown[m] for m in SHOWN], tally[arm], requests), against.get(arm), beyond.get(arm))
+        for arm in run.arms
+    ]
 
 
 def best(arm_rows: Sequence[Row]) -> str:
@@ -162,8 +171,6 @@ def _kept(arm_hits: Hits, steps: Ladder, wrong: float) -> F64:
 def findings(run: Run) -> list[Finding]:
     """What the run says of claims that hold one arm against another, in utility, corrected for their number.
 
-    Who is ahead of a rival by reusing less than it, and behind `never`, which reuses nothing, has not shown a claim.
-
     Raises UsageError for a run without these arms.
     """
     arms = dict.fromkeys(["never", *(arm for question in ASKED for arm in question[1:3])])
@@ -175,27 +182,24 @@ def findings(run: Run) -> list[Finding]:
     alone = {
         arm: contrast([utility], tally[arm], tally["never"], requests)["utility"] for arm in arms if arm != "never"
     }
-    evidence, statements = Evidence.of([run], COMMAND), claims()
-    results = []
+    evidence, results = Evidence.of([run], COMMAND), []
     for (name, arm, _, asks), difference in zip(ASKED, differences(utility, effects), strict=True):
-        low, high = difference.estimate.interval(new=True)
-        measured = Measured(difference.estimate.mean, low, high, "utility per request")
-        verdict, words = judged(difference, alone[arm].interval(new=True)[0] > 0)
+        beyond = Measured.of(alone[arm])
+        verdict, words = judged(difference, beyond)
         sentence = f"{asks[:1].upper()}{asks[1:]}: {words}."
-        results.append(Finding(name, statements[name].statement, measured, verdict, sentence, evidence))
+        measured = Measured.of(difference.estimate)
+        results.append(Finding(name, asks, measured, verdict, sentence, evidence, beyond))
     return results
 
 
-def judged(difference: Difference, worth_it: bool) -> tuple[Judged, str]:
-    """`worth_it`: the arm is ahead of one that reuses nothing."""
+def judged(difference: Difference, beyond: Measured) -> tuple[Judged, str]:
+    """`beyond`: the arm beyond one that reuses nothing."""
     better, worse = difference.verdict == "better", difference.verdict == "worse"
+    says = claim_verdict(holds=better, fails=worse, beyond=beyond)
     if better:
-        text = "it is ahead, but not of an arm that reuses nothing: it only reuses less"
-        words = "it serves users better" if worth_it else text
-    else:
-        open_ = f"not shown either way; such a run finds {difference.mde_new:.4f}"
-        words = "it serves users worse" if worse else open_
-    return claim_verdict(holds=better and worth_it, fails=worse), words
+        return says, "it serves users better" if says == "reproduced" else ONLY_LESS
+    open_ = f"not shown either way; such a run finds {difference.mde_new:.4f}"
+    return says, "it serves users worse" if worse else open_
 
 
 def analyse(run: OneRun) -> Report:
@@ -225,9 +229,19 @@ def _as_run(run: Run, arm_rows: Sequence[Row]) -> Table:
             e = row.against.estimate
             span = interval(*e.interval(new=True), "utility", signed=True)
             cells = number(e.mean, "utility", signed=True), span, row.against.verdict
-        lines.append((row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *cells))
-    headings = ("arm", *(shown[m].label for m in SHOWN), "utility - skg", "new requests", "verdict")
+        lines.append((
+            row.arm, *(number(row.means[m].mean, shown[m].unit) for m in SHOWN), *cells, _beyond(row.beyond)
+        ))  # fmt: skip
+    labels = (shown[m].label for m in SHOWN)
+    headings = ("arm", *labels, "utility - skg", "new requests", "verdict", "utility - never")
     return Table("As run", headings, lines)
+
+
+def _beyond(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    span = interval(*estimate.interval(new=True), "utility", signed=True)
+    return f"{number(estimate.mean, 'utility', signed=True)} ({span})"
 
 
 def _at_equal_errors(matches: Sequence[Pair]) -> Table:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from experiments.grid.effects import FACTORS, Effect, Grid, grids
-from experiments.grid.page import COMMAND, markdown
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, verdict
+from experiments.grid.page import made_by, markdown
+from skg_bench.analysis.comparison.claims import ONLY_LESS, Evidence, Finding, Measured, verdict
 from skg_bench.analysis.report import forest
+from skg_bench.analysis.statistics.intervals import ALPHA
 from skg_bench.app.experiment_report import Report
 from skg_bench.app.experiments import Experiment, Runs
 
@@ -60,21 +61,29 @@ def findings(corpus_grids: Sequence[Grid], effects: Sequence[Effect]) -> list[Fi
     """Of K10: what rerankers that learn are worth, in utility."""
     results = []
     for grid in corpus_grids:
-        evidence = Evidence.of(grid.combined.runs, COMMAND)
+        evidence = Evidence.of(grid.combined.runs, made_by(grid))
         for effect in effects:
             if (effect.corpus, effect.factor, effect.metric.name) == (grid.corpus, "reranker", "utility"):
-                e = effect.estimate
-                helps = effect.holds and e.mean > 0
-                if effect.holds:
-                    what = "serves users better than none" if helps else "serves users worse than none"
-                else:
-                    what = f"is not shown to differ from none; such a run finds {e.detectable(new=True):.4f}"
-                results.append(Finding(
-                    "K10", CLAIM, Measured(e.mean, *e.interval(new=True), "utility per request"),
-                    verdict(holds=helps, fails=effect.holds and not helps),
-                    f"reranker={effect.option} over all routers, on {effect.corpus}, {what}.", evidence,
-                ))  # fmt: skip
+                helps = effect.holds and effect.estimate.mean > 0
+                beyond = None if effect.beyond is None else Measured.of(effect.beyond)
+                says = verdict(holds=helps, fails=effect.holds and not helps, beyond=beyond)
+                what = _against_none(effect, len(effects))
+                what += f": {ONLY_LESS}" if helps and says != "reproduced" else ""
+                sentence = f"reranker={effect.option} over all routers, on {effect.corpus}, {what}."
+                results.append(Finding("K10", CLAIM, Measured.of(effect.estimate), says, sentence, evidence, beyond))
     return results
+
+
+def _against_none(effect: Effect, n: int) -> str:
+    """In words that do not contradict the interval; `n`: differences that are tested together."""
+    e, (low, high) = effect.estimate, effect.estimate.interval(new=True)
+    if effect.holds:
+        return "serves users better than none" if e.mean > 0 else "serves users worse than none"
+    finds = f"such a run finds {e.detectable(new=True):.4f}"
+    if low <= 0 <= high:
+        return f"is not shown to differ from none; {finds}"
+    why = f"does not hold once corrected for {n} differences" if effect.p >= ALPHA else "is below what it can find"
+    return f"differs from none by itself, yet this {why}; {finds}"
 
 
 def analyse(runs: Runs) -> Report:

@@ -34,6 +34,7 @@ class Effect:
     metric: Metric
     estimate: Estimate
     p: float  # for new requests, corrected for all effects that are tested together
+    beyond: Estimate | None = None  # the option beyond `never`
 
     @property
     def holds(self) -> bool:
@@ -92,8 +93,9 @@ def options(arms: Sequence[str]) -> dict[str, list[str]]:
     }
     missing = [f"{r}_{k}" for r in levels["router"] for k in levels["reranker"] if f"{r}_{k}" not in arms]
     plain = [option for factor, option in FACTORS.items() if option not in levels[factor]]
-    if missing or plain or REFERENCE not in arms:
-        lacks = [*missing, *plain, REFERENCE][0]
+    absent = [arm for arm in (REFERENCE, "never") if arm not in arms]
+    if missing or plain or absent:
+        lacks = [*missing, *plain, *absent][0]
         raise UsageError(f"this is no whole grid of routers and rerankers, it lacks {lacks}; run experiment=grid")
     return levels
 
@@ -106,13 +108,16 @@ def _measured(name: str, combined: SeedRuns) -> tuple[Grid, list[Effect]]:
         for router in factors["router"]
         for reranker in factors["reranker"]
     }
-    effects = []
+    never, effects = tallies(combined, "never", requests)[0], []
     for side, (factor, plain) in enumerate(FACTORS.items()):
         level = {option: mean([tally[cell] for cell in tally if cell[side] == option]) for option in factors[factor]}
         for option in factors[factor]:
             if option != plain:
                 against = contrast(wanted, level[option], level[plain], requests)
-                effects += [Effect(name, factor, option, m, e := against[m.name], e.p(new=True)) for m in wanted]
+                beyond = contrast(wanted, level[option], never, requests)
+                effects += [
+                    Effect(name, factor, option, m, e := against[m.name], e.p(new=True), beyond[m.name]) for m in wanted
+                ]
     table = compare(combined.runs, REFERENCE, correction="bh")
     return Grid(name, combined, table, saturation(requests)), effects
 
@@ -122,4 +127,5 @@ def mean(group: Sequence[Tally]) -> Tally:
     by_cell = {
         name: sum(tally.by_cell[name] for tally in group[1:]) + group[0].by_cell[name] for name in group[0].by_cell
     }
-    return replace(group[0], arm="mean", by_cell={name: total / len(group) for name, total in by_cell.items()})
+    by_cell = {name: total / len(group) for name, total in by_cell.items()}
+    return replace(group[0], arm="mean", by_cell=by_cell, digest=b"")

@@ -7,7 +7,7 @@ from experiments.grid.effects import FACTORS, MEASURED, REFERENCE, Effect, Grid
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.app.experiment_report import Table, page
 
-COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed=0,1,2 [simulator=clinc150]"
+COMMAND = "skg-bench run -m experiment=grid users=60 weeks=12 workers=2 seed={seeds} [simulator=clinc150]"
 SHOWN = (*MEASURED, "err_per_hit")
 COLUMNS = (
     "arm", "utility", "hit rate", "wrong per request", "wrong per hit", "utility - reference", "verdict",
@@ -24,6 +24,11 @@ Every arm against {reference}: differences in utility, corrected by Benjamini an
 equal errors: share of requests answered from the skillbook, more or less than the reference, both held to the lower of
 their two error rates by a higher threshold (interval for these requests, not corrected).
 """
+
+
+def made_by(grid: Grid) -> str:
+    """The command that makes the runs of a grid."""
+    return COMMAND.format(seeds=",".join(map(str, grid.table.seeds)))
 
 
 def markdown(
@@ -43,7 +48,7 @@ def markdown(
             ARMS.format(reference=REFERENCE),
         ]
         parts += [_arms(grid), "", f"![Differences from {REFERENCE} on {grid.corpus}]({figures[grid.corpus]})"]
-    command = f"{COMMAND}; skg-bench experiment grid RUN ... --write reports"
+    command = f"{made_by(corpus_grids[0])}; skg-bench experiment grid RUN ... --write reports"
     return page("Routers and rerankers", command, re.sub("\n{3,}", "\n\n", "\n".join(parts)))
 
 

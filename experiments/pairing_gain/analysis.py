@@ -99,9 +99,9 @@ def analyse(run: OneRun) -> Report:
     if len(results) < len(CONTRASTS) * len(SIZES):
         parts.append(f"{len(CONTRASTS) * len(SIZES) - len(results)} left out: no user differs")
     middle = medians(results)
-    for name, value in middle.items():
-        (worst,) = sorted((result for result in results if result.metric == name), key=lambda result: result.gain)[:1]
-        parts.append(f"{name}: median {value:.1f}, worst {worst.gain:.1f} ({worst.contrast})")
+    worst = {name: min((r for r in results if r.metric == name), key=lambda r: r.gain) for name in middle}
+    rows = [(name, f"{value:.1f}", f"{worst[name].gain:.1f}", worst[name].contrast) for name, value in middle.items()]
+    parts.append(Table("medians", ("metric", "median gain", "worst", "of"), rows))
     reached = middle.get(PRIMARY, 0.0)
     parts.append(f"median in {PRIMARY} {reached:.1f}, mark {MARK:g}; in users times arms half of it, {reached / 2:.1f}")
     return Report(parts, page("What is pairing worth?", COMMAND, *parts), holds=reached >= MARK)

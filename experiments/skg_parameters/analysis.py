@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skg_bench.analysis.comparison import contrasts
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, claims, verdict
+from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, verdict
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.matched import Pair
+from skg_bench.analysis.counts.measure import contrast
+from skg_bench.analysis.counts.metrics import Utility, metrics
+from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA, holm
@@ -17,6 +20,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
 REFERENCE = "skg"
+UNSHOWN = "but its own arm is not ahead of one that reuses nothing"
 NUMBERS = ("K11", "K16", "K17", "K19")  # the paper chooses one, and the arm has another; all else are parts
 COMMAND = "skg-bench run experiment=skg_parameters profile=demo; skg-bench experiment skg_parameters RUN"
 COLUMNS = (
@@ -36,6 +40,7 @@ class Line:
     hit_rate: contrasts.ContrastResult
     matched: Pair | None  # hit rate of both at the lower of their error rates, over the whole run
     p: float  # two-sided, of utility, new requests, corrected over all contrasts
+    beyond: Measured  # the arm that the claim speaks for, beyond `never`
     verdict: Verdict
     words: str
 
@@ -54,6 +59,8 @@ def lines(run: Run) -> list[Line]:
         raise UsageError(f"{run.path} is no run of skg_parameters; make one: skg-bench run experiment=skg_parameters")
     equal = {match.arm: match.figures["hit_rate"] for match in compare([run], REFERENCE).matched}
     ps = holm([finding.estimate.p(new=True) for finding in utility])
+    numbers = [bool(name and name[1] in NUMBERS) for name in named]
+    alone = _beyond_never(run, [finding.contrast for finding in utility], numbers)
     return [
         Line(
             name[1],
@@ -62,10 +69,23 @@ def lines(run: Run) -> list[Line]:
             hit,
             _matched(finding, equal),
             float(p),
-            *judged(finding, float(p), number=name[1] in NUMBERS),
+            beyond,
+            *judged(finding, float(p), beyond, number=name[1] in NUMBERS),
         )
-        for name, finding, hit, p in zip(named, utility, hits, ps, strict=True)
+        for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
         if name
+    ]
+
+
+def _beyond_never(run: Run, pairs: Sequence[contrasts.Contrast], numbers: Sequence[bool]) -> list[Measured]:
+    """Of the arm with the paper's number or part, from the turn on at which a contrast counts."""
+    requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
+    since = [contrasts.parting(run, pair) for pair in pairs]
+    arms = [pair.reference if number else pair.arm for pair, number in zip(pairs, numbers, strict=True)]
+    tally = {arm: tallies(run, arm, requests, since=sorted(set(since))) for arm in dict.fromkeys(["never", *arms])}
+    return [
+        Measured.of(contrast([utility], tally[arm][turn], tally["never"][turn], requests)["utility"])
+        for arm, turn in zip(arms, since, strict=True)
     ]
 
 
@@ -78,7 +98,7 @@ def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pa
     return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
-def judged(finding: contrasts.ContrastResult, p: float, *, number: bool) -> tuple[Verdict, str]:
+def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool) -> tuple[Verdict, str]:
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
     e = finding.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
@@ -95,7 +115,8 @@ def judged(finding: contrasts.ContrastResult, p: float, *, number: bool) -> tupl
         )
     else:
         words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
-    return verdict(holds=holds, fails=fails), words
+    says = verdict(holds=holds, fails=fails, beyond=beyond)
+    return says, f"{words}, {UNSHOWN}" if holds and says != "reproduced" else words
 
 
 def cells(line: Line) -> tuple[str, ...]:
@@ -118,15 +139,16 @@ def _hits(pair: Pair | None) -> str:
 
 def findings(run: Run, claim_lines: Sequence[Line]) -> list[Finding]:
     """One a line, for `skg-bench claims`."""
-    evidence, statements = Evidence.of([run], COMMAND), claims()
+    evidence = Evidence.of([run], COMMAND)
     return [
         Finding(
             line.id,
-            statements[line.id].statement,
-            Measured(line.utility.estimate.mean, *line.utility.estimate.interval(new=True), "utility per request"),
+            f"varied: {line.asks}",
+            Measured.of(line.utility.estimate),
             line.verdict,
             f"{line.asks[:1].upper()}{line.asks[1:]}: {line.words}.",
             evidence,
+            line.beyond,
         )
         for line in claim_lines
     ]

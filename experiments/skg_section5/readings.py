@@ -12,6 +12,7 @@ from skg_bench.analysis.comparison.claims import Verdict
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.grid import Bool
 
+CUTS = (0.05, 0.9)  # shares of the prior from which on a claim is attainable, and robust
 ENOUGH = 3000  # draws, none of which may hold before a claim is called impossible
 Frame = pd.DataFrame
 
@@ -122,15 +123,20 @@ class Mass:
 
     @property
     def verdict(self) -> Verdict:
-        """By prior mass; none where it depends on draws whose corpus was used up."""
+        """By prior mass; none where the limits hold a cut between two verdicts."""
         if self.at_most == 0 and self.draws >= ENOUGH:
             return "impossible"
-        least, most = (_verdict(k / self.draws) for k in (self.surely, self.at_most))
+        least, most = map(_verdict, self.limits)
         return least if least == most else "not testable here"
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the verdict depends on draws whose corpus was used up, and not on the number of draws alone."""
+        return _verdict(self.surely / self.draws) != _verdict(self.at_most / self.draws)
 
 
 def _verdict(share: float) -> Verdict:
-    return "robust" if share >= 0.9 else "attainable" if share >= 0.05 else "strained"
+    return "robust" if share >= CUTS[1] else "attainable" if share >= CUTS[0] else "strained"
 
 
 def mass(reading: Reading, draws: Frame) -> Mass:

@@ -14,11 +14,11 @@ from skg_bench.core.paths import DATA
 
 FORMATS = ("table", "markdown", "json")
 HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
-_STATES = {"held": "held by tests", "outside": "outside the project", "open": "open"}
+_STATES = ("measured", "built so", "configured", "outside", "open")
 
 
 def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
-    """Print the claims of these ids, default all. `only_open`: those of them that nothing carries.
+    """Print the claims of these ids, default all. `only_open`: those of them that are open.
 
     Raises UsageError for an id that no source has, and for an unknown format.
     """
@@ -27,12 +27,18 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
     chosen = [line for line in _chosen(ids) if line.state == "open" or not only_open]
     screen = console()
     if form == "json":
-        screen.out(json.dumps([asdict(line) | {"state": line.state} for line in chosen], indent=1, ensure_ascii=False))
+        screen.out(
+            json.dumps(
+                [asdict(line) | {"state": line.state, "links": line.links} for line in chosen],
+                indent=1,
+                ensure_ascii=False,
+            )
+        )
         return
     rows = [row for line in chosen for row in cells(line)]
     if form == "markdown":
         for row in (HEADINGS, ("---",) * len(HEADINGS), *rows):
-            screen.out(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |")
+            screen.out(f"| {' | '.join(cell.replace('|', '&#124;').replace(chr(10), ' ') for cell in row)} |")
         return
     table = Table(box=None, pad_edge=False)
     for heading, share in zip(HEADINGS, (None, 5, 2, 2, 2), strict=True):
@@ -48,8 +54,7 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
         screen.print("What carries a claim is told in a checkout: an installed package has neither tests nor reports.")
     elif not ids:
         states = [line.state for line in chosen]
-        counts = {"found by experiments": "found", "held by tests": "held", "outside": "outside", "open": "open"}
-        screen.print(f"{len(chosen)} claims: " + ", ".join(f"{states.count(s)} {name}" for name, s in counts.items()))
+        screen.print(f"{len(chosen)} claims: " + ", ".join(f"{states.count(state)} {state}" for state in _STATES))
 
 
 def _chosen(ids: Sequence[str]) -> list[Line]:
@@ -62,27 +67,37 @@ def _chosen(ids: Sequence[str]) -> list[Line]:
 
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:
-    """Cells under HEADINGS: a row for each finding, or one."""
+    """Cells under HEADINGS: a row for what holds the claim and for each finding, or one that says that nothing does."""
     claim = line.claim
-    by_tests = [f"{len(line.tests)} test{'s' * (len(line.tests) > 1)}"] if line.tests else []
+    if claim.held or not line.findings:
+        carried = "\n".join(claim.by) or claim.why or claim.note or ""
+        word = claim.held or ("outside the project" if line.state == "outside" else line.state)
+        yield claim.id, claim.statement, (claim.note or "") if claim.held else "", word, carried
     claimed = [finding.claimed for _, finding in line.findings]
     for i, (experiment, finding) in enumerate(line.findings):
         # what tells it from the others
         label = finding.claimed if claimed.count(finding.claimed) == 1 else finding.words
-        yield "" if i else claim.id, label, str(finding.measured), finding.verdict, ", ".join([experiment, *by_tests])
-    if not line.findings:
-        yield claim.id, claim.statement, "", _STATES[line.state], ", ".join(by_tests) or claim.why or ""
+        first = not i and not claim.held
+        link = f"reports/claims/{experiment}.json"
+        yield claim.id if first else "", label, str(finding.measured), f"measured: {finding.verdict}", link
 
 
 def told(line: Line) -> Iterator[str]:
     """All that is known of one claim, in lines."""
     yield ""
-    yield f"{line.claim.id} ({line.claim.source}): {line.claim.statement}"
-    if line.claim.why:
-        yield f"  outside the project: {line.claim.why}"
+    claim = line.claim
+    yield f"{claim.id} ({claim.source}): {claim.statement}"
+    if claim.why:
+        yield f"  outside the project: {claim.why}"
     for experiment, finding in line.findings:
         e = finding.evidence
         yield f"  {experiment}: {finding.verdict}. {finding.words}"
         yield f"    {e.command}    # {e.users:,} users, {e.weeks} weeks, seeds {', '.join(map(str, e.seeds))}"
         yield f"    measured at commit {e.commit}"
-    yield from (f"  {name}" for name in line.tests)
+    if claim.held:
+        yield f"  {claim.held}" + (f": {claim.note}" if claim.note else "")
+        yield from (f"    {name}" for name in claim.by)
+    elif claim.note:
+        yield f"  {claim.note}"
+    others = [name for name in line.tests if name not in claim.by]
+    yield from (f"  see also {name}" for name in others)

@@ -138,6 +138,8 @@ def _show(compared: "Comparison", screen: Console) -> None:
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     screen.print(tables.differences(compared))
+    if compared.break_even:
+        screen.print(tables.pays(compared))
     if compared.matched:
         screen.print(tables.matched(compared.matched, compared.reference))
     for why in compared.unmatched:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from rich.table import Table
 from rich.text import Text
 
-from skg_bench.analysis.comparison.compare import Comparison, cells, headings
+from skg_bench.analysis.comparison.compare import PAYS_HEADINGS, Comparison, cells, headings
+from skg_bench.analysis.comparison.compare import pays as paying
 from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
@@ -91,6 +92,16 @@ def matched(matches: Sequence[Matched], reference: str) -> Table:
             span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
         table.add_row(match.arm, *row)
+    return table
+
+
+def pays(compared: Comparison) -> Table:
+    """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
+    table = Table(box=None, pad_edge=False)
+    for heading in PAYS_HEADINGS:
+        table.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=True)
+    for row in paying(compared):
+        table.add_row(*row)
     return table
 
 

@@ -98,7 +98,8 @@ def test_who_is_ahead_of_a_rival_but_not_of_doing_nothing_has_shown_nothing(
     verdict: str, worth_it: bool, says: str
 ) -> None:
     difference: Any = SimpleNamespace(verdict=verdict, mde_new=0.01)
-    assert judged(difference, worth_it)[0] == says
+    beyond = Measured(0.01, 0.001, 0.019, "utility") if worth_it else Measured(0.001, -0.008, 0.01, "utility")
+    assert judged(difference, beyond)[0] == says
 
 
 @pytest.mark.req("K26")

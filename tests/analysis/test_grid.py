@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import skg_bench
-from experiments.grid.analysis import analyse, words
+from experiments.grid.analysis import _against_none, analyse, words
 from experiments.grid.effects import Effect, corrected, grids, options
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
@@ -93,6 +93,18 @@ def test_what_is_significant_alone_need_not_hold_among_many() -> None:
     among = corrected([alone, *(made("A", f"router{i}", 0.0) for i in range(40))])
     assert not among[0].holds
     assert not replace(alone, estimate=replace(alone.estimate, mean=0.0021)).holds  # less than such a run finds
+
+
+def test_words_of_a_claim_do_not_contradict_the_interval_beside_them() -> None:
+    alone = replace(made("A", "linear", 0.0029), factor="reranker")
+    among = corrected([alone, *(made("A", f"router{i}", 0.0) for i in range(40))])[0]
+    assert _against_none(alone, 1) == "serves users better than none"
+    assert "differs from none by itself, yet this does not hold once corrected for 41 differences" in _against_none(
+        among, 41
+    )
+    small = replace(alone, estimate=replace(alone.estimate, mean=0.0021))
+    assert "yet this is below what it can find" in _against_none(small, 1)
+    assert "is not shown to differ" in _against_none(replace(alone, estimate=replace(alone.estimate, mean=0.001)), 1)
 
 
 def test_a_grid_with_a_hole_is_refused(runs: list[Run]) -> None:

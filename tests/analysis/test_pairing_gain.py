@@ -38,7 +38,7 @@ def test_every_contrast_of_a_run_is_counted(tmp_path: Path) -> None:
     report = analyse(run)
     assert report.holds == (medians(results)["utility"] >= MARK)
     worst = min((result for result in results if result.metric == "utility"), key=lambda result: result.gain)
-    assert f"worst {worst.gain:.1f} ({worst.contrast})" in report.page
+    assert f"| {worst.gain:.1f} | {worst.contrast} |" in report.page
 
 
 def _missing() -> list[str]:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from experiments.skg_parameters.analysis import analyse, findings, judged, lines
+from skg_bench.analysis import summary
 from skg_bench.analysis.comparison import contrasts
+from skg_bench.analysis.comparison.claims import Measured
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
@@ -17,6 +19,8 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import make_run
 from tests.report.conftest import ARMS as SYNTHETIC
+
+AHEAD, BEHIND = Measured(0.02, 0.01, 0.03, "utility per request"), Measured(-0.03, -0.05, -0.01, "utility per request")
 
 
 def found(mean: float, se: float) -> contrasts.ContrastResult:
@@ -40,8 +44,24 @@ def found(mean: float, se: float) -> contrasts.ContrastResult:
 def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part: str) -> None:
     finding = found(mean, se)
     p = finding.estimate.p(new=True)
-    assert judged(finding, p, number=True)[0] == number
-    assert judged(finding, p, number=False)[0] == part
+    assert judged(finding, p, AHEAD, number=True)[0] == number
+    assert judged(finding, p, AHEAD, number=False)[0] == part
+
+
+def test_an_arm_that_loses_to_doing_nothing_reproduces_nothing() -> None:
+    for mean, number in ((0.02, False), (-0.02, True), (0.001, True)):  # better with a part, worse or equal at another
+        finding = found(mean, 0.001)
+        says, words = judged(finding, finding.estimate.p(new=True), BEHIND, number=number)
+        assert says == "not testable here"
+        assert words.endswith("not ahead of one that reuses nothing")
+    refuted = found(0.02, 0.002)
+    assert judged(refuted, 0.0, BEHIND, number=True)[0] == "not reproduced"
+
+
+def test_who_has_to_be_ahead_of_doing_nothing_is_the_arm_with_the_papers_number_or_part(run: Run) -> None:
+    means = {arm: row["utility"].mean for arm, row in summary.read(run).arms.items()}
+    for line, arm in zip(lines(run), ("skg", "skg"), strict=True):
+        assert line.beyond.value == pytest.approx((means[arm] or 0.0) - (means["never"] or 0.0), abs=1e-9)
 
 
 def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(run: Run) -> None:

@@ -25,7 +25,8 @@ def said(*words: str) -> str:
 def test_every_claim_is_shown_with_what_carries_it() -> None:
     text = said()
     assert re.findall(r"^([KPU]\d\d) ", text, re.MULTILINE) == list(claims())
-    assert "held by tests" in text
+    assert "held by tests" not in text
+    assert "built so" in text
     assert "outside the project" in text
     assert text.splitlines()[-1].startswith(f"{len(claims())} claims: ")
 
@@ -48,7 +49,8 @@ def test_json_and_markdown_tell_the_same_claims_as_the_table() -> None:
 
 def test_only_open_ones_are_those_that_nothing_carries() -> None:
     still = json.loads(said("--open", "--format", "json"))
-    assert all(not row["tests"] and not row["findings"] and row["claim"]["kind"] != "E" for row in still)
+    assert all(not row["claim"]["held"] and not row["findings"] and row["claim"]["kind"] != "E" for row in still)
+    assert {"K18", "P06"} <= {row["claim"]["id"] for row in still}
     states = [row["state"] for row in json.loads(said("--format", "json"))]
     assert len(still) == states.count("open")
 
@@ -59,9 +61,24 @@ def test_findings_that_claim_the_same_are_told_by_their_own_words() -> None:
         Finding("K11", "One.", "a text", "robust", words, evidence) for words in ("Lower is worse.", "So is higher.")
     ]
     other = replace(same[0], claimed="Another.")
-    line = Line(claims()["K11"], ("test_a", "test_b"), tuple(("trial", finding) for finding in (*same, other)))
-    assert [row[:2] for row in cells(line)] == [("K11", "Lower is worse."), ("", "So is higher."), ("", "Another.")]
-    assert {row[4] for row in cells(line)} == {"trial, 2 tests"}
+    line = Line(claims()["K24"], ("test_a", "test_b"), tuple(("trial", finding) for finding in (*same, other)))
+    assert [row[:2] for row in cells(line)] == [("K24", "Lower is worse."), ("", "So is higher."), ("", "Another.")]
+    assert {row[4] for row in cells(line)} == {"reports/claims/trial.json"}
+
+
+def test_what_is_built_or_configured_so_is_shown_with_its_assertion_and_what_ran() -> None:
+    ((claim_id, _, ran, word, link),) = cells(Line(claims()["K04"], (), ()))
+    assert (claim_id, word) == ("K04", "configured")
+    assert "random model of its kind with one layer" in ran
+    assert link.startswith("tests/embedder/test_sentence_transformer.py::test_the_paper_s_model")
+    ((_, _, _, state, waits),) = cells(Line(claims()["K18"], ("test_a",), ()))
+    assert (state, "no model writes a prompt" in waits) == ("open", True)
+
+
+def test_no_claim_is_carried_without_a_link_to_an_assertion_or_a_report() -> None:
+    for row in json.loads(said("--format", "json")):
+        carried = row["state"] in ("measured", "built so", "configured")
+        assert bool(row["links"]) == carried, row["claim"]["id"]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_learning_arm_that_wins_is_said_to_win_with_its_interval(figures: Summ
     sentence = _with(figures, "differences", "skg", mean=0.0312, low_new=0.012, high_new=0.0504, verdict="better")[0]
     assert sentence.tone == "good"
     assert sentence.text == (
-        "skg serves its users better than never: 0.031 more utility per request "
+        "skg serves its users better than never, if a skill is a stored text: 0.031 more utility per request "
         "(95 % for new users and requests: +0.012 to +0.050)."
     )
 
@@ -40,7 +40,10 @@ def test_a_learning_arm_that_wins_is_said_to_win_with_its_interval(figures: Summ
 def test_a_learning_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
     sentence = _with(figures, "differences", "skg", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[0]
     assert sentence.tone == "bad"
-    assert "skg serves its users worse than never: 0.200 less utility per request" in sentence.text
+    assert (
+        "skg serves its users worse than never, if a skill is a stored text: 0.200 less utility per request"
+        in sentence.text
+    )
     effect = _with(figures, "effects", "frozen", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[1]
     assert effect.tone == "bad"
     assert (
@@ -63,7 +66,7 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
         ({"mean": 0.001, "mde_new": 0.01, "significant": False}, "inconclusive: it is below the 0.010 that such a run"),
         ({"mean": 0.008, "mde_new": 0.01, "significant": True}, "significant, but below the 0.010"),
         ({"mean": 0.02, "mde_new": 0.01, "significant": False}, "does not hold once corrected for the number of arms"),
-        ({"mean": 0.0, "mde_new": 0.0, "significant": False}, "both did exactly the same"),
+        ({"mean": 0.0, "mde_new": 0.0, "significant": False}, "equal for every user"),
         ({"mean": 0.0, "p_holm": None, "low_new": None}, "one user says nothing about others"),
     ],
 )

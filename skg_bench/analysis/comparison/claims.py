@@ -1,8 +1,14 @@
 """What the sources claim, what carries each claim, and what was found. `skg-bench claims` prints it.
 
-`data/claims.yaml` lists every statement by id. Tests carry an id by `@pytest.mark.req("K14")`, experiments by a file
-`reports/claims/<experiment>.json`, a list of findings that the experiment's analysis writes (`write`), never a hand.
-An id that neither carries is open, unless it is about somebody's environment (kind E).
+`data/claims.yaml` lists every statement by id. Three words say what carries one:
+
+* *built so*: the code is made so, a contract; `by` links to the assertions, tests that carry the id by
+  `@pytest.mark.req("K14")`.
+* *configured*: a constant or a choice of this project makes it so, with the same links.
+* *measured*: an experiment found it so or not, in `reports/claims/<experiment>.json`, a list of findings that the
+  experiment's analysis writes (`write`), never a hand.
+
+A mark alone carries nothing. All other ids are open, unless they are about somebody's environment (kind E).
 """
 
 import ast
@@ -15,6 +21,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 from skg_bench.core.run import Run
@@ -24,7 +31,9 @@ Verdict = Literal[
     "not testable here",
 ]  # fmt: skip
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-KINDS = {"T": "a contract, held by tests", "S": "a claim, measured by an experiment", "E": "outside the project"}
+ONLY_LESS = "it is ahead, but not of an arm that reuses nothing: such a difference may come from reusing less"
+KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
+HELD = ("built so", "configured")
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,16 @@ class Claim:
     statement: str
     kind: str  # T, S, T+S or E: see KINDS
     why: str | None = None  # E: why it is outside the project
+    held: str | None = None  # of HELD
+    by: Sequence[str] = ()  # the assertions that hold it, as pytest names them
+    note: str | None = None  # what ran, or what an open claim waits for
+
+    def __post_init__(self) -> None:
+        if (self.held is None) != (not self.by) or self.held not in (None, *HELD):
+            raise UsageError(
+                f"{self.id}: held={self.held!r} by {len(self.by)} assertions; valid are {' and '.join(HELD)} with at "
+                "least one assertion in `by`, or neither"
+            )
 
 
 @dataclass(frozen=True)
@@ -46,6 +65,11 @@ class Measured:
     low: float
     high: float
     unit: str  # "share" is shown in percent, any other unit is shown as it is
+
+    @classmethod
+    def of(cls, e: Estimate, unit: str = "utility per request") -> "Measured":
+        """That of an estimate, for new users and new requests."""
+        return cls(e.mean, *e.interval(new=True), unit)
 
     def __str__(self) -> str:
         scale, unit = (100.0, "%") if self.unit == "share" else (1.0, self.unit)
@@ -83,6 +107,7 @@ class Finding:
     verdict: Verdict
     words: str  # one sentence; of "not testable here": the reason
     evidence: Evidence
+    beyond: Measured | None = None  # the arm that the claim speaks for, beyond one that reuses nothing
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -95,13 +120,16 @@ class Finding:
             raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
 
 
-def verdict(*, holds: bool, fails: bool) -> Verdict:
+def verdict(*, holds: bool, fails: bool, beyond: Measured | None) -> Verdict:
     """That of a claim which a run measures. `holds`: it is shown to be true; `fails`: it is shown to be false.
 
-    What is shown neither way is not testable here: that nothing was found refutes no claim.
+    `beyond`: the utility of the arm that the claim speaks for, beyond one that reuses nothing (`never`); None: the
+    claim itself is about that difference. An arm that is not ahead of doing nothing shows nothing by being ahead of
+    another: it may only reuse less. What is shown neither way is not testable here: that nothing was found refutes no
+    claim.
     """
     if holds:
-        return "reproduced"
+        return "reproduced" if beyond is None or beyond.low > 0 else "not testable here"
     return "not reproduced" if fails else "not testable here"
 
 
@@ -153,7 +181,8 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     evidence = {f.name: row[f.name] for f in fields(Evidence)}
     evidence["seeds"] = tuple(evidence["seeds"])
     texts = (row["id"], row["claimed"], measured, row["verdict"], row["words"])
-    return Finding(*texts, Evidence(**evidence))
+    beyond = None if row.get("beyond") is None else Measured(**row["beyond"])
+    return Finding(*texts, Evidence(**evidence), beyond)
 
 
 def markers(folder: Path) -> dict[str, list[str]]:
@@ -196,12 +225,16 @@ class Line:
 
     @property
     def state(self) -> str:
-        """One of: found (an experiment gave a verdict), held (by tests), outside, open."""
+        """One of: measured (an experiment gave a verdict), built so, configured, outside, open."""
         if self.findings:
-            return "found"
-        if self.tests:
-            return "held"
-        return "outside" if self.claim.kind == "E" else "open"
+            return "measured"
+        return self.claim.held or ("outside" if self.claim.kind == "E" else "open")
+
+    @property
+    def links(self) -> list[str]:
+        """Where each finding lies, and the assertions that hold the claim."""
+        reports = dict.fromkeys(f"reports/claims/{experiment}.json" for experiment, _ in self.findings)
+        return [*reports, *self.claim.by]
 
 
 def lines(root: Path) -> list[Line]:

@@ -14,7 +14,16 @@ from skg_bench.analysis.comparison.align import Aligned, align
 from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS, Done, Flip, done, examples, flips
 from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Fallbacks, Hits, Matched, hits, ladder, matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
-from skg_bench.analysis.counts.measure import CORRECTIONS, Difference, by_user, contrast, differences, measure
+from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even
+from skg_bench.analysis.counts.measure import (
+    CORRECTIONS,
+    Difference,
+    by_user,
+    contrast,
+    differences,
+    identical,
+    measure,
+)
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, Tally, tallies
@@ -74,6 +83,7 @@ class Comparison:
     matched: tuple[Matched, ...]  # arms at the error rate of the reference or the reference at theirs
     unmatched: tuple[str, ...]  # why there are not more of them
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
+    break_even: Mapping[str, BreakEven]  # by arm, the reference too; of those whose hits the LLM's answers are known to
 
 
 def compare(
@@ -122,12 +132,12 @@ def compare(
     shared = align(logs)
     if log and "intent" not in runs[0].manifest["log"]["knows"]:
         del shown["other_intent"]
-    tested, matches, unmatched, flipped = _contrasts(logs, arms, references[0], shared, shown, price, flips)
+    tested, matches, unmatched, flipped, reuse = _contrasts(logs, arms, references[0], shared, shown, price, flips)
     rows = _rows(tested, shown, correction, margins or {})
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
         arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows, tuple(shared.gaps),
-        matches, unmatched, flipped,
+        matches, unmatched, flipped, reuse,
     )  # fmt: skip
 
 
@@ -140,6 +150,7 @@ class _Contrast:
     base: Mapping[str, Estimate]
     against: Mapping[str, Estimate]
     each: Mapping[str, F64]  # [n] difference of every user, NaN: there is none
+    same: bool  # the arm did the same as the reference on every turn
 
 
 def _contrasts(
@@ -150,7 +161,7 @@ def _contrasts(
     shown: Mapping[str, Metric],
     price: Utility,
     n_flips: int,
-) -> tuple[list[_Contrast], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...]]:
+) -> tuple[list[_Contrast], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...], dict[str, BreakEven]]:
     """Every arm is read once; what is kept of it are sums, and its hits."""
     requests = shared.on
     fallbacks: dict[str, Fallbacks] = {}
@@ -180,14 +191,30 @@ def _contrasts(
                     base_means,
                     contrast(shown.values(), tally, base, requests),
                     {name: each[name] - base_each[name] for name in shown},
+                    identical(tally, base),
                 )
             )
             stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
             if base_done is not None and stays:
                 flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
     if not requests.judged:
-        return tested, (), ("a log does not say which answers were right: there are no error rates to match",), ()
-    return tested, *_matches(arms, reference, served), tuple(flipped)
+        return tested, (), ("a log does not say which answers were right: there are no error rates to match",), (), {}
+    return tested, *_matches(arms, reference, served), tuple(flipped), _break_even(arms, served, price)
+
+
+def _break_even(
+    arms: Mapping[tuple[int, str], str],
+    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
+    price: Utility,
+) -> dict[str, BreakEven]:
+    by_arm = {}
+    for key, label in arms.items():
+        arm_hits, llm, requests = served[key]
+        at = arm_hits.at
+        if at.size and llm.known[at].all():
+            answers = Answers(arm_hits.right, arm_hits.worth), Answers(llm.right[at], llm.worth[at])
+            by_arm[label] = break_even(requests, at, *answers, price.wrong)
+    return by_arm
 
 
 def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
@@ -239,7 +266,8 @@ def _rows(
         estimates = [pair.against[metric.name] for pair in tested]
         margin = margins.get(metric.name)
         equal = _equivalences(estimates, margin, correction)
-        for i, (pair, test) in enumerate(zip(tested, differences(metric, estimates, correction), strict=True)):
+        tests = differences(metric, estimates, correction, [pair.same for pair in tested])
+        for i, (pair, test) in enumerate(zip(tested, tests, strict=True)):
             name = metric.name
             wins, ties, losses = _counted(pair.each[name], metric)
             rows[pair.label, name] = ComparisonRow(
@@ -291,18 +319,35 @@ def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[st
     return table
 
 
+PAYS_HEADINGS = ("arm", "right per hit", "pays from", "right beyond that", "new requests", "hits pay")
+
+
+def pays(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Of each arm with hits, under PAYS_HEADINGS: how many are right, and from how many on hits pay (`break_even`)."""
+    table: list[tuple[str, ...]] = []
+    for arm, figures in comparison.break_even.items():
+        low, high = figures.margin.interval(new=True)
+        span = bare(interval(low, high, "difference", signed=True))
+        table.append((
+            arm, number(figures.precision.mean, "share"), number(figures.pays_from.mean, "share"),
+            number(figures.margin.mean, "difference", signed=True), span,
+            "yes" if low > 0 else "no" if high < 0 else "open",
+        ))  # fmt: skip
+    return table
+
+
 def said(row: ComparisonRow) -> str:
     """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is.
 
     Small: significant, but below what so few users can show reliably.
     """
     d = row.difference
-    words = d.verdict if d.verdict != "inconclusive" else ""
+    if d.verdict in ("identical", "equal for every user"):
+        return d.verdict
+    words = "" if d.verdict == "inconclusive" else d.verdict
     if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:
         within = f"equal within {number(row.margin, row.metric.unit, signed=True).lstrip('+')}"
         return f"{words}, yet {within}" if words else within
     if words:
         return words
-    if d.estimate.mean == 0 and d.mde_new == 0:
-        return "equal for every user"
     return "inconclusive, small" if d.significant else "inconclusive"

@@ -13,7 +13,10 @@ from skg_bench.analysis.statistics.inference import bh, by, holm
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, estimates, sums
 from skg_bench.core.grid import F64
 
-Verdict = Literal["better", "worse", "higher", "lower", "inconclusive", "not measured"]
+Verdict = Literal[
+    "better", "worse", "higher", "lower", "identical", "equal for every user", "inconclusive", "not measured"
+]
+SHOWN: tuple[Verdict, ...] = ("better", "worse", "higher", "lower")  # verdicts that a difference is there
 CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh, "by": by}
 
 
@@ -67,8 +70,15 @@ def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: 
     return results
 
 
-def differences(metric: Metric, estimates: Sequence[Estimate], correction: str = "holm") -> list[Difference]:
-    """Tests of the estimates of one table, corrected for their number.
+def identical(arm: Tally, reference: Tally) -> bool:
+    """Whether two arms did the same on every turn."""
+    return arm.digest != b"" and arm.digest == reference.digest
+
+
+def differences(
+    metric: Metric, estimates: Sequence[Estimate], correction: str = "holm", same: Sequence[bool] = ()
+) -> list[Difference]:
+    """Tests of the estimates of one table, corrected for their number. `same`: which arms are `identical` to theirs.
 
     A verdict needs both: the difference is significant after correction, and at least as large as the minimum
     detectable effect. What is smaller and significant comes from too small a run, and such estimates exaggerate (Gelman
@@ -76,10 +86,12 @@ def differences(metric: Metric, estimates: Sequence[Estimate], correction: str =
     """
     p_new = [e.p(new=True) for e in estimates]
     results = []
-    for e, raw, adjusted in zip(estimates, p_new, CORRECTIONS[correction](p_new), strict=True):
+    twins = same or [False] * len(estimates)
+    for e, raw, adjusted, twin in zip(estimates, p_new, CORRECTIONS[correction](p_new), twins, strict=True):
         mde, mde_new = e.detectable(new=False), e.detectable(new=True)
         significant = adjusted < ALPHA
-        verdict = _verdict(metric, e.mean, significant and abs(e.mean) >= mde_new)
+        shown = significant and abs(e.mean) >= mde_new
+        verdict = _verdict(metric, e, shown=shown, twin=twin)
         results.append(Difference(metric.name, e, e.p(new=False), raw, adjusted, mde, mde_new, significant, verdict))
     return results
 
@@ -128,11 +140,15 @@ def _count(metric: Metric, tally: Tally, requests: LoggedEvents) -> F64:
     return count * turns[user] - gone[user] * turn
 
 
-def _verdict(metric: Metric, mean: float, shown: bool) -> Verdict:
-    if isnan(mean):
+def _verdict(metric: Metric, e: Estimate, *, shown: bool, twin: bool) -> Verdict:
+    if isnan(e.mean):
         return "not measured"
+    if twin:
+        return "identical"
+    if e.mean == 0 and e.detectable(new=True) == 0:
+        return "equal for every user"
     if not shown:
         return "inconclusive"
     if metric.better == "neither":
-        return "higher" if mean > 0 else "lower"
-    return "better" if (mean > 0) == (metric.better == "higher") else "worse"
+        return "higher" if e.mean > 0 else "lower"
+    return "better" if (e.mean > 0) == (metric.better == "higher") else "worse"

@@ -3,8 +3,9 @@
 Sums go row by row in the order (user, turn), so that they are the same bits however the run was cut into shards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ WEEK = 7 * 24 * 3600
 CEILINGS = (1, 2, 3)
 EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
 TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd",
-                 "latency_ms", "offer", "book_size")  # fmt: skip
+                 "latency_ms", "offer", "book_size", "source_turn")  # fmt: skip
 
 COUNTS = {
     "turn": "requests",
@@ -77,6 +78,7 @@ class Tally:
     book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
     book_end: F64  # [n] at the user's last turn
     pending: int  # ratings given but not known by the end of the run
+    digest: bytes  # of all that the arm did, turn by turn; empty: it is no arm of a run
 
 
 def needs_truth(run: RunTables, what: str) -> None:
@@ -157,9 +159,21 @@ def tallies(
     }  # fmt: skip
     if unknown is not None:
         counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else unknown
-    book = _column(table, "book_size").astype(np.float64)
+    book, source = _column(table, "book_size").astype(np.float64), _column(table, "source_turn")
     del table
-    return {s: _tally(arm, requests, counts, book, pending, None if s == 0 else turn >= s) for s in since}
+    done = [book, source, *(values for values in counts.values() if values is not None)]
+    return {
+        s: _tally(arm, requests, counts, book, pending=pending, some=some, digest=_digest(done, some))
+        for s, some in ((s, None if s == 0 else turn >= s) for s in since)
+    }
+
+
+def _digest(columns: Iterable[npt.NDArray[Any]], some: Bool | None) -> bytes:
+    """Equal for two arms only if every one of these columns is, row by row."""
+    digest = blake2b(digest_size=16)
+    for column in columns:
+        digest.update(np.ascontiguousarray(column if some is None else column[some]).data)
+    return digest.digest()
 
 
 def _tally(
@@ -167,8 +181,10 @@ def _tally(
     requests: LoggedEvents,
     counts: dict[str, npt.NDArray[Any] | None],
     book: F64,
+    *,
     pending: int,
     some: Bool | None,
+    digest: bytes,
 ) -> Tally:
     n, slots = len(requests.users), len(requests.users) * requests.weeks
 
@@ -189,6 +205,7 @@ def _tally(
         book=np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks),
         book_end=book[ends],
         pending=pending,
+        digest=digest,
     )
 
 

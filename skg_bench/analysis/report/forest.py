@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from skg_bench.analysis.comparison.compare import Comparison, ComparisonRow
+from skg_bench.analysis.counts.measure import SHOWN
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
@@ -20,7 +21,7 @@ _OWN = """
 
 
 def svg(comparison: Comparison, names: Sequence[str] = PANELS) -> str:
-    """The figure as text; a dot is filled where the verdict is not inconclusive, a margin is shaded."""
+    """The figure as text; a dot is filled where the verdict is that there is a difference, a margin is shaded."""
     arms = list(dict.fromkeys(row.arm for row in comparison.rows))
     rows = {(row.arm, row.metric.name): row for row in comparison.rows}
     shown = [name for name in names if any(row.metric.name == name for row in comparison.rows)]
@@ -78,7 +79,7 @@ def _mark(row: ComparisonRow, x: Callable[[float], float], y: float) -> str:
     e = row.difference.estimate
     if e.mean != e.mean:
         return ""
-    out = ['<g class="shown">' if row.difference.verdict != "inconclusive" else "<g>"]
+    out = ['<g class="shown">' if row.difference.verdict in SHOWN else "<g>"]
     for css, new in (("new", True), ("these", False)):
         low, high = e.interval(new=new)
         if low == low:

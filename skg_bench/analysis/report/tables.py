@@ -11,8 +11,8 @@ from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.analysis.summary.figures import NOTHING, DifferenceFigure, Figure
 
 LEVELS = (
-    "utility", "hit_rate", "err_per_hit", "err_per_request", "rated_ok", "skills", "offers_per_week", "calls_saved",
-    "cost_saved_usd",
+    "utility", "hit_rate", "err_per_hit", "right_per_hit", "pays_from", "err_per_request", "rated_ok", "skills",
+    "offers_per_week", "calls_saved", "cost_saved_usd",
 )  # fmt: skip
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week", "calls_saved",
             "cost_saved_usd")  # fmt: skip

@@ -1,5 +1,6 @@
 """The head of the page: what a run shows, in sentences with numbers, whoever wins."""
 
+from skg_bench.analysis.counts.kinds import WORDS
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.sentences import Sentence, share_of
@@ -11,7 +12,8 @@ def words(summary: Summary) -> list[Sentence]:
     """Sentences on `summary.json`'s content, the answer to the run's question first."""
     if summary.log is not None:
         return logged.words(summary)
-    sentences = [_against_reference(summary), *_effects(summary), _answers(summary), _order(summary), _price(summary)]
+    sentences = [_against_reference(summary), *_effects(summary), _answers(summary), _kinds(summary), _pays(summary)]
+    sentences += [_order(summary), _price(summary)]
     return [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
 
 
@@ -21,11 +23,14 @@ def _against_reference(summary: Summary) -> Sentence | None:
     if gap is None or gap.mean is None:
         return None
     size = number(abs(gap.mean), "utility")
+    if gap.verdict == "identical":
+        return Sentence(f"{arm} and {reference} are identical: they did the same on every turn.", "plain")
+    given = ", if a skill is a stored text" if summary.serving == "stored" else ""
     numbers = f"{size} {{}} utility per request ({_new(gap)})"
     if gap.verdict == "better":
-        return Sentence(f"{arm} serves its users better than {reference}: {numbers.format('more')}.", "good")
+        return Sentence(f"{arm} serves its users better than {reference}{given}: {numbers.format('more')}.", "good")
     if gap.verdict == "worse":
-        return Sentence(f"{arm} serves its users worse than {reference}: {numbers.format('less')}.", "bad")
+        return Sentence(f"{arm} serves its users worse than {reference}{given}: {numbers.format('less')}.", "bad")
     return Sentence(
         f"Whether {arm} serves its users better than {reference} stays open: a difference of "
         f"{number(gap.mean, 'utility', signed=True)} utility per request ({_new(gap)}){_why_open(gap)}.",
@@ -41,7 +46,9 @@ def _effects(summary: Summary) -> list[Sentence]:
             continue
         what = f"what {effect.live} learned after turn {effect.since} (against {arm})"
         size = f"{number(abs(gap.mean), 'utility')} utility per request ({_new(gap)})"
-        if gap.verdict == "better":
+        if gap.verdict == "identical":
+            sentences.append(Sentence(f"{effect.live} and {arm} are identical after turn {effect.since}.", "plain"))
+        elif gap.verdict == "better":
             sentences.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
         elif gap.verdict == "worse":
             sentences.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
@@ -66,6 +73,35 @@ def _answers(summary: Summary) -> Sentence:
     if reference not in (None, arm):
         text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {reference}'s"
     return Sentence(f"{text}.", "plain")
+
+
+def _kinds(summary: Summary) -> Sentence | None:
+    """Where the difference to the reference comes from."""
+    parts = summary.kinds.get(summary.learner, {})
+    listed = [
+        f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in WORDS.items() if kind in parts
+    ]
+    if len(listed) < 2:
+        return None
+    return Sentence(f"Utility beyond {summary.reference} by kind of request: {', '.join(listed)}.", "plain")
+
+
+def _pays(summary: Summary) -> Sentence | None:
+    """Whether an answer from the skillbook is worth more than the LLM's."""
+    arm = summary.learner
+    figures = summary.arms[arm]
+    if "pays_by" not in figures or figures["pays_by"].mean is None:
+        return None
+    right, needed, margin = (figures[name] for name in ("right_per_hit", "pays_from", "pays_by"))
+    free = summary.sensitivity.pays_from[arm][list(summary.sensitivity.wrong).index(0.0)]
+    low, high = (x if x is not None else 0.0 for x in (margin.low_new, margin.high_new))
+    so = "they pay" if low > 0 else "they do not pay" if high < 0 else "whether they pay stays open"
+    return Sentence(
+        f"An answer from the skillbook is worth more than the LLM's if it is right in {number(needed.mean, 'share')} "
+        f"of cases ({number(free, 'share')} if wrong answers cost nothing extra); those of {arm} are right in "
+        f"{share_of(right)}: {so}.",
+        "plain",
+    )
 
 
 def _order(summary: Summary) -> Sentence | None:
@@ -108,7 +144,7 @@ def _why_open(gap: DifferenceFigure) -> str:
     if gap.p_holm is None or gap.mean is None or gap.mde_new is None:
         return "; one user says nothing about others"
     if gap.mean == 0 and gap.mde_new == 0:
-        return "; on these events both did exactly the same"
+        return "; equal for every user"
     detectable = f"the {number(gap.mde_new, 'utility')} that such a run finds in 80 % of cases"
     if gap.significant:
         return f"; it is significant, but below {detectable}, and such estimates exaggerate"

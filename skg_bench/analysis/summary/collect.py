@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skg_bench.analysis.counts.measure import contrast, denominator, measure, weekly
+from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even
+from skg_bench.analysis.counts.kinds import KINDS, kinds
+from skg_bench.analysis.counts.measure import contrast, denominator, identical, measure, weekly
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.roles import Roles
 from skg_bench.analysis.counts.tally import CEILINGS, LoggedEvents, Tally, tallies
@@ -14,7 +16,7 @@ from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
-from skg_bench.core.grid import F64
+from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
@@ -28,6 +30,8 @@ class _Held:
 
     tally: dict[int, Tally]  # by the turn from which on it counts
     lost: Losses | None  # None: a log does not say what was right
+    answers: Answers | None
+    hits: I64  # rows of the events that the skillbook answered
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class Found:
     arms: dict[str, dict[str, Figure]] = field(default_factory=dict)  # by metric
     against: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # arm - reference
     effects: dict[str, dict[str, tuple[Estimate, int]]] = field(default_factory=dict)  # live - frozen, since the freeze
+    same: dict[str, bool] = field(default_factory=dict)  # did the arm do the same as the reference on every turn?
+    same_as_live: dict[str, bool] = field(default_factory=dict)  # frozen arms: as the live one, since the freeze
+    break_even: dict[str, BreakEven] = field(default_factory=dict)
+    kinds: dict[str, dict[str, Figure]] = field(default_factory=dict)  # arm - reference, utility
     swept: dict[str, list[Figure]] = field(default_factory=dict)  # utility at each price of a wrong answer
     swept_against: dict[str, list[Estimate]] = field(default_factory=dict)
     waterfall: dict[str, Waterfall] = field(default_factory=dict)
@@ -56,6 +64,7 @@ def collect(
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
     results, multipliers = Found(), signs(requests.seed, requests.users)
+    kind = kinds(run, requests) if requests.judged else None
     for arm, held in _in_turn(run, requests, role, utility):
         tally, lost = held[arm].tally[0], held[arm].lost
         base = None if role.reference in (None, arm) else held[role.reference]
@@ -72,13 +81,21 @@ def collect(
             difference = contrast(shown.values(), tally, reference, requests)
             results.against[arm] = {name: (difference[name], denominator(m, tally)) for name, m in shown.items()}
             results.swept_against[arm] = list(contrast(prices, tally, reference, requests).values())
+            results.same[arm] = identical(tally, reference)
         if lost is not None:
             results.waterfall[arm] = waterfall(lost, None if base is None else base.lost, requests)
+        if (llm := held[role.never].answers if role.never is not None else None) and (answers := held[arm].answers):
+            hit = held[arm].hits
+            results.break_even[arm] = break_even(requests, hit, answers.at(hit), llm.at(hit), utility.wrong)
+            results.arms[arm] |= _reuse(results.break_even[arm], len(hit))
+        if kind is not None and base is not None and base.answers and (answers := held[arm].answers):
+            results.kinds[arm] = _by_kind(kind, answers, base.answers, requests)
         live = None
         if arm in role.frozen:
             twin, since = role.frozen[arm]
             live = held[twin].tally[0]
             results.effects[arm] = _effect(held[twin].tally[since], held[arm].tally[since], shown, requests)
+            results.same_as_live[arm] = identical(held[twin].tally[since], held[arm].tally[since])
         total = {name: float(tally.by_week[name].sum()) for name in tally.by_week if name != "latency"}
         results.totals[arm] = {**total, "pending": tally.pending}
         results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
@@ -94,7 +111,10 @@ def _in_turn(
 
     def read(arm: str) -> _Held:
         tally = tallies(run, arm, requests, role.since(arm))
-        return _Held(tally, losses(run, arm, requests, utility) if requests.judged else None)
+        if not requests.judged:
+            return _Held(tally, None, None, np.zeros(0, np.int64))
+        hits = np.flatnonzero(~run.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy())
+        return _Held(tally, losses(run, arm, requests, utility), Answers.read(run, arm, utility), hits)
 
     compared = [arm for arm in (role.reference, role.never) if arm is not None]
     held = {arm: read(arm) for arm in dict.fromkeys(compared)}
@@ -113,6 +133,24 @@ def _effect(
     ratios = {name: m for name, m in shown.items() if m.over not in ("week", "book")}
     difference = contrast(ratios.values(), live, frozen, requests)
     return {name: (difference[name], denominator(m, frozen)) for name, m in ratios.items()}
+
+
+def _reuse(of_hits: BreakEven, hits: int) -> dict[str, Figure]:
+    return {
+        "right_per_hit": Figure.of(of_hits.precision, hits, (0.0, 1.0)),
+        "pays_from": Figure.of(of_hits.pays_from, hits),
+        "pays_by": Figure.of(of_hits.margin, hits),
+    }
+
+
+def _by_kind(kind: I32, arm: Answers, reference: Answers, requests: LoggedEvents) -> dict[str, Figure]:
+    """The difference in utility per request, by what the requests are; kinds that do not occur are left out."""
+    n, gained = len(requests.cells.user), arm.worth - reference.worth
+    rows = {name: np.flatnonzero(kind == code) for code, name in enumerate(KINDS)}
+    some = {name: at for name, at in rows.items() if len(at)}
+    counts = ([sums(requests.cell[at], n, gained[at])] for at in some.values())
+    parts = estimates(requests.cells, [sums(requests.cell, n)], counts)
+    return {name: Figure.of(e, len(at)) for (name, at), e in zip(some.items(), parts, strict=True)}
 
 
 def _curves(

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Sensitivity:
     arms: Mapping[str, Sequence[Figure]]  # one figure a price
     differences: Mapping[str, Sequence[Figure]]  # arm - reference
     break_even: Mapping[str, float | None]  # lambda at which utility equals the reference's; None: at none >= 0
+    pays_from: Mapping[str, Sequence[float | None]]  # share of right hits from which these pay, at each price
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,16 @@ class Summary:
     reference: str | None  # arms by role
     never: str | None
     learner: str
+    serving: str | None  # what a skill of the learner is: stored (its answer is returned) or prompted; None: not said
     incomplete: bool  # the run is unfinished
     utility: Utility
     metrics: Mapping[str, MetricWords]
     arms: Mapping[str, Mapping[str, Figure]]
     differences: Mapping[str, Mapping[str, DifferenceFigure]]  # arm - reference; Holm over the arms
     effects: Mapping[str, FreezeEffect]  # by frozen arm
+    kinds: Mapping[
+        str, Mapping[str, Figure]
+    ]  # arm - reference: utility by kind of request, which sum to the difference
     sensitivity: Sensitivity
     waterfall: Mapping[str, Waterfall]
     log: Mapping[str, Any] | None  # what a replayed log says of itself (`core/record.py`); None: users are simulated

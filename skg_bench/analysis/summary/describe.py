@@ -27,6 +27,19 @@ from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
+REUSE = {
+    "right_per_hit": MetricWords(
+        "right per hit", "share", "higher", "Share of the answers from the skillbook that were right."
+    ),
+    "pays_from": MetricWords(
+        "pays from", "share", "neither",
+        "Share of right hits from which on answers from the skillbook are worth more than the LLM's to these requests.",
+    ),
+    "pays_by": MetricWords(
+        "right beyond that", "difference", "higher",
+        "Right answers from the skillbook beyond the share from which on they are worth more than the LLM's.",
+    ),
+}  # fmt: skip
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
 
 
@@ -69,9 +82,12 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     content = Summary(
         version=VERSION, question=run.manifest.get("question", ""), seed=requests.seed, users=len(requests.users),
         weeks=requests.weeks, turns=len(requests), reference=role.reference, never=role.never, learner=role.learner,
+        serving=(run.manifest.get("compositions") or {}).get(role.learner, {}).get("serving"),
         incomplete=bool(run.manifest.get("incomplete", False)), utility=utility,
-        metrics={m.name: MetricWords(m.label, m.unit, m.better, m.says) for m in [*shown.values(), *beyond.values()]},
-        arms={arm: tables.arms[arm] for arm in run.arms}, differences=_tested(tables.against, run.arms, shown),
+        metrics={m.name: MetricWords(m.label, m.unit, m.better, m.says) for m in [*shown.values(), *beyond.values()]}
+        | (REUSE if tables.break_even else {}),
+        arms={arm: tables.arms[arm] for arm in run.arms},
+        differences=_tested(tables.against, run.arms, shown, tables.same), kinds=tables.kinds,
         effects=_effects(tables, run.arms, role, shown), sensitivity=_sensitivity(tables, run.arms, lambdas, requests),
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=_corpus_use(requests, log),
@@ -94,7 +110,7 @@ def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> Corpus
 
 
 def _effects(results: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> dict[str, FreezeEffect]:
-    tested = _tested(results.effects, arms, shown)
+    tested = _tested(results.effects, arms, shown, results.same_as_live)
     return {arm: FreezeEffect(*role.frozen[arm], arm_tests) for arm, arm_tests in tested.items()}
 
 
@@ -105,6 +121,11 @@ def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], 
         {arm: results.swept[arm] for arm in arms},
         {arm: [Figure.of(e, len(requests)) for e in estimates] for arm, estimates in against.items()},
         {arm: _break_even(estimates, lambdas) for arm, estimates in against.items()},
+        {
+            arm: [digits(results.break_even[arm].at(price)) for price in lambdas]
+            for arm in arms
+            if arm in results.break_even
+        },
     )
 
 
@@ -117,14 +138,18 @@ def _break_even(against: Sequence[Estimate], lambdas: Sequence[float]) -> float 
 
 
 def _tested(
-    estimates: Mapping[str, Mapping[str, tuple[Estimate, int]]], order: Sequence[str], shown: Mapping[str, Metric]
+    estimates: Mapping[str, Mapping[str, tuple[Estimate, int]]],
+    order: Sequence[str],
+    shown: Mapping[str, Metric],
+    same: Mapping[str, bool],
 ) -> dict[str, dict[str, DifferenceFigure]]:
     """Estimates of one table with their tests, Holm over the arms for each metric."""
     arms = [arm for arm in order if arm in estimates]
     table: dict[str, dict[str, DifferenceFigure]] = {arm: {} for arm in arms}
     for metric in shown.values():
         if all(metric.name in estimates[arm] for arm in arms):
-            tests = differences(metric, [estimates[arm][metric.name][0] for arm in arms])
+            twins = [same[arm] for arm in arms]
+            tests = differences(metric, [estimates[arm][metric.name][0] for arm in arms], same=twins)
             for arm, test in zip(arms, tests, strict=True):
                 table[arm][metric.name] = DifferenceFigure.tested(test, estimates[arm][metric.name][1])
     return table

@@ -40,8 +40,8 @@ def test_arms_of_two_runs_are_paired_user_by_user(tmp_path: Path) -> None:
     assert {arm for arm, _ in rows} == {"first:frozen", "first:never", "second:better", "second:skg"}
     again = rows["second:skg", "utility"].difference
     assert (again.estimate.mean, again.estimate.se_new) == (0.0, 0.0)
-    assert again.verdict == "inconclusive"
-    assert said(next(row for row in comparison.rows if row.difference is again)) == "equal for every user"
+    assert again.verdict == "identical"
+    assert said(next(row for row in comparison.rows if row.difference is again)) == "identical"
     assert rows["second:better", "correct"].difference.verdict == "better"
     assert rows["second:better", "correct"].reference_mean == rows["second:skg", "correct"].mean
 
