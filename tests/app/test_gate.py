@@ -1,6 +1,7 @@
 """`skg-bench gate` on real runs: exit codes, files, what it refuses."""
 
 import json
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -73,9 +74,9 @@ def test_with_exact_the_exit_code_tells_the_same_bits_from_others_that_pass(
 ) -> None:
     code, out, _ = call("gate", "--baseline", str(baseline), str(play()), "--exact")
     assert (code, "Gate passed" in out) == (0, True)
-    quicker = ("gate", "--baseline", str(baseline), str(play("llm.latency_ms=1000")))
-    assert call(*quicker)[0] == 0
-    code, out, _ = call(*quicker, "--exact")
+    better = ("gate", "--baseline", str(baseline), str(play("policy.threshold=0.6")))
+    assert call(*better)[0] == 0
+    code, out, _ = call(*better, "--exact")
     assert code == 3
     assert "other bits than the baseline's" in out
     assert call("gate", "--baseline", str(baseline), str(play("policy.threshold=0.2")), "--exact")[0] == 1
@@ -151,24 +152,72 @@ def test_the_projects_own_panel_stops_it_too(play: Callable[..., Path]) -> None:
     assert outcome.state == "fail"
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert judged["err_per_request"].lower > 0.1
-    assert judged["hit_rate"].mean < 0
+    assert judged["worst_users"].state == "fail"
     assert outcome.flips is not None
     assert len(outcome.flips.users) == 5
     assert outcome.differences["baseline"].count("compositions.skg.policy.threshold: 0.5 -> 0.2") == 1
 
 
-def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -> None:
-    """The LLM is quicker: users wait less, and nothing else is otherwise."""
-    outcome = skg_bench.gate(str(play("llm.latency_ms=1000")), str(baseline))
-    assert outcome.held[0].changed == ("latency_ms",)
-    harm = {
-        judgement.metric: (judgement.mean, judgement.state)
-        for judgement in outcome.held[0].judged
-        if judgement.metric != "err_per_hit"
-    }
-    assert harm["hit_rate"] == harm["err_per_request"] == (0.0, "pass")
-    assert harm["utility"][0] < -0.01
-    assert harm["utility"][1] == "pass"
+def test_an_improvement_with_fewer_hits_passes(play: Callable[..., Path]) -> None:
+    """At the size at which the project gates itself: utility rises by 0.023, wrong answers fall by 1.3 points."""
+    outcome = gate.gate(play("profile=gate", "users=100", "weeks=26", "policy.threshold=0.6"), BASELINE)
+    judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
+    assert outcome.state == "pass"
+    assert judged["utility"].mean < -0.02
+    assert judged["err_per_request"].mean < -0.01
+    assert judged["right_hits"].paid
+    assert [metric.name for metric, _, _ in outcome.held[0].informs] == ["hit_rate", "err_per_hit"]
+    assert outcome.flips is not None
+    assert outcome.flips.metric == "err_per_request"
+
+
+def test_a_change_of_the_world_hides_no_regression(play: Callable[..., Path]) -> None:
+    """A threshold of 0.47 fails; in a world where answers never get stale it passed."""
+    size = ("profile=gate", "users=100", "weeks=26", "policy.threshold=0.47")
+    assert gate.gate(play(*size), BASELINE).state == "fail"
+    stale = play(*size, "simulator.answers_stale_hours=1000000")
+    message = refused("gate", "--baseline", str(BASELINE), str(stale))
+    assert "simulator.answers_stale_hours: null -> 1000000" in message
+    assert "truth: the column answerable" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("simulator.rated_share=0.5", "simulator.rated_share: 0.15 -> 0.5"),
+        ("simulator.accept=0.9", "simulator.accept: 0.6 -> 0.9"),
+        ("llm.right=0.99", "llm.right: 0.9 -> 0.99"),
+        ("llm.usd_per_million_out=1.0", "llm.usd_per_million_out: 15.0 -> 1.0"),
+        ("hit_latency_ms=0", "hit_latency_ms: 50 -> 0"),
+        ("utility.wrong=5.0", "utility.wrong: 1.0 -> 5.0"),
+    ],
+)
+def test_reactions_the_simulated_model_and_prices_belong_to_the_world(
+    baseline: Path, play: Callable[..., Path], override: str, key: str
+) -> None:
+    assert f"\n  {key}\n" in refused("gate", "--baseline", str(baseline), str(play(override)))
+
+
+def test_the_two_runs_that_it_names_answer(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old system and the new one, both in the new world: its commands are run as they stand."""
+    changed_world = play("simulator.rated_share=0.5", "policy.threshold=0.2")
+    message = refused("gate", "--baseline", str(baseline), str(changed_world))
+    lines = [line.strip() for line in message.splitlines() if line.startswith("  ") and " -> " not in line]
+    monkeypatch.chdir(tmp_path)
+    copied, *commands = (shlex.split(line) for line in lines)
+    assert copied == ["cp", str(baseline), "new_world.json"]
+    shutil.copy(baseline, "new_world.json")
+    codes = []
+    for words in commands:
+        assert words[:3] == ["python", "-m", "skg_bench"]
+        for run in Path("runs").glob("*"):
+            changed(run, dirty=None)
+        codes.append(call(*words[3:])[0])
+    assert codes == [0, 0, 0, 1]
+    old = json.loads(Path("runs/old_system/manifest.json").read_text("utf-8"))
+    assert (old["config"]["simulator"]["rated_share"], old["config"]["policy"]["threshold"]) == (0.5, 0.5)
 
 
 def test_without_a_change_of_configuration_there_is_no_session_to_show(
@@ -196,7 +245,7 @@ def test_a_verdict_stands_without_a_session_that_takes_a_models_own_code(
     config = json.loads((run / "manifest.json").read_text("utf-8"))["config"]
     changed(run, config={**config, "embedder": embedder})
     content = json.loads(baseline.read_text("utf-8"))
-    content["made"]["config"]["embedder"] = embedder
+    content["made"]["config"]["embedder"] = embedder  # of the system
     baseline.write_text(json.dumps(content), "utf-8")
     code, out, _ = call("gate", "--baseline", str(baseline), str(run))
     assert code == 1
@@ -215,12 +264,12 @@ def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Pat
     assert "too few users: 12 have it before and after, 30 are needed" in out
 
 
-def test_the_release_is_held_to_cumulative_margins(
+def test_the_release_is_held_to_the_budget(
     baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
 ) -> None:
     """The run is main to the bit, but main has drifted since the release."""
     release = tmp_path / "release.json"
-    gate.update(play("llm.right=0.99"), release)
+    gate.update(play("policy.threshold=0.6"), release)
     code, out, _ = call("gate", "--baseline", str(baseline), "--release", str(release), str(play()))
     assert code == 1
     assert "against the baseline: the same bits" in out
@@ -229,35 +278,63 @@ def test_the_release_is_held_to_cumulative_margins(
     assert {judgement.metric: judgement.margin for judgement in outcome.held[1].judged}["utility"] == 0.02
 
 
-def test_an_update_keeps_the_margins_that_a_person_set_and_prints_what_changed(
-    baseline: Path, play: Callable[..., Path]
+def test_steps_that_each_pass_use_up_the_budget_since_the_anchor(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
 ) -> None:
+    """Each step is accepted by --update, which leaves the anchor; --move-anchor moves it."""
+    states, first = [], json.loads(baseline.read_text("utf-8"))["users"]
+    for threshold in ("0.48", "0.46", "0.44", "0.42"):
+        run = play(f"policy.threshold={threshold}")
+        outcome = gate.gate(run, baseline)
+        states.append({held.which: held.state for held in outcome.held})
+        assert states[-1]["baseline"] != "fail"
+        assert call("gate", "--baseline", str(baseline), "--update", str(run))[0] == 0
+        assert json.loads(baseline.read_text("utf-8"))["anchor"]["users"] == first
+    assert list(states[0]) == ["baseline"]
+    assert states[-1]["anchor"] == "fail"
+    code, out, _ = call("gate", "--baseline", str(baseline), str(run))
+    assert code == 1
+    assert "over the budget" in out
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", "--move-anchor", str(run))
+    assert code == 0
+    assert json.loads(baseline.read_text("utf-8"))["anchor"] is None
+    assert call("gate", "--baseline", str(baseline), str(run))[0] == 0
+    assert "goes with --update" in refused("gate", "--baseline", str(baseline), "--move-anchor", str(run))
+
+
+def test_an_update_keeps_what_a_person_set_and_prints_what_changed(baseline: Path, play: Callable[..., Path]) -> None:
     content = json.loads(baseline.read_text("utf-8"))
-    baseline.write_text(
-        json.dumps(content | {"margins": {"hit_rate": 0.2, "rated_ok": 0.5}, "cumulative": 1.5}), "utf-8"
-    )
-    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play("policy.threshold=0.2")))
+    metrics = {"rated_ok": {"role": "errors", "better": "higher", "margin": 0.5}, "hit_rate": {"role": "informs"}}
+    baseline.write_text(json.dumps(content | {"metrics": metrics, "budget": 1.5}), "utf-8")
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", "--move-anchor", str(play()))
     assert code == 0
     after = json.loads(baseline.read_text("utf-8"))
-    assert (after["margins"], after["cumulative"]) == ({"hit_rate": 0.2, "rated_ok": 0.5}, 1.5)
+    assert (after["metrics"], after["budget"]) == (metrics, 1.5)
     assert {"rated", "ok"} <= set(after["counts"])
-    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play()))
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play("policy.threshold=0.2")))
     assert code == 0
-    assert "hit rate" in out
-    assert call("gate", "--baseline", str(baseline), str(play()))[0] == 0
+    assert "rated ok" in out
+    assert "against the anchor, budget 1.5 margins" in out
 
 
-def test_an_update_may_go_to_another_panel(baseline: Path, play: Callable[..., Path]) -> None:
-    assert call("gate", "--baseline", str(baseline), "--update", str(play("users=12")))[0] == 0
+def test_an_update_goes_to_another_panel_or_world_only_with_its_anchor(
+    baseline: Path, play: Callable[..., Path]
+) -> None:
+    words = ("gate", "--baseline", str(baseline), "--update")
+    assert "the anchor in" in refused(*words, str(play("users=12")))
+    assert "is of another world" in refused(*words, str(play("utility.wrong=5.0")))
+    assert call(*words, "--move-anchor", str(play("users=12")))[0] == 0
     assert len(json.loads(baseline.read_text("utf-8"))["users"]) == 12
 
 
-def test_a_metric_without_trials_does_not_block(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:
-    file = tmp_path / "never.json"
-    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play("policy=never")))
+def test_a_metric_without_trials_or_users_enough_does_not_block(
+    play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    file = tmp_path / "small.json"
+    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play("users=12")))
     assert code == 0
-    assert "err_per_hit does not block" in out
-    assert "err_per_hit" not in json.loads(file.read_text("utf-8"))["margins"]
+    assert "harmed_users does not block" in out
+    assert not {"harmed_users", "worst_users"} & set(json.loads(file.read_text("utf-8"))["metrics"])
 
 
 # ------------------------------------------------------------------------------------------------- what is refused

@@ -34,7 +34,7 @@ def checkout(source: Path, folder: Path) -> Path:
 
 def step(name: str, folder: Path, **more: str) -> tuple[int, str]:
     """Exit code and output of a step in the checkout of the change."""
-    environment = {**os.environ, "PANEL": PANEL, "BASELINE": BASELINE, "GITHUB_SHA": "0fedcba9" * 5}
+    environment = {**os.environ, "PANEL": PANEL, "BASELINE": BASELINE, "BASE": "0fedcba9" * 5, "NUMBER": "7"}
     environment |= {"GITHUB_OUTPUT": str(folder / "output"), **more}
     script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", SCRIPTS[name]]
     done = subprocess.run(script, cwd=folder, env=environment, capture_output=True, text=True, check=False)
