@@ -209,15 +209,16 @@ def simulated(users: int, weeks: int, seed: int, workers: int) -> tuple[list[Poo
     return [each.harmless for each in pools], pool("fewer, better hits", [(before[0], improved)]), unchanged
 
 
-def markdown(results: Iterable[Line]) -> str:
-    """The report."""
+def markdown(results: Iterable[Line], users: int) -> str:
+    """The report; `users`: of each population that was simulated."""
     results = list(results)
     margins = ", ".join(f"{rule.metric} {rule.margin:g}" for rule in blocking(RULES))
     builds = max(len(line.states) for line in results)
     about = (
         f"Margins m: {margins}; since the anchor {BUDGET:g} m. *Wrong*, nominally 5 % at most: FAILED where nothing is "
         "worse, passed at a harm of m, anything but FAILED at 2 m, anything but passed where it is better; beside it "
-        f"its 95 % limits (Monte Carlo, {builds:,} builds a line). *Its rule alone*: the verdict of that metric."
+        f"its 95 % limits (Monte Carlo; {users:,} users of each population, {builds:,} builds a line). *Its rule "
+        "alone*: the verdict of that metric."
     )
     return page(TITLE, COMMAND, about, _table(results).markdown())
 
@@ -243,7 +244,7 @@ def analyse(
         better(improved, builds, seed),
         *(each for source in pools for each in lines(source, builds, seed)),
     ]
-    return Report([_table(results)], markdown(results), holds=all(line.holds for line in results))
+    return Report([_table(results)], markdown(results, users), holds=all(line.holds for line in results))
 
 
 EXPERIMENT = Experiment(analyse)

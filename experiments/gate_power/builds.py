@@ -116,8 +116,8 @@ def pool(name: str, pairs: list[tuple[Panel, Panel]]) -> Pool:
 
 def _users(before: Panel, after: Panel, rule: Rule) -> tuple[F64, F64]:
     under = np.minimum(ratios(before, rule.metric)[2], ratios(after, rule.metric)[2])
-    found, each = harm(before, after, rule), np.full(len(before.users), np.nan)
-    each[np.searchsorted(before.users, found.users)] = found.each
+    judged, each = harm(before, after, rule), np.full(len(before.users), np.nan)
+    each[np.searchsorted(before.users, judged.users)] = judged.each
     return each, under
 
 

@@ -135,8 +135,8 @@ def _rule(name: str, entry: Any, path: Path) -> Rule:
     if role == "informs":
         return Rule(name, role)
     if given.get("better") != known.better:
-        found = f"says that {given['better']!r} is better" if "better" in given else "has no direction"
-        raise UsageError(f'{where} blocks and {found}; write "better": "{known.better}"')
+        problem = f"says that {given['better']!r} is better" if "better" in given else "has no direction"
+        raise UsageError(f'{where} blocks and {problem}; write "better": "{known.better}"')
     option = _OPTION.get(name)
     numbers = [_above_zero(given.get(key), where, key) for key in ("margin", option) if key]
     return Rule(name, role, known.better, *numbers)
