@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from skg_bench.analysis.gate.against import Held, hold
-from skg_bench.analysis.gate.baseline import MARGINS
+from skg_bench.analysis.gate import tail
+from skg_bench.analysis.gate.against import Held, Reference, harm, hold
 from skg_bench.analysis.gate.judge import Harm
 from skg_bench.analysis.gate.panel import Panel, panel, ratios
+from skg_bench.analysis.gate.rules import RULES, WORST, Rule, blocking
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
 from skg_bench.core.grid import F64, I16, I64, SCALE, quantise
@@ -58,15 +59,21 @@ def groups(before: Panel, after: Panel, size: int) -> Iterator[Held]:
     """The gate's verdict on every full group of `size` users: they are independent, so each group is a fresh panel."""
     for first in range(0, len(before.users) - size + 1, size):
         rows = slice(first, first + size)
-        yield hold(_some(after, rows), _some(before, rows), MARGINS, "baseline", "the same users before")
+        reference = Reference("baseline", _some(before, rows), RULES, "the same users before")
+        yield hold(_some(after, rows), [reference])[0]
 
 
 def _some(whole: Panel, rows: slice) -> Panel:
     ends = np.cumsum(whole.turns)
     turns = slice(int(ends[rows][0] - whole.turns[rows][0]), int(ends[rows][-1]))
     counts = {name: column[rows] for name, column in whole.counts.items()}
-    hit, wrong = whole.hit[turns], whole.wrong[turns]
-    return replace(whole, users=whole.users[rows], turns=whole.turns[rows], counts=counts, hit=hit, wrong=wrong)
+    part = replace(whole, users=whole.users[rows], turns=whole.turns[rows], counts=counts)
+    return replace(part, hit=whole.hit[turns], wrong=whole.wrong[turns], rated=whole.rated[turns])
+
+
+MEANS = tuple(rule for rule in blocking(RULES) if rule.role != "tail")
+TAILS = tuple(rule for rule in blocking(RULES) if rule.role == "tail")
+MANY = 20_000  # users of whom the true tail of a pool is taken
 
 
 @dataclass(frozen=True)
@@ -74,38 +81,82 @@ class Pool:
     """Users of a change, from whom builds are drawn."""
 
     name: str
-    harm: Mapping[str, F64]  # metric -> [n] minus its mean, so that the true effect is 0; NaN: the user has it not
+    harm: Mapping[str, F64]  # metric -> [n]; NaN: the user has it not
     trials: Mapping[str, F64]  # metric -> [n]
+    halves: F64  # [n, 2] rise of wrong answers per request in even and odd turns
+    half_turns: I64  # [n, 2]
 
     def __len__(self) -> int:
-        return len(next(iter(self.harm.values())))
+        return len(self.halves)
+
+    @property
+    def harmless(self) -> "Pool":
+        """The same without the mean of each harm, so that the true effect is 0."""
+        harm = {name: values - np.nanmean(values) for name, values in self.harm.items()}
+        return replace(self, harm=harm, halves=self.halves - self.halves.mean())
+
+
+@dataclass(frozen=True)
+class Few:
+    """Harm that is added to some users alone."""
+
+    share: float  # of the users
+    points: float  # more wrong answers per request
 
 
 def pool(name: str, pairs: list[tuple[Panel, Panel]]) -> Pool:
     """The users of all pairs (before, after) together."""
-    harm, trials = {}, {}
-    for metric in MARGINS:
-        each, under = zip(*(_users(before, after, metric) for before, after in pairs), strict=True)
-        values = np.concatenate(each)
-        harm[metric], trials[metric] = values - np.nanmean(values), np.concatenate(under)
-    return Pool(name, harm, trials)
+    harms, trials = {}, {}
+    for rule in MEANS:
+        each, under = zip(*(_users(before, after, rule) for before, after in pairs), strict=True)
+        harms[rule.metric], trials[rule.metric] = np.concatenate(each), np.concatenate(under)
+    halves, turns = zip(*(tail.halves(before, after) for before, after in pairs), strict=True)
+    return Pool(name, harms, trials, np.concatenate(halves), np.concatenate(turns))
 
 
-def _users(before: Panel, after: Panel, name: str) -> tuple[F64, F64]:
-    held = hold(after, before, {name: MARGINS[name]}, "baseline", "before")
-    under = np.minimum(ratios(before, name)[2], ratios(after, name)[2])
-    each = np.full(len(before.users), np.nan if held.harms else 0.0)
-    for harm in held.harms:
-        each[np.searchsorted(before.users, harm.users)] = harm.each
+def _users(before: Panel, after: Panel, rule: Rule) -> tuple[F64, F64]:
+    under = np.minimum(ratios(before, rule.metric)[2], ratios(after, rule.metric)[2])
+    judged, each = harm(before, after, rule), np.full(len(before.users), np.nan)
+    each[np.searchsorted(before.users, judged.users)] = judged.each
     return each, under
 
 
-def build(source: Pool, rows: I64, shift: Mapping[str, float]) -> list[Harm]:
-    """The harms of a build that these users met, with `shift` added to everybody's harm in some metrics."""
+def build(source: Pool, rows: I64, shift: Mapping[str, float], few: Few | None = None) -> list[Harm]:
+    """The harms of a build that these users met, with `shift` added to everybody's harm in some metrics, and `few` to
+    that of some users, drawn by their place in `rows`.
+    """
+    planted = (
+        np.where(np.arange(len(rows)) < round(few.share * len(rows)), few.points, 0.0) if few else np.zeros(len(rows))
+    )
     harms = []
-    for name, margin in MARGINS.items():
-        each = source.harm[name][rows] + shift.get(name, 0.0)
+    for rule in MEANS:
+        more = planted * {"utility": 2.0, "err_per_request": 1.0}.get(rule.metric, 0.0)  # utility.wrong is 1
+        each = source.harm[rule.metric][rows] + shift.get(rule.metric, 0.0) + more
         kept = np.isfinite(each)
         ids: I64 = np.arange(len(rows))[kept]
-        harms.append(Harm(name, margin, ids, each[kept], int((~kept).sum()), int(source.trials[name][rows].sum())))
+        harms.append(Harm(rule, ids, each[kept], int((~kept).sum()), int(source.trials[rule.metric][rows].sum())))
+    rise = source.halves[rows] + shift.get("err_per_request", 0.0) + planted[:, None]
+    for rule in TAILS:
+        trials = tail.trials(rise, source.half_turns[rows], rule)
+        harms.append(Harm(rule, np.arange(len(rows)), tail.each(rise, rule), 0, trials))
     return harms
+
+
+def planted(source: Pool, rule: Rule, true: float) -> Few:
+    """What to add to few users, so that the true value of a tail metric is `true`: points for the worst 5 %, or users
+    who are harmed by twice what is exceeded.
+    """
+    rows = np.arange(MANY) % len(source)
+
+    def value(few: Few) -> float:
+        more = np.where(np.arange(MANY) < few.share * MANY, few.points, 0.0)
+        shuffled = source.halves[rows[np.random.default_rng(0).permutation(MANY)]]
+        return float(tail.each(shuffled + more[:, None], rule).mean())
+
+    option = rule.option or 0.0
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        few = Few(option, middle) if rule.metric == WORST else Few(middle, 2 * option)
+        low, high = (middle, high) if value(few) < true else (low, middle)
+    return few

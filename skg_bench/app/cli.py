@@ -110,8 +110,11 @@ def gate(
     run: One,
     *,
     baseline: Annotated[Path, typer.Option(help="The committed baseline file.")],
-    release: Annotated[Path | None, typer.Option(help="That of the last release, held to cumulative margins.")] = None,
+    release: Annotated[Path | None, typer.Option(help="That of the last release, held to the budget.")] = None,
     update: Annotated[bool, typer.Option("--update", help="Write the baseline file from RUN instead.")] = False,
+    move_anchor: Annotated[
+        bool, typer.Option("--move-anchor", help="With --update: measure drift from RUN on; else the anchor stays.")
+    ] = False,
     arm: Annotated[str | None, typer.Option(help="With the first --update: arm to gate; default: the learner.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a test report here (JUnit XML).")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write a summary for a pull request here.")] = None,
@@ -132,7 +135,9 @@ def gate(
         if update:
             if release or junit or markdown or counterexample or annotations or exact:
                 raise UsageError("--update writes the baseline and gives no verdict; leave out the other outputs")
-            command.update_command(run, baseline, arm)
+            command.update_command(run, baseline, arm, move_anchor=move_anchor)
+        elif move_anchor:
+            raise UsageError("--move-anchor writes the anchor from RUN; it goes with --update")
         elif arm is not None:
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:

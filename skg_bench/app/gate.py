@@ -11,12 +11,13 @@ from rich.text import Text
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.gate import baseline as baselines
 from skg_bench.analysis.gate import outputs
-from skg_bench.analysis.gate.against import Held, hold
-from skg_bench.analysis.gate.baseline import CUMULATIVE, MARGINS, Baseline
+from skg_bench.analysis.gate.against import Held, Reference, Which, harm, hold
+from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.flips import explain
-from skg_bench.analysis.gate.judge import State, trials_for
+from skg_bench.analysis.gate.judge import Harm, State, trials_for
 from skg_bench.analysis.gate.outputs import Outcome, inert, one_line, worst
-from skg_bench.analysis.gate.panel import Panel, panel, ratios
+from skg_bench.analysis.gate.panel import Panel, panel
+from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexample import cases
@@ -45,20 +46,21 @@ class Files:
 def gate(
     run: Run | str | Path, baseline: str | Path, release: str | Path | None = None, builds: int = BUILDS
 ) -> Outcome:
-    """Hold a run against a baseline file, and against the last release's with its cumulative margins.
+    """Hold a run against a baseline file, and against its anchor and the last release with the margins of the budget.
 
-    Raises UsageError for files that are missing, corrupt or of another panel, and for runs that cannot be read.
+    Raises UsageError for files that are missing, corrupt, or of another panel or world, and for runs that cannot be
+    read.
     """
     run = run if isinstance(run, Run) else Run(run)
     main = baselines.read(Path(baseline))
     new = panel(run, main.panel.arm)
-    held = [hold(new, main.panel, main.margins, "baseline", str(baseline))]
+    references = [Reference("baseline", main.panel, main.rules, str(baseline)), *_drift(main, baseline)]
     if release is not None:
         last = baselines.read(Path(release))
         if last.panel.arm != main.panel.arm:
             raise UsageError(f"{release} is of arm {last.panel.arm!r}, {baseline} of {main.panel.arm!r}; gate one arm")
-        allowed = {name: main.cumulative * margin for name, margin in main.margins.items()}
-        held.append(hold(new, last.panel, allowed, "release", str(release)))
+        references.append(_budgeted("release", last.panel, main, str(release)))
+    held = hold(new, references, str(run.path))
     return Outcome(
         run=str(run.path),
         arm=main.panel.arm,
@@ -68,6 +70,16 @@ def gate(
         session=(),
         builds=builds,
     )
+
+
+def _drift(main: Baseline, file: str | Path) -> list[Reference]:
+    """The anchor, where it is not what the file holds."""
+    return [_budgeted("anchor", main.anchor, main, f"the anchor in {file}")] if main.drifts else []
+
+
+def _budgeted(which: Which, base: Panel, main: Baseline, name: str) -> Reference:
+    """A reference since which as much may be lost as the budget allows."""
+    return Reference(which, base, tuple(rule.times(main.budget) for rule in main.rules), name)
 
 
 def smallest(outcome: Outcome, *, trust_remote_code: bool = False) -> Case | None:
@@ -118,11 +130,15 @@ def _differences(base: Panel, new: Panel) -> list[str]:
     return [*differences(base.made, new.made), *versions]
 
 
-def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[Baseline, Held | None]:
-    """Write a baseline file from a run. What the file says of arm and margins stays; returned beside the baseline: the
-    run against the one before, None if there was none of this panel.
+def update(
+    run: Run | str | Path, file: Path, arm: str | None = None, *, move_anchor: bool = False
+) -> tuple[Baseline, list[Held]]:
+    """Write a baseline file from a run. What the file says of arm, metrics and budget stays, and so does its anchor,
+    unless that moves; returned beside the baseline: the run against the one before, if it is of this panel and world,
+    and against the anchor.
 
-    Raises UsageError when what made the run is not committed, or the run cannot be read.
+    Raises UsageError when what made the run is not committed, when the run cannot be read, or when its world or users
+    are not those of the anchor that stays.
     """
     run = run if isinstance(run, Run) else Run(run)
     before = baselines.read(file) if file.exists() else None
@@ -130,20 +146,29 @@ def update(run: Run | str | Path, file: Path, arm: str | None = None) -> tuple[B
     if before is not None and arm not in (None, before.panel.arm):
         raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
     new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
-    margin_trials = {
-        name: (margin, ratios(new, name)[2].sum()) for name, margin in (before.margins if before else MARGINS).items()
-    }
-    margins = {
-        name: margin for name, (margin, trials) in margin_trials.items() if before or trials >= trials_for(margin)
-    }
-    after = Baseline(new, margins, before.cumulative if before else CUMULATIVE)
-    try:
-        held = hold(new, before.panel, margins, "baseline", str(file)) if before else None
-    except UsageError:
-        held = None  # of another panel: nothing to compare
+    if before is None:
+        rules = tuple(rule for rule in RULES if not rule.blocks or _judgeable(harm(new, new, rule)))
+        after = Baseline(new, new, rules, BUDGET)
+    else:
+        anchor = new if move_anchor else before.anchor
+        check_anchor(anchor, new, str(file))
+        after = replace(before, panel=new, anchor=anchor)
+    held = _against(new, before, after, str(file)) if before else []
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, baselines.text(after))
     return after, held
+
+
+def _judgeable(one: Harm) -> bool:
+    """Are there trials enough, and users enough to find few?"""
+    return one.trials >= trials_for(one.margin) and (one.rule.role != "tail" or len(one.users) >= one.rule.least)
+
+
+def _against(new: Panel, before: Baseline, after: Baseline, file: str) -> list[Held]:
+    try:
+        return hold(new, [Reference("baseline", before.panel, after.rules, file), *_drift(after, file)])
+    except UsageError:
+        return []  # of another panel or world: nothing to compare
 
 
 def _refuse_dirty(run: Run, file: Path) -> None:
@@ -219,17 +244,22 @@ def _write(outcome: Outcome, case: Case | None, files: Files, screen: Console) -
             screen.out(line, highlight=False)
 
 
-def update_command(run: Path, baseline: Path, arm: str | None) -> None:
+def update_command(run: Path, baseline: Path, arm: str | None, *, move_anchor: bool = False) -> None:
     """Write the file, and print what changed."""
-    after, held = update(run, baseline, arm)
+    after, held = update(run, baseline, arm, move_anchor=move_anchor)
     screen = console()
-    if held is not None and held.same:
-        screen.print("the same bits as before")
-    elif held is not None:
-        screen.print("against the baseline before; harm, positive is worse, with one-sided 95 % limits:")
-        screen.print(_table(held))
-    for name in MARGINS.keys() - after.margins.keys():
+    for each in held:
+        if each.same:
+            screen.print("the same bits as before" if each.which == "baseline" else "the same bits as the anchor")
+            continue
+        what = "baseline before" if each.which == "baseline" else f"anchor, budget {after.budget:g} margins"
+        screen.print(f"against the {what}; harm, positive is worse, with one-sided 95 % limits:")
+        screen.print(_table(each))
+        if each.which == "anchor" and each.state != "pass":
+            screen.print(f"drift since the anchor: {outputs.SAYS[each.state]}; --move-anchor accepts it")
+    for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):
         screen.print(f"  {name} does not block")
-    margins = ", ".join(f"{name} {margin:g}" for name, margin in after.margins.items())
-    who = f"arm {after.panel.arm}, {len(after.panel.users):,} users"
+    margins = ", ".join(f"{rule.metric} {rule.margin:g}" for rule in blocking(after.rules))
+    commit = after.anchor.made.get("commit")
+    who = f"arm {after.panel.arm}, {len(after.panel.users):,} users; anchor: {commit or 'no commit'}"
     screen.print(f"{baseline}: {who}; margins: {margins}", markup=False, soft_wrap=True)

@@ -1,10 +1,14 @@
-"""A real run, small, made once."""
+"""A real run, small, made once; the panel of a gate, and its baseline file."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import skg_bench
+from skg_bench.app import gate
+from tests.app.gate_runs import PANEL, changed
+from tests.app.test_cli import call
 
 TINY = ("workers=1", "users=4", "weeks=2", "arms={skg: [policy.threshold=0.3], never: [policy=never]}")
 
@@ -26,3 +30,35 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A run of the panel with these overrides, made once, as if from a clean tree."""
+    folder, made = tmp_path_factory.mktemp("runs"), dict[tuple[str, ...], Path]()
+
+    def run(*overrides: str) -> Path:
+        if overrides not in made:
+            out = folder / str(len(made))
+            skg_bench.run([*PANEL, *overrides, f"out={out}"])
+            changed(out, dirty=None)
+            made[overrides] = out
+        return made[overrides]
+
+    return run
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree without uncommitted files."""
+    monkeypatch.setattr(gate, "uncommitted", list)
+
+
+@pytest.fixture
+def baseline(play: Callable[..., Path], tmp_path: Path, clean: None) -> Path:
+    file = tmp_path / "gate" / "baseline.json"
+    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play()))
+    assert code == 0
+    assert "arm skg, 40 users; anchor: " in out
+    assert "; margins: utility 0.01, err_per_request 0.005, right_hits 0.005" in out
+    return file

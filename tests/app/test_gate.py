@@ -11,54 +11,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import skg_bench
 from skg_bench.analysis.gate.flips import explain
 from skg_bench.app import gate, run_identity
 from skg_bench.app.counterexample import cases
 from skg_bench.app.packages import Package
 from skg_bench.core.errors import UsageError
+from tests.app.gate_runs import BASELINE, changed
 from tests.app.test_cli import call, refused
-
-PANEL = ("experiment=gate", "users=40", "weeks=2")
-BASELINE = Path(__file__).resolve().parents[2] / "data" / "gate" / "baseline.json"
-
-
-@pytest.fixture(scope="module")
-def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """A run of the panel with these overrides, made once, as if from a clean tree."""
-    folder, made = tmp_path_factory.mktemp("runs"), dict[tuple[str, ...], Path]()
-
-    def run(*overrides: str) -> Path:
-        if overrides not in made:
-            out = folder / str(len(made))
-            skg_bench.run([*PANEL, *overrides, f"out={out}"])
-            changed(out, dirty=None)
-            made[overrides] = out
-        return made[overrides]
-
-    return run
-
-
-def changed(run: Path, **values: Any) -> Path:
-    """A run whose manifest says otherwise."""
-    manifest = run / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | values), "utf-8")
-    return run
-
-
-@pytest.fixture
-def clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree without uncommitted files."""
-    monkeypatch.setattr(gate, "uncommitted", list)
-
-
-@pytest.fixture
-def baseline(play: Callable[..., Path], tmp_path: Path, clean: None) -> Path:
-    file = tmp_path / "gate" / "baseline.json"
-    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play()))
-    assert code == 0
-    assert "arm skg, 40 users; margins: utility 0.01, err_per_request 0.005" in out
-    return file
 
 
 def test_the_same_bits_pass_at_once(baseline: Path, play: Callable[..., Path]) -> None:
@@ -73,9 +32,9 @@ def test_with_exact_the_exit_code_tells_the_same_bits_from_others_that_pass(
 ) -> None:
     code, out, _ = call("gate", "--baseline", str(baseline), str(play()), "--exact")
     assert (code, "Gate passed" in out) == (0, True)
-    quicker = ("gate", "--baseline", str(baseline), str(play("llm.latency_ms=1000")))
-    assert call(*quicker)[0] == 0
-    code, out, _ = call(*quicker, "--exact")
+    other = ("gate", "--baseline", str(baseline), str(play("signals.half_life_days=29")))
+    assert call(*other)[0] == 0
+    code, out, _ = call(*other, "--exact")
     assert code == 3
     assert "other bits than the baseline's" in out
     assert call("gate", "--baseline", str(baseline), str(play("policy.threshold=0.2")), "--exact")[0] == 1
@@ -151,24 +110,23 @@ def test_the_projects_own_panel_stops_it_too(play: Callable[..., Path]) -> None:
     assert outcome.state == "fail"
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert judged["err_per_request"].lower > 0.1
-    assert judged["hit_rate"].mean < 0
+    assert judged["worst_users"].state == "fail"
     assert outcome.flips is not None
     assert len(outcome.flips.users) == 5
     assert outcome.differences["baseline"].count("compositions.skg.policy.threshold: 0.5 -> 0.2") == 1
 
 
-def test_a_change_that_helps_passes(baseline: Path, play: Callable[..., Path]) -> None:
-    """The LLM is quicker: users wait less, and nothing else is otherwise."""
-    outcome = skg_bench.gate(str(play("llm.latency_ms=1000")), str(baseline))
-    assert outcome.held[0].changed == ("latency_ms",)
-    harm = {
-        judgement.metric: (judgement.mean, judgement.state)
-        for judgement in outcome.held[0].judged
-        if judgement.metric != "err_per_hit"
-    }
-    assert harm["hit_rate"] == harm["err_per_request"] == (0.0, "pass")
-    assert harm["utility"][0] < -0.01
-    assert harm["utility"][1] == "pass"
+def test_an_improvement_with_fewer_hits_passes(play: Callable[..., Path]) -> None:
+    """At the size at which the project gates itself: utility rises by 0.023, wrong answers fall by 1.3 points."""
+    outcome = gate.gate(play("profile=gate", "users=100", "weeks=26", "policy.threshold=0.6"), BASELINE)
+    judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
+    assert outcome.state == "pass"
+    assert judged["utility"].mean < -0.02
+    assert judged["err_per_request"].mean < -0.01
+    assert judged["right_hits"].paid
+    assert [metric.name for metric, _, _ in outcome.held[0].informs] == ["hit_rate", "err_per_hit"]
+    assert outcome.flips is not None
+    assert outcome.flips.metric == "err_per_request"
 
 
 def test_without_a_change_of_configuration_there_is_no_session_to_show(
@@ -196,7 +154,7 @@ def test_a_verdict_stands_without_a_session_that_takes_a_models_own_code(
     config = json.loads((run / "manifest.json").read_text("utf-8"))["config"]
     changed(run, config={**config, "embedder": embedder})
     content = json.loads(baseline.read_text("utf-8"))
-    content["made"]["config"]["embedder"] = embedder
+    content["made"]["config"]["embedder"] = embedder  # of the system
     baseline.write_text(json.dumps(content), "utf-8")
     code, out, _ = call("gate", "--baseline", str(baseline), str(run))
     assert code == 1
@@ -215,49 +173,77 @@ def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Pat
     assert "too few users: 12 have it before and after, 30 are needed" in out
 
 
-def test_the_release_is_held_to_cumulative_margins(
+def test_the_release_is_held_to_the_budget(
     baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
 ) -> None:
     """The run is main to the bit, but main has drifted since the release."""
-    release = tmp_path / "release.json"
-    gate.update(play("llm.right=0.99"), release)
-    code, out, _ = call("gate", "--baseline", str(baseline), "--release", str(release), str(play()))
+    main, run = tmp_path / "main.json", str(play("policy.threshold=0.2"))
+    gate.update(run, main)
+    code, out, _ = call("gate", "--baseline", str(main), "--release", str(baseline), run)
     assert code == 1
     assert "against the baseline: the same bits" in out
-    outcome = gate.gate(play(), baseline, release)
+    outcome = gate.gate(run, main, baseline)
     assert [held.state for held in outcome.held] == ["pass", "fail"]
     assert {judgement.metric: judgement.margin for judgement in outcome.held[1].judged}["utility"] == 0.02
 
 
-def test_an_update_keeps_the_margins_that_a_person_set_and_prints_what_changed(
-    baseline: Path, play: Callable[..., Path]
+def test_accepted_steps_use_up_the_budget_since_the_anchor(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path
 ) -> None:
+    """Each step is accepted by --update, which leaves the anchor; --move-anchor moves it."""
+    states, first = [], json.loads(baseline.read_text("utf-8"))["users"]
+    for threshold in ("0.46", "0.42", "0.38", "0.35"):
+        run = play(f"policy.threshold={threshold}")
+        outcome = gate.gate(run, baseline)
+        states.append({held.which: held.state for held in outcome.held})
+        assert call("gate", "--baseline", str(baseline), "--update", str(run))[0] == 0
+        assert json.loads(baseline.read_text("utf-8"))["anchor"]["users"] == first
+    assert list(states[0]) == ["baseline"]
+    assert "fail" not in {state for held in states[:3] for state in held.values()}
+    assert states[-1]["anchor"] == "fail"
+    code, out, _ = call("gate", "--baseline", str(baseline), str(run))
+    assert code == 1
+    assert "over the budget" in out
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", "--move-anchor", str(run))
+    assert code == 0
+    assert json.loads(baseline.read_text("utf-8"))["anchor"] is None
+    assert call("gate", "--baseline", str(baseline), str(run))[0] == 0
+    assert "goes with --update" in refused("gate", "--baseline", str(baseline), "--move-anchor", str(run))
+
+
+def test_an_update_keeps_what_a_person_set_and_prints_what_changed(baseline: Path, play: Callable[..., Path]) -> None:
     content = json.loads(baseline.read_text("utf-8"))
-    baseline.write_text(
-        json.dumps(content | {"margins": {"hit_rate": 0.2, "rated_ok": 0.5}, "cumulative": 1.5}), "utf-8"
-    )
-    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play("policy.threshold=0.2")))
+    metrics = {"rated_ok": {"role": "errors", "better": "higher", "margin": 0.5}, "hit_rate": {"role": "informs"}}
+    baseline.write_text(json.dumps(content | {"metrics": metrics, "budget": 1.5}), "utf-8")
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", "--move-anchor", str(play()))
     assert code == 0
     after = json.loads(baseline.read_text("utf-8"))
-    assert (after["margins"], after["cumulative"]) == ({"hit_rate": 0.2, "rated_ok": 0.5}, 1.5)
+    assert (after["metrics"], after["budget"]) == (metrics, 1.5)
     assert {"rated", "ok"} <= set(after["counts"])
-    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play()))
+    code, out, _ = call("gate", "--baseline", str(baseline), "--update", str(play("policy.threshold=0.2")))
     assert code == 0
-    assert "hit rate" in out
-    assert call("gate", "--baseline", str(baseline), str(play()))[0] == 0
+    assert "rated ok" in out
+    assert "against the anchor, budget 1.5 margins" in out
 
 
-def test_an_update_may_go_to_another_panel(baseline: Path, play: Callable[..., Path]) -> None:
-    assert call("gate", "--baseline", str(baseline), "--update", str(play("users=12")))[0] == 0
+def test_an_update_goes_to_another_panel_or_world_only_with_its_anchor(
+    baseline: Path, play: Callable[..., Path]
+) -> None:
+    words = ("gate", "--baseline", str(baseline), "--update")
+    assert "the anchor in" in refused(*words, str(play("users=12")))
+    assert "is of another world" in refused(*words, str(play("utility.wrong=5.0")))
+    assert call(*words, "--move-anchor", str(play("users=12")))[0] == 0
     assert len(json.loads(baseline.read_text("utf-8"))["users"]) == 12
 
 
-def test_a_metric_without_trials_does_not_block(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:
-    file = tmp_path / "never.json"
-    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play("policy=never")))
+def test_a_metric_without_trials_or_users_enough_does_not_block(
+    play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    file = tmp_path / "small.json"
+    code, out, _ = call("gate", "--baseline", str(file), "--update", str(play("users=12")))
     assert code == 0
-    assert "err_per_hit does not block" in out
-    assert "err_per_hit" not in json.loads(file.read_text("utf-8"))["margins"]
+    assert "harmed_users does not block" in out
+    assert not {"harmed_users", "worst_users"} & set(json.loads(file.read_text("utf-8"))["metrics"])
 
 
 # ------------------------------------------------------------------------------------------------- what is refused

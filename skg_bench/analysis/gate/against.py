@@ -1,15 +1,30 @@
-"""A panel held against one baseline: the main line's, or that of the last release."""
+"""A panel held against others of the same users: the baseline, its anchor, and that of the last release."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from skg_bench.analysis.gate.judge import Harm, Judged, State, judge, verdict
+from skg_bench.analysis.counts.metrics import Metric
+from skg_bench.analysis.gate import tail
+from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, verdict
 from skg_bench.analysis.gate.panel import Panel, changed, paired, ratios
+from skg_bench.analysis.gate.rules import Rule, blocking, gate_metrics
+from skg_bench.analysis.gate.world import same_world
+from skg_bench.core.grid import F64, Bool
 
-Which = Literal["baseline", "release"]
+Which = Literal["baseline", "anchor", "release"]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a panel is held against."""
+
+    which: Which
+    panel: Panel
+    rules: tuple[Rule, ...]
+    name: str  # what it was read from
 
 
 @dataclass(frozen=True)
@@ -24,26 +39,69 @@ class Held:
     changed: tuple[str, ...]  # digests that differ
     harms: tuple[Harm, ...]
     judged: tuple[Judged, ...]  # of each of `harms`
+    informs: tuple[tuple[Metric, float, float], ...]  # metrics that do not block: before, after
 
 
-def hold(new: Panel, base: Panel, margins: Mapping[str, float], which: Which, name: str) -> Held:
-    """The verdict on `new`, harms at `margins` being too much; `name` says where `base` was read from.
+def hold(new: Panel, references: Sequence[Reference], run: str | None = None) -> list[Held]:
+    """The verdict on `new` against each reference. Limits are corrected for the metrics of all of them together, so
+    that false alarms are 5 % at most in all. `run`: where `new` was read from.
 
-    Raises UsageError when the panels are not of the same users and events, and for metrics that cannot block.
+    Raises UsageError when panels are not of the same users, or of another world.
     """
-    paired(base, new, name)
-    differs = tuple(changed(base, new))
-    if not differs and all(np.array_equal(base.counts[count], new.counts[count]) for count in base.counts):
-        return Held(which, base, new, "pass", True, (), (), ())
-    harms = tuple(_harm(base, new, metric, margin) for metric, margin in margins.items())
-    judged = tuple(judge(harms))
-    return Held(which, base, new, verdict(judged), False, differs, harms, judged)
+    for reference in references:
+        paired(reference.panel, new, reference.name)
+        same_world(reference.panel, new, reference.name, run)
+    harms = [[] if same_bits(r.panel, new) else _harms(r.panel, new, r.rules) for r in references]
+    judged = judge_together(harms)
+    return [_held(new, *each) for each in zip(references, harms, judged, strict=True)]
 
 
-def _harm(base: Panel, new: Panel, name: str, margin: float) -> Harm:
-    (metric, before, over_before), (_, after, over_after) = ratios(base, name), ratios(new, name)
-    kept = (over_before > 0) & (over_after > 0)
-    rise = after[kept] / over_after[kept] - before[kept] / over_before[kept]
-    each = 0.0 - rise if metric.better == "higher" else rise
-    trials = int(min(over_before.sum(), over_after.sum()))
-    return Harm(name, margin, base.users[kept], each, int((~kept).sum()), trials)
+def same_bits(base: Panel, new: Panel) -> bool:
+    """Was the same logged at every turn?"""
+    return not changed(base, new) and all(np.array_equal(base.counts[name], new.counts[name]) for name in base.counts)
+
+
+def _held(new: Panel, reference: Reference, harms: Sequence[Harm], judged: Sequence[Judged]) -> Held:
+    base = reference.panel
+    if not harms:
+        return Held(reference.which, base, new, "pass", True, (), (), (), ())
+    informs = tuple(_means(base, new, rule.metric) for rule in reference.rules if not rule.blocks)
+    differs, state = tuple(changed(base, new)), verdict(judged)
+    return Held(reference.which, base, new, state, False, differs, tuple(harms), tuple(judged), informs)
+
+
+def _harms(base: Panel, new: Panel, rules: Sequence[Rule]) -> list[Harm]:
+    return [harm(base, new, rule) for rule in blocking(rules)]
+
+
+def harm(base: Panel, new: Panel, rule: Rule) -> Harm:
+    """What one metric became, user by user."""
+    if rule.role == "tail":
+        return _few(base, new, rule)
+    (before, after), kept = _values(base, new, rule.metric)
+    over = min(int(ratios(panel, rule.metric)[2].sum()) for panel in (base, new))
+    rise = after[kept] - before[kept]
+    each = 0.0 - rise if rule.better == "higher" else rise
+    return Harm(rule, base.users[kept], each, int((~kept).sum()), over)
+
+
+def _few(base: Panel, new: Panel, rule: Rule) -> Harm:
+    rise, turns = tail.halves(base, new)
+    kept = np.isfinite(rise).all(axis=1)
+    rise, turns = rise[kept], turns[kept]
+    trials = tail.trials(rise, turns, rule)
+    return Harm(rule, base.users[kept], tail.each(rise, rule), int((~kept).sum()), trials)
+
+
+def _values(base: Panel, new: Panel, name: str) -> tuple[tuple[F64, F64], Bool]:
+    """A metric before and after `[n]`, and who has it both times."""
+    (_, before, over_before), (_, after, over_after) = ratios(base, name), ratios(new, name)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (before / over_before, after / over_after), (over_before > 0) & (over_after > 0)
+
+
+def _means(base: Panel, new: Panel, name: str) -> tuple[Metric, float, float]:
+    (before, after), kept = _values(base, new, name)
+    means = (float(values[kept].mean()) if kept.any() else np.nan for values in (before, after))
+    known: Mapping[str, Metric] = gate_metrics(base.utility)
+    return known[name], next(means), next(means)

@@ -1,17 +1,21 @@
-"""The baseline file: the figures that a gate compares with, and how much worse is too much.
+"""The baseline file: the figures that a gate compares with, what may block, and how much worse is too much.
 
-One line a user, so that a change of results is a readable diff. It is json (FORMAT 1):
+One line a user, so that a change of results is a readable diff. It is json (FORMAT 2):
 
     format, arm
-    margins: metric -> the harm that is too much, in the metric's unit; these metrics block. A person edits them.
-    cumulative: how many margins may be lost since the last release
-    made: {commit, dirty, versions, config, compositions, data, code}          of the run, as in its manifest
+    metrics: name -> {role, better, margin}, see `rules`; a person edits them
+    budget: how many margins may be lost since the anchor, and since the last release
+    world: part -> digest, see `world`; a run of another world is refused
+    made: {commit, dirty, versions, overrides, config, compositions, data, code}     of the run, as in its manifest
     digests: {events, and every column of the turn log}
     counts: names of tally.COUNTS, in the order in which each user's totals stand
+    anchor: {made, digests, counts, users} of the run from which drift is measured; null: that of the file itself.
+            `--update` leaves it where it is, `--update --move-anchor` makes it that of the new run
     users: id -> [turns, totals, outcomes]
 
-`outcomes`: two bits a turn (answered from the skillbook, answered wrongly), first all of the one and then all of the
-other, packed (numpy.packbits), compressed (zlib) and written in base 64. So flips can be named without the old run.
+`outcomes`: four bits a turn (answered from the skillbook, answered wrongly, and two for the rating before the first
+hit), first all of the one and then all of the next, packed (numpy.packbits), compressed (zlib) and written in base 64.
+So flips can be named, harm to few be measured and worlds be told apart without the old run.
 """
 
 import base64
@@ -23,31 +27,41 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skg_bench.analysis.counts.tally import COUNTS
-from skg_bench.analysis.gate.panel import EVENTS, Panel, needed
+from skg_bench.analysis.gate.against import same_bits
+from skg_bench.analysis.gate.panel import EVENTS, Panel, needed, paired
+from skg_bench.analysis.gate.rules import Rule, declared
+from skg_bench.analysis.gate.world import differing, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
 
-FORMAT = 1
-# A hundredth of a right answer, and half a percentage point; what is wrong per hit scatters more, as hits are few.
-MARGINS = {"utility": 0.01, "err_per_request": 0.005, "err_per_hit": 0.03, "hit_rate": 0.005}
-CUMULATIVE = 2.0
+FORMAT = 2
+BUDGET = 2.0
+_BITS = 4  # a turn
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A panel, and the policy of the gate."""
+    """A panel, the one from which drift is measured, and the policy of the gate."""
 
     panel: Panel
-    margins: Mapping[str, float]
-    cumulative: float
+    anchor: Panel  # `panel` itself until it is updated
+    rules: tuple[Rule, ...]
+    budget: float
+
+    @property
+    def drifts(self) -> bool:
+        """Is the anchor another panel?"""
+        return not same_bits(self.anchor, self.panel)
 
 
 def read(path: Path) -> Baseline:
     """The baseline in a file.
 
-    Raises UsageError when there is none, when it is corrupt or of another format.
+    Raises UsageError when there is none, when it is corrupt or of another format, when a metric's role or direction is
+    missing, and when its anchor is of another world.
     """
     if not path.is_file():
         raise UsageError(f"{path} is no baseline file; write one with `skg-bench gate --baseline {path} --update RUN`")
@@ -56,22 +70,38 @@ def read(path: Path) -> Baseline:
         content = json.loads(path.read_text("utf-8"))
         if content["format"] != FORMAT:
             raise UsageError(f"{path} has format {content['format']!r}, this version reads {FORMAT}; {again}")
-        baseline = _read(content)
+        rules = declared(content.get("metrics"), path)
+        panel = _read(content["arm"], content)
+        anchor = panel if content["anchor"] is None else _read(content["arm"], content["anchor"])
+        baseline, world = Baseline(panel, anchor, rules, float(content["budget"])), parts(panel)
+        changed = [part for part in world if content["world"].get(part) != world[part]]
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
         raise UsageError(f"{path} is corrupt ({type(error).__name__}: {error}); {again}") from error
-    for name, margin in baseline.margins.items():
-        if not 0 < margin < float("inf"):
-            raise UsageError(f"{path}: margins.{name}={margin!r} must be above 0: the harm that is too much")
-    if not baseline.margins or not baseline.cumulative >= 1:
-        raise UsageError(f"{path}: margins must name a metric, and cumulative={baseline.cumulative!r} be 1 or more")
+    if changed:
+        raise UsageError(f"{path} is corrupt: world.{changed[0]} is not the digest of what it declares; {again}")
+    if not 1 <= baseline.budget < float("inf"):
+        raise UsageError(f"{path}: budget={baseline.budget!r} must be 1 or more: margins that may be lost in all")
+    check_anchor(anchor, panel, str(path))
     return baseline
 
 
-def _read(content: Mapping[str, Any]) -> Baseline:
+def check_anchor(anchor: Panel, panel: Panel, path: str) -> None:
+    """Raises UsageError when drift from `anchor` to `panel` has no meaning: other users, or another world."""
+    again = f"write both from one run: `skg-bench gate --baseline {path} --update --move-anchor RUN`"
+    try:
+        paired(anchor, panel, f"the anchor in {path}")
+    except UsageError as error:
+        raise UsageError(f"{error}; {again}") from error
+    if keys := differing(anchor, panel):
+        shown = "\n  ".join(keys)
+        raise UsageError(f"the anchor in {path} is of another world; it differs in\n  {shown}\n{again}")
+
+
+def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     names, users = list(content["counts"]), dict(content["users"])
     outcomes = [_unpacked(packed, turns) for turns, _, packed in users.values()]
     totals = np.array([total for _, total, _ in users.values()], np.float64).reshape(len(users), len(names))
-    hit, wrong = (np.concatenate([outcome[column] for outcome in outcomes]) for column in (0, 1))
+    hit, wrong, low, high = (np.concatenate([outcome[column] for outcome in outcomes]) for column in range(_BITS))
     turns = np.array([turns for turns, _, _ in users.values()], np.int64)
     counts = {name: totals[:, at] for at, name in enumerate(names)}
     start = np.cumsum(turns) - turns
@@ -83,38 +113,51 @@ def _read(content: Mapping[str, Any]) -> Baseline:
     ids = np.array([int(user) for user in users], np.int64)
     if not (np.diff(ids) > 0).all():
         raise ValueError("users are not in order")
-    panel = Panel(content["arm"], ids, turns, counts, hit, wrong, dict(content["digests"]), dict(content["made"]))
-    margins = {str(name): float(margin) for name, margin in content["margins"].items()}
-    return Baseline(panel, margins, float(content["cumulative"]))
+    rated = (low + 2 * high.astype(np.uint8)).astype(np.uint8)
+    return Panel(arm, ids, turns, counts, hit, wrong, rated, dict(content["digests"]), dict(content["made"]))
 
 
 def text(baseline: Baseline) -> str:
     """What the file holds."""
-    panel = baseline.panel
-    names = needed(baseline.margins, panel.utility)
+    panel, anchor = baseline.panel, baseline.anchor
+    names = needed((rule.metric for rule in baseline.rules), panel.utility)
     head = {
-        "format": FORMAT, "arm": panel.arm, "margins": dict(baseline.margins), "cumulative": baseline.cumulative,
-        "made": panel.made, "digests": dict(panel.digests), "counts": names,
+        "format": FORMAT, "arm": panel.arm, "metrics": {rule.metric: rule.declared() for rule in baseline.rules},
+        "budget": baseline.budget, "world": parts(panel), **_head(panel, names),
     }  # fmt: skip
+    opened = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
+    held = _anchor(anchor, [name for name in names if name in anchor.counts]) if baseline.drifts else "null"
+    return f'{opened},\n "anchor": {held},\n "users": {{\n{_users(panel, names)}\n }}\n}}\n'
+
+
+def _anchor(panel: Panel, names: list[str]) -> str:
+    opened = json.dumps(_head(panel, names), indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
+    return f'{opened},\n "users": {{\n{_users(panel, names)}\n }}\n }}'
+
+
+def _head(panel: Panel, names: list[str]) -> dict[str, Any]:
+    return {"made": panel.made, "digests": dict(panel.digests), "counts": names}
+
+
+def _users(panel: Panel, names: list[str]) -> str:
     totals = np.stack([panel.counts[name] for name in names], axis=1)
     ends = np.cumsum(panel.turns)
     lines = []
     for row, user in enumerate(panel.users.tolist()):
         span = slice(int(ends[row] - panel.turns[row]), int(ends[row]))
         numbers = [int(x) if x == int(x) else x for x in totals[row].tolist()]
-        line = [int(panel.turns[row]), numbers, _packed(panel.hit[span], panel.wrong[span])]
-        lines.append(f'  "{user}": {json.dumps(line)}')
-    opened = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
-    return opened + ',\n "users": {\n' + ",\n".join(lines) + "\n }\n}\n"
+        rated = panel.rated[span]
+        packed = _packed([panel.hit[span], panel.wrong[span], rated % 2 == 1, rated > 1])
+        lines.append(f'  "{user}": {json.dumps([int(panel.turns[row]), numbers, packed])}')
+    return ",\n".join(lines)
 
 
-def _packed(hit: Bool, wrong: Bool) -> str:
-    return base64.b64encode(zlib.compress(np.packbits(np.concatenate([hit, wrong])).tobytes(), 9)).decode()
+def _packed(columns: list[npt.NDArray[np.bool_]]) -> str:
+    return base64.b64encode(zlib.compress(np.packbits(np.concatenate(columns)).tobytes(), 9)).decode()
 
 
-def _unpacked(packed: str, turns: int) -> tuple[Bool, Bool]:
+def _unpacked(packed: str, turns: int) -> list[Bool]:
     bits = np.frombuffer(zlib.decompress(base64.b64decode(packed, validate=True)), np.uint8)
-    if turns < 1 or bits.size != -(-2 * turns // 8):
+    if turns < 1 or bits.size != -(-_BITS * turns // 8):
         raise ValueError("outcomes are not of as many turns as said")
-    both = np.unpackbits(bits, count=2 * turns).astype(np.bool_)
-    return both[:turns], both[turns:]
+    return np.split(np.unpackbits(bits, count=_BITS * turns).astype(np.bool_), _BITS)

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from skg_bench.analysis.comparison.flips import REASONS
 from skg_bench.analysis.gate.against import Held
+from skg_bench.analysis.gate.against import harm as harm_of
 from skg_bench.analysis.gate.judge import Harm
 from skg_bench.analysis.gate.panel import Panel
+from skg_bench.analysis.gate.rules import Rule
 from skg_bench.core.grid import I64, Bool
 from skg_bench.core.run import Run
 
@@ -54,12 +56,17 @@ class HarmedTurns:
 
 
 def explain(held: Held, run: Run) -> HarmedTurns | None:
-    """The flips behind the metric with the largest harm, in margins; None where no turn became worse in it."""
+    """The flips behind the metric with the largest harm, in margins, among those of the worst verdict; None where no
+    turn became worse in it.
+    """
     new = held.new
-    known = [at for at, judgement in enumerate(held.judged) if judgement.n]
+    known = [at for at, judgement in enumerate(held.judged) if judgement.n and not judgement.paid]
     if not known:
         return None
-    harm = held.harms[max(known, key=lambda at: held.judged[at].mean / held.judged[at].margin)]
+    blamed = [at for at in known if held.judged[at].state == held.state] or known
+    harm = held.harms[max(blamed, key=lambda at: held.judged[at].mean / held.judged[at].margin)]
+    if harm.rule.role == "tail":  # of every user, where a tail is of some
+        harm = harm_of(held.base, new, Rule("err_per_request", "errors", "lower", harm.margin))
     worse, better = _flipped(harm.metric, held.base, new), _flipped(harm.metric, new, held.base)
     rows = np.flatnonzero(worse)
     if not rows.size:
@@ -77,9 +84,9 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
 
 
 def _flipped(metric: str, before: Panel, after: Panel) -> Bool:
-    """Turns that became worse, `[N]`."""
-    if metric == "hit_rate":
-        return before.hit & ~after.hit
+    """Turns that became worse, `[N]`; none that became right."""
+    if metric == "right_hits":
+        return before.hit & ~before.wrong & ~(after.hit & ~after.wrong)
     if metric == "err_per_hit":
         return after.hit & after.wrong & ~(before.hit & before.wrong)
     return after.wrong & ~before.wrong

@@ -5,6 +5,10 @@
                   least the margin
     inconclusive  anything else, with the number of users that would decide it
 
+A metric of role "efficiency" (right hits, cost) also passes where all of role "errors" are proven to have fallen: what
+is lost in right hits may be the price of fewer wrong answers, and utility, which weighs both, decides. A build that is
+worse has then two ways to pass, so that each is judged at 2.5 % (Bonferroni).
+
 Pass needs no correction, as each metric alone must pass (Berger 1982), and it excludes fail, as no harm lies above its
 own upper limit. Harm that is proven but below the margin passes, and is flagged.
 
@@ -13,24 +17,26 @@ The first term of Edgeworth's expansion says by how much (Hall 1992, section 2.6
 ``|skewness| (2 t^2 + 1) / (6 sqrt(n))`` standard errors. That holds from n = 25 skewness^2 users on (Cochran 1977, eq.
 2.15). Where there are fewer, Cantelli's inequality takes the place of Student's quantile: P(mean - truth >= k se) <=
 1 / (1 + k^2), whatever the distribution. So a build that changes the answers of a few users can pass if it changes
-them little, and is inconclusive otherwise. A metric is not judged at all with fewer than MIN_USERS users, or with fewer
-trials than would show one event in 95 of 100 cases at the rate of the margin (the rule of three: 299 for 1 %).
+them little, and is inconclusive otherwise. A metric is not judged at all with fewer users than its
+rule takes (30; for the worst 5 %: 100), or with fewer trials than would show one event in 95 of 100 cases at the rate
+of the margin (the rule of three: 299 for 1 %).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from math import ceil, log, log1p, sqrt
 from typing import Literal
 
 import numpy as np
 
+from skg_bench.analysis.gate.rules import Rule
 from skg_bench.analysis.statistics.inference import paired_t, users_for
 from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64, I64
 
 ALPHA = 0.05  # one-sided
 POWER = 0.95  # with which the users asked for decide, if nothing is worse or something by twice the margin
-MIN_USERS = 30
 COCHRAN = 25.0  # users per squared skewness from which Student's limits are used
 _MANY = 1_000_000  # more users than this are not asked for
 
@@ -41,12 +47,19 @@ State = Literal["pass", "fail", "inconclusive"]
 class Harm:
     """What one metric became, user by user."""
 
-    metric: str
-    margin: float  # the harm that is too much
+    rule: Rule
     users: I64  # [n] who have the metric before and after
     each: F64  # [n] positive is worse
     excluded: int  # other users
     trials: int  # rows under the metric, before or after, whichever are fewer
+
+    @property
+    def metric(self) -> str:
+        return self.rule.metric
+
+    @property
+    def margin(self) -> float:
+        return self.rule.margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ class Judged:
     why: tuple[str, ...]  # what keeps it from being judged better
     users: int | None  # that would decide it; None: it is decided, or no affordable number would
     alarm: float  # probability of failing if nothing had become worse
+    paid: bool = False  # it did not pass by itself, but by fewer wrong answers
 
     @property
     def worse(self) -> bool:
@@ -74,9 +88,31 @@ class Judged:
 
 def judge(harms: Sequence[Harm]) -> list[Judged]:
     """Every metric's part, corrected for their number."""
-    tests = [_test(harm) for harm in harms]
-    lower = _holm_limits(tests)
-    return [_judged(harm, test, low, len(harms)) for harm, test, low in zip(harms, tests, lower, strict=True)]
+    return judge_together([harms])[0]
+
+
+def judge_together(comparisons: Sequence[Sequence[Harm]]) -> list[list[Judged]]:
+    """The parts of several comparisons of one build, corrected for the number of all their metrics."""
+    tests = [[_test(harm) for harm in harms] for harms in comparisons]
+    metrics = sum(map(len, tests))
+    lower = iter(_holm_limits(list(chain(*tests))))
+    judged = [
+        [_judged(harm, test, next(lower), metrics) for harm, test in zip(*both, strict=True)]
+        for both in zip(comparisons, tests, strict=True)
+    ]
+    return [_paid(*each) for each in zip(comparisons, tests, judged, strict=True)]
+
+
+def _paid(harms: Sequence[Harm], tests: Sequence["_Test"], judged: Sequence[Judged]) -> list[Judged]:
+    """Efficiency passes where wrong answers are proven fewer."""
+    errors = [(harm, test) for harm, test in zip(harms, tests, strict=True) if harm.rule.role == "errors"]
+    fewer = bool(errors) and all(not _too_few(*each) and each[1].upper(ALPHA / 2) < 0 for each in errors)
+    return [
+        replace(part, state="pass", paid=True, why=(), users=None, alarm=0.0)
+        if fewer and harm.rule.role == "efficiency" and part.state != "pass"
+        else part
+        for harm, part in zip(harms, judged, strict=True)
+    ]
 
 
 def verdict(judged: Sequence[Judged]) -> State:
@@ -125,6 +161,10 @@ class _Test:
         t = 2 * beyond / (1 + sqrt(max(1 + 8 * self._skew * beyond, 0.0)))
         return float(special.stdtr(self.n - 1.0, -t))
 
+    def upper(self, tail: float) -> float:
+        """Above which the true mean lies with probability `tail` at most."""
+        return self.mean + (self.quantile(tail) * self.se if self.se > 0 else self.se)
+
     @property
     def p(self) -> float:
         """One-sided p-value of "nothing became worse"."""
@@ -154,14 +194,20 @@ def _holm_limits(tests: Sequence[_Test]) -> list[float]:
     return lower
 
 
-def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
-    wanted = trials_for(harm.margin)
-    upper = test.mean + (test.quantile(ALPHA) * test.se if test.se > 0 else test.se)
-    why = []
-    if test.n < MIN_USERS:
-        why.append(f"too few users: {test.n} have it before and after, {MIN_USERS} are needed")
+def _too_few(harm: Harm, test: _Test) -> list[str]:
+    """Why there are too few users or trials for any verdict; empty: there are enough."""
+    wanted, why = trials_for(harm.margin), []
+    if test.n < harm.rule.least:
+        why.append(f"too few users: {test.n} have it before and after, {harm.rule.least} are needed")
     if harm.trials < wanted:
         why.append(f"rare: {harm.trials:,} trials, and it takes {wanted:,} to see a rate of {harm.margin:g} at all")
+    return why
+
+
+def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
+    alpha = ALPHA / 2 if harm.rule.role == "efficiency" else ALPHA
+    upper, why = test.upper(alpha), _too_few(harm, test)
+    can_fail = not why and test.se > 0
     state: State = "inconclusive"
     if not why and upper < harm.margin:
         state = "pass"
@@ -173,8 +219,7 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
             why.append(
                 f"skewed: a few users changed much (skewness {test.skewness:+.1f}), so Cantelli's limits are used"
             )
-        users = _users(harm, test, metrics)
-    can_fail = test.se > 0 and test.n >= MIN_USERS and harm.trials >= wanted
+        users = _users(harm, test, metrics, alpha)
     alarm = test.tail(max(harm.margin / test.se, test.quantile(ALPHA / metrics))) if can_fail else 0.0
     return Judged(
         harm.metric, harm.margin, test.n, harm.excluded, test.mean, lower, upper, test.cantelli, state, tuple(why),
@@ -182,7 +227,7 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
     )  # fmt: skip
 
 
-def _users(harm: Harm, test: _Test, metrics: int) -> int | None:
+def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
     """Users with whom no harm passes, and twice the margin fails, in POWER of cases, all metrics together; if there are
     as many already, those who would tell the harm found from the margin. None: none, or more than _MANY.
 
@@ -193,18 +238,20 @@ def _users(harm: Harm, test: _Test, metrics: int) -> int | None:
 
     if not test.n or not harm.trials:
         return None
-    trials = ceil(test.n * trials_for(harm.margin) / harm.trials)
-    if not test.se > 0:
-        return max(MIN_USERS, trials)
+    least = max(harm.rule.least, ceil(test.n * trials_for(harm.margin) / harm.trials))
+    scatter, skewness = harm.rule.scatter
+    if not (test.se > 0 or scatter > 0):
+        return least
     df = test.n - 1.0
-    sd, symmetric = test.se * sqrt(test.n * df / float(special.chdtri(df, 0.9))), ceil(COCHRAN * test.skewness**2)
+    sd = max(scatter, test.se * sqrt(test.n * df / float(special.chdtri(df, 0.9)))) if df else scatter
+    symmetric = ceil(COCHRAN * max(skewness, abs(test.skewness)) ** 2)
     power = 1 - (1 - POWER) / metrics
-    student = max(_users_for(sd, harm.margin, ALPHA, power), symmetric)
-    cantelli = ceil(((sqrt((1 - ALPHA) / ALPHA) + float(special.ndtri(power))) * sd / harm.margin) ** 2)
-    planned = max(MIN_USERS, trials, min(student, cantelli))
+    student = max(_users_for(sd, harm.margin, alpha, power), symmetric)
+    cantelli = ceil(((sqrt((1 - alpha) / alpha) + float(special.ndtri(power))) * sd / harm.margin) ** 2)
+    planned = max(least, min(student, cantelli))
     if planned <= test.n:
         below = test.mean < harm.margin
-        gap, level = (harm.margin - test.mean, ALPHA) if below else (test.mean, ALPHA / metrics)
+        gap, level = (harm.margin - test.mean, alpha) if below else (test.mean, ALPHA / metrics)
         planned = max(_users_for(sd, gap, level, power), symmetric)
     return planned if planned <= _MANY else None
 

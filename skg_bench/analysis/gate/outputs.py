@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from skg_bench.analysis.counts.metrics import Metric, metrics
+from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.gate.against import Held, Which
 from skg_bench.analysis.gate.flips import HarmedTurns
 from skg_bench.analysis.gate.judge import ALPHA, Judged, State
+from skg_bench.analysis.gate.rules import gate_metrics
 
 HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
 SAYS: Mapping[State, str] = {"pass": "passed", "fail": "FAILED", "inconclusive": "inconclusive"}
@@ -24,7 +25,7 @@ class Outcome:
 
     run: str
     arm: str
-    held: tuple[Held, ...]  # against the baseline, then against the release
+    held: tuple[Held, ...]  # against the baseline, then against its anchor and the release
     differences: Mapping[Which, Sequence[str]]  # of configuration, data, code and versions: `key: old -> new`
     flips: HarmedTurns | None
     session: tuple[str, ...]  # the smallest session that shows what became worse, as lines; empty: none was found
@@ -37,13 +38,13 @@ class Outcome:
 
     @property
     def same(self) -> bool:
-        """Is every turn the same bits as in all that it is held against?"""
-        return all(first.same for first in self.held)
+        """Is every turn the same bits as in the baseline?"""
+        return self.held[0].same
 
     @property
     def false_alarms(self) -> float:
         """Failures to be expected in a year of builds that change answers and make nothing worse."""
-        return self.builds * max(min(1.0, sum(judgement.alarm for judgement in held.judged)) for held in self.held)
+        return self.builds * min(1.0, sum(judgement.alarm for held in self.held for judgement in held.judged))
 
 
 def worst(held: Sequence[Held]) -> Held:
@@ -53,7 +54,7 @@ def worst(held: Sequence[Held]) -> Held:
 
 def cells(held: Held) -> list[tuple[str, ...]]:
     """The table under HEADINGS; harm is positive where it is worse."""
-    known = metrics(held.base.utility)
+    known = gate_metrics(held.base.utility)
     return [
         (known[judgement.metric].label, *_numbers(judgement, known[judgement.metric]), _verdict(judgement))
         for judgement in held.judged
@@ -66,11 +67,10 @@ def _numbers(judgement: Judged, metric: Metric) -> tuple[str, ...]:
 
 
 def _verdict(judgement: Judged) -> str:
-    return (
-        f"{SAYS[judgement.state]}, but proven worse"
-        if judgement.state == "pass" and judgement.worse
-        else SAYS[judgement.state]
-    )
+    if judgement.paid:
+        return f"{SAYS[judgement.state]}: wrong answers are fewer"
+    worse = judgement.state == "pass" and judgement.worse
+    return f"{SAYS[judgement.state]}, but proven worse" if worse else SAYS[judgement.state]
 
 
 def headline(outcome: Outcome) -> str:
@@ -94,11 +94,20 @@ def sentences(outcome: Outcome) -> list[str]:
 def _about(held: Held) -> list[str]:
     if held.same:
         return ["the same bits, turn by turn."]
-    known, lines = metrics(held.base.utility), []
+    known, lines = gate_metrics(held.base.utility), []
+    if held.which == "anchor" and held.state == "fail":
+        lines.append(
+            "what was lost since the anchor in all is over the budget. Undo some of it; or, if it is meant, "
+            "`--update --move-anchor`."
+        )
     for judgement in held.judged:
         label = known[judgement.metric].label
         if judgement.state == "inconclusive":
             lines.append(f"{label} is inconclusive: {'; '.join((*judgement.why, _asked(judgement)))}.")
+        elif judgement.paid:
+            lines.append(
+                f"{label} does not block, as wrong answers are proven fewer: what both are worth is judged by utility."
+            )
         elif judgement.state == "pass" and judgement.worse:
             least = number(judgement.lower, known[judgement.metric].unit, signed=True).lstrip("+")
             lines.append(f"{label} passed, but is proven worse: by {least} at least.")
@@ -106,6 +115,9 @@ def _about(held: Held) -> list[str]:
             lines.append(
                 f"{label} is of {judgement.n:,} users; {judgement.excluded:,} do not have it both before and after."
             )
+    if held.informs and held.which == "baseline":
+        texts = (f"{m.label} {number(old, m.unit)} -> {number(now, m.unit)}" for m, old, now in held.informs)
+        lines.append(f"for information: {', '.join(texts)}.")
     shown = ", ".join(held.changed[:_DIGESTS])
     rest = len(held.changed) - _DIGESTS
     lines.append(f"columns that changed: {shown}{f' and {rest} more' if rest > 0 else ''}.")
@@ -123,7 +135,7 @@ def explained(outcome: Outcome) -> list[str]:
     flips = outcome.flips
     if flips is None:
         return []
-    metric = metrics(outcome.held[0].base.utility)[flips.metric]
+    metric = gate_metrics(outcome.held[0].base.utility)[flips.metric]
     reasons = ", ".join(f"{reason} {n:,}" for reason, n in flips.reasons)
     lines = [f"{metric.label}: {flips.worse:,} turns became worse ({reasons}), {flips.better:,} better"]
     for user in flips.users if outcome.state != "pass" else ():

@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
-from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
+from skg_bench.analysis.counts.metrics import Metric, Utility
+from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, coded, events, needs_truth, tallies
+from skg_bench.analysis.gate.rules import gate_metrics
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KINDS
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run, same_events
 
 EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
 _SAID_BY_OTHERS = ("user_msg_id", "arm", "seed", "user", "turn", "time", "message")
+
+U8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,9 @@ class Panel:
     counts: Mapping[str, F64]  # name in tally.COUNTS -> [n] total, at 9 significant digits
     hit: Bool  # [N] answered from the skillbook
     wrong: Bool  # [N] answered wrongly
+    rated: U8  # [N] 1 + level of the rating known with the turn; 0: none, or not before the user's first hit
     digests: Mapping[str, str]  # EVENTS and columns of the turn log -> 16 hex digits
-    made: Mapping[str, Any]  # commit, dirty, versions, config, compositions, data, code: as in a manifest
+    made: Mapping[str, Any]  # commit, dirty, versions, overrides, config, compositions, data, code: as in a manifest
 
     @property
     def utility(self) -> Utility:
@@ -57,32 +63,46 @@ def panel(run: Run, arm: str) -> Panel:
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
     config = {key: run.config[key] for key in _WORLD if key in run.config}
-    made = {key: run.manifest.get(key) for key in ("commit", "dirty", "versions", "data", "code")}
+    made = {key: run.manifest.get(key) for key in ("commit", "dirty", "versions", "overrides", "data", "code")}
+    hit = ~table["fallback_to_llm"].to_numpy()
     return Panel(
         arm=arm,
         users=requests.users,
         turns=np.bincount(requests.row).astype(np.int64),
         counts={name: rounded(sums(requests.cells.user, len(requests.users), tally.by_cell[name])) for name in COUNTS},
-        hit=~table["fallback_to_llm"].to_numpy(),
+        hit=hit,
         wrong=~table["answer_correct"].to_numpy(),
+        rated=np.where(before_hits(hit, requests.row), _ratings(table["user_satisfaction"]), 0).astype(np.uint8),
         digests={EVENTS: _of_events(requests), **logged},
         made={**made, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
     )
 
 
+def before_hits(hit: Bool, user: I64) -> Bool:
+    """Turns before the user's first hit, `[N]`; `user` `[N]` ascends. What the LLM answers and users say is there the
+    same for every system.
+    """
+    hits, start = np.cumsum(hit), np.searchsorted(user, user)
+    none: Bool = hits == hits[start] - hit[start]
+    return none
+
+
+def _ratings(column: pa.ChunkedArray) -> U8:
+    code, words = coded(column)
+    level = np.array([1 + KINDS["rating"].index(word) for word in words] or [0], np.uint8)
+    return np.where(code < 0, 0, level[code]).astype(np.uint8)
+
+
 def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
     """A metric with its numerator and denominator by user, `[n]` each.
 
-    Raises UsageError for a metric that is unknown, is no ratio of counts, or was not kept.
+    Raises UsageError for a metric that is no ratio of counts, or whose counts were not kept.
     """
-    known = metrics(panel.utility)
-    possible = [m.name for m in known.values() if m.over not in ("week", "book") and m.better != "neither"]
-    if name not in possible:
-        raise UsageError(f"metric {name!r} cannot block; those that can are {', '.join(possible)}")
-    metric = known[name]
+    metric = gate_metrics(panel.utility)[name]
     if missing := sorted({metric.over, *metric.count} - set(panel.counts)):
         raise UsageError(
-            f"the baseline has no counts of {', '.join(missing)} for metric {name!r}; write it with --update"
+            f"the baseline has no counts of {', '.join(missing)} for metric {name!r}; write it with --update, and its "
+            "anchor with --move-anchor"
         )
     total: F64 = sum((weight * panel.counts[count] for count, weight in metric.count.items()), start=np.zeros(()))
     return metric, total, panel.counts[metric.over]
@@ -90,7 +110,7 @@ def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
 
 def needed(names: Iterable[str], utility: Utility) -> list[str]:
     """Counts that these metrics are made of, in the order of COUNTS."""
-    known = metrics(utility)
+    known = gate_metrics(utility)
     wanted = {count for name in names for count in (known[name].over, *known[name].count)}
     return [name for name in COUNTS if name in wanted]
 
@@ -101,22 +121,20 @@ def changed(base: Panel, new: Panel) -> list[str]:
 
 
 def paired(base: Panel, new: Panel, name: str) -> None:
-    """Check that both are of the same users and events; `name` is what `base` was read from.
+    """Check that both are of the same users and weeks; `name` is what `base` was read from.
 
     Raises UsageError saying what differs.
     """
     ours, theirs = new.made["config"], base.made["config"]
-    keys = [key for key in ("seed", "weeks", "utility") if ours.get(key) != theirs.get(key)]
+    keys = [key for key in ("seed", "weeks") if ours.get(key) != theirs.get(key)]
     gaps = [f"{key}={theirs.get(key)} there, {ours.get(key)} in the run" for key in keys]
     if not np.array_equal(base.users, new.users):
         shared = len(np.intersect1d(base.users, new.users))
         gaps.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")
-    if not gaps and base.digests[EVENTS] != new.digests[EVENTS]:
-        gaps.append("the events differ, as they do after a change of the simulator or its data")
     if gaps:
         raise UsageError(
             f"{name} is of another panel: {'; '.join(gaps)}. Users are compared with themselves: run the same panel, "
-            "or write a new baseline with --update"
+            "or write a new baseline, and its anchor, with --update --move-anchor"
         )
 
 

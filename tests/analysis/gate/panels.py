@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from skg_bench.analysis.gate.against import Held, Reference, hold
 from skg_bench.analysis.gate.panel import EVENTS, Panel
+from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.core.grid import Bool
 
 UTILITY = {"wrong": 1.0, "usd": 0.0, "second": 0.0}
@@ -27,15 +29,17 @@ def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, 
         counts={name: np.asarray(column, np.float64) for name, column in counts.items()},
         hit=hit.ravel(),
         wrong=wrong.ravel(),
+        rated=np.zeros(hit.size, np.uint8),
         digests={EVENTS: events, "answer_correct": digest},
         made={
-            "commit": "c", "dirty": None, "versions": {}, "data": {}, "code": digest, "compositions": {"skg": {}},
-            "config": {"seed": seed, "users": n, "weeks": 4, "utility": UTILITY},
+            "commit": "c", "dirty": None, "versions": {}, "overrides": ["experiment=gate"], "data": {}, "code": "c",
+            "compositions": {"skg": {"llm": {"_target_": "package.RealModel"}, "hit_latency_ms": 50}},
+            "config": {"seed": seed, "users": n, "weeks": 4, "utility": UTILITY, "simulator": {"rated_share": 0.2}},
         },
     )  # fmt: skip
 
 
-def worse(lost: Sequence[int], turns: int = 1000, users: int = 60) -> Panel:
+def worse(lost: Sequence[int], turns: int = 1000, users: int = 100) -> Panel:
     """Every user answered wrongly by the LLM in `lost[user % len(lost)]` of the turns, and never by the skillbook."""
     wrong = np.zeros((users, turns), np.bool_)
     for user in range(users):
@@ -43,3 +47,14 @@ def worse(lost: Sequence[int], turns: int = 1000, users: int = 60) -> Panel:
     hit = np.zeros_like(wrong)
     hit[:, -100:] = True
     return made(hit, wrong & ~hit, "-".join(map(str, lost)))
+
+
+def rule(metric: str) -> Rule:
+    """As the default rules have it."""
+    return next(known for known in RULES if known.metric == metric)
+
+
+def held_to(new: Panel, base: Panel, *rules: Rule, factor: float = 1.0) -> Held:
+    """`new` against one baseline; default: the default rules, with margins times `factor`."""
+    (outcome,) = hold(new, [Reference("baseline", base, tuple(r.times(factor) for r in rules or RULES), "file.json")])
+    return outcome

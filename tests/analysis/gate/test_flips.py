@@ -1,15 +1,17 @@
 """The turns that explain a verdict, against the logs of both runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skg_bench.analysis.comparison.flips import REASONS
-from skg_bench.analysis.gate.against import Held, hold
-from skg_bench.analysis.gate.baseline import MARGINS
-from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, explain
-from skg_bench.analysis.gate.panel import panel
+from skg_bench.analysis.gate.against import Held
+from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, _flipped, explain
+from skg_bench.analysis.gate.panel import Panel, panel
+from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.core.run import Run
+from tests.analysis.gate.panels import held_to, rule
 from tests.analysis.synthetic import World, make_run
 
 WORLDS = {
@@ -26,9 +28,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return {name: make_run(folder / name, users=32, weeks=4, arms={"skg": world}) for name, world in WORLDS.items()}
 
 
+def panels(runs: dict[str, Run], name: str) -> tuple[Panel, Panel]:
+    """Before and after; what the LLM answers is the system's here."""
+    real = [panel(runs[key], "skg") for key in ("before", name)]
+    for each in real:
+        each.made["compositions"]["skg"]["llm"] = {"_target_": "package.RealModel"}
+    return real[0], real[1]
+
+
 def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, HarmedTurns]:
-    before, after = panel(runs["before"], "skg"), panel(runs[name], "skg")
-    held = hold(after, before, {metric: MARGINS[metric]}, "baseline", "file")
+    known = [replace(each, margin=0.01) for each in RULES if each.blocks and each.metric == metric]
+    before, after = panels(runs, name)
+    held = held_to(after, before, *(known or [Rule(metric, "errors", "lower", 0.01)]))
     flips = explain(held, runs[name])
     assert flips is not None
     return held, flips
@@ -36,7 +47,7 @@ def explained(runs: dict[str, Run], name: str, metric: str) -> tuple[Held, Harme
 
 @pytest.mark.parametrize(
     ("name", "metric"),
-    [("wrong", "err_per_request"), ("wrong", "err_per_hit"), ("forgets", "hit_rate"), ("llm", "utility")],
+    [("wrong", "err_per_request"), ("wrong", "err_per_hit"), ("forgets", "right_hits"), ("llm", "utility")],
 )
 def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run], name: str, metric: str) -> None:
     held, flips = explained(runs, name, metric)
@@ -50,7 +61,7 @@ def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run
         "err_per_request": wrong & ~was_wrong,
         "utility": wrong & ~was_wrong,
         "err_per_hit": hit & wrong & ~(was_hit & was_wrong),
-        "hit_rate": was_hit & ~hit,
+        "right_hits": was_hit & ~was_wrong & ~(hit & ~wrong),
     }[metric]
     assert flips.worse == worse.sum() > 50
     assert sum(n for _, n in flips.reasons) == flips.worse
@@ -71,12 +82,29 @@ def test_named_turns_became_worse_and_the_reason_is_the_logs(runs: dict[str, Run
 
 
 def test_the_metric_with_the_largest_harm_in_margins_is_explained(runs: dict[str, Run]) -> None:
-    before, after = panel(runs["before"], "skg"), panel(runs["forgets"], "skg")
-    flips = explain(hold(after, before, MARGINS, "baseline", "file"), runs["forgets"])
+    before, after = panels(runs, "forgets")
+    flips = explain(held_to(after, before, rule("err_per_request"), rule("right_hits")), runs["forgets"])
     assert flips is not None
-    assert flips.metric == "hit_rate"
+    assert flips.metric == "right_hits"
+
+
+@pytest.mark.parametrize("name", ["wrong", "forgets", "llm"])
+@pytest.mark.parametrize("metric", ["right_hits", "err_per_hit", "err_per_request", "utility", "worst_users"])
+def test_a_turn_that_became_right_is_never_listed_as_worse(runs: dict[str, Run], name: str, metric: str) -> None:
+    before, after = panels(runs, name)
+    for old, new in ((before, after), (after, before)):
+        worse = _flipped(metric, old, new)
+        assert not (worse & old.wrong & ~new.wrong).any()
+
+
+def test_harm_to_few_is_explained_by_the_wrong_answers_of_each(runs: dict[str, Run]) -> None:
+    before, after = panels(runs, "wrong")
+    flips = explain(held_to(after, before, rule("worst_users")), runs["wrong"])
+    assert flips is not None
+    rise = (after.counts["wrong"] - before.counts["wrong"]) / after.counts["turn"]
+    assert [user.harm for user in flips.users] == pytest.approx(sorted(rise, reverse=True)[: len(flips.users)])
 
 
 def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:
     same = panel(runs["before"], "skg")
-    assert explain(hold(same, same, MARGINS, "baseline", "file"), runs["before"]) is None
+    assert explain(held_to(same, same), runs["before"]) is None

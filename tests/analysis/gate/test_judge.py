@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from skg_bench.analysis.gate.judge import ALPHA, MIN_USERS, Harm, _test, judge, trials_for, verdict
+from skg_bench.analysis.gate.judge import ALPHA, Harm, _test, judge, judge_together, trials_for, verdict
+from skg_bench.analysis.gate.rules import MIN_USERS, Role, Rule
 from skg_bench.core.grid import F64
 
 ORDER = ("pass", "inconclusive", "fail")
 
 
-def harm(each: F64, margin: float = 0.01, trials: int = 100_000, name: str = "utility") -> Harm:
-    return Harm(name, margin, np.arange(len(each)), each, 0, trials)
+def harm(each: F64, margin: float = 0.01, trials: int = 100_000, name: str = "m", role: Role = "utility") -> Harm:
+    return Harm(Rule(name, role, "lower", margin), np.arange(len(each)), each, 0, trials)
 
 
 def normal(n: int, mean: float, sd: float) -> F64:
@@ -216,3 +217,42 @@ def test_alarms_are_as_frequent_as_said() -> None:
     rng = np.random.default_rng(0)
     failed = sum(judge([harm(rng.normal(0.0, sd, n), margin)])[0].state == "fail" for _ in range(2000))
     assert failed / 2000 == pytest.approx(judgement.alarm, abs=3 * (judgement.alarm / 2000) ** 0.5)
+
+
+# ------------------------------------------------------------------------------------------------ efficiency
+
+
+def traded(lost: float, errors: float, sd: float = 0.01) -> list[Harm]:
+    """Right hits fall by `lost`, wrong answers rise by `errors`."""
+    return [
+        harm(normal(100, errors, sd), 0.005, name="errors", role="errors"),
+        harm(normal(100, lost, sd), 0.005, name="hits", role="efficiency"),
+    ]
+
+
+def test_right_hits_pass_where_wrong_answers_are_proven_fewer() -> None:
+    paid = judge(traded(0.02, -0.01))
+    assert (verdict(paid), paid[1].paid, paid[1].alarm) == ("pass", True, 0.0)
+    assert verdict(judge(traded(0.02, 0.0))) == "fail"
+    assert verdict(judge(traded(0.02, -0.001))) == "fail"  # fewer, but not proven
+    (alone,) = judge([harm(normal(100, 0.02, 0.01), 0.005, role="efficiency")])
+    assert alone.state == "fail"
+
+
+def test_a_build_that_is_worse_has_two_ways_to_pass_of_half_the_level_each() -> None:
+    """Right hits fall by their margin and wrong answers stay: it passes in 5 % of cases at most."""
+    rng, passed, runs = np.random.default_rng(3), 0, 2000
+    for _ in range(runs):
+        errors, hits = rng.normal(0.0, 0.02, 100), rng.normal(0.005, 0.02, 100)
+        judged = judge([harm(errors, 1.0, role="errors"), harm(hits, 0.005, role="efficiency")])
+        passed += verdict(judged) == "pass"
+    assert 0.03 < passed / runs < 0.06
+
+
+def test_references_judged_together_alarm_as_rarely_as_one() -> None:
+    rng, runs, failed, apart = np.random.default_rng(5), 2000, 0, 0
+    for _ in range(runs):
+        harms = [[harm(rng.normal(0.0, 0.05, 60), 1e-4, name=f"m{i}") for i in range(5)] for _ in range(2)]
+        failed += any(verdict(judged) == "fail" for judged in judge_together(harms))
+        apart += any(verdict(judge(comparison)) == "fail" for comparison in harms)
+    assert 0.03 < failed / runs < 0.06 < apart / runs

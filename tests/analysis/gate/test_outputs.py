@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from skg_bench.analysis.gate import outputs
-from skg_bench.analysis.gate.against import Held, hold
-from skg_bench.analysis.gate.baseline import MARGINS
+from skg_bench.analysis.gate.against import Held, Reference, hold
 from skg_bench.analysis.gate.flips import HarmedTurn, HarmedTurns, User
 from skg_bench.analysis.gate.outputs import Outcome
-from tests.analysis.gate.panels import worse
+from skg_bench.analysis.gate.rules import RULES, blocking
+from tests.analysis.gate.panels import held_to, worse
 
 MESSAGE = "50 % off? a|b *now* <script> & \x07\n::error::\u2028end"
 TURN = HarmedTurn(7, MESSAGE, "LLM, right", "skillbook, wrong ('set-alarm', score 0.27)", "threshold", True)
@@ -20,8 +20,12 @@ FLIPS = HarmedTurns("err_per_request", 12, 3, (("threshold", 11), ("stale", 1)),
 CHANGED = {"baseline": ["code: a -> b", 'compositions.skg.policy.threshold: 0.5 -> "<0.2>"'], "release": []}
 
 
+NAMES = [rule.metric for rule in blocking(RULES)]
+
+
 def held(lost: list[int], which: str = "baseline") -> Held:
-    return hold(worse(lost), worse([50]), MARGINS, "release" if which == "release" else "baseline", "file")
+    reference = Reference("release" if which == "release" else "baseline", worse([50]), RULES, "file")
+    return hold(worse(lost), [reference])[0]
 
 
 def outcome(*lost: list[int]) -> Outcome:
@@ -38,7 +42,7 @@ def outcome(*lost: list[int]) -> Outcome:
     )
 
 
-SAME, PASSED, WORSE, OPEN, FAILED = [50], [51, 50, 49], [52], [44, 64], [80]
+SAME, PASSED, WORSE, OPEN, FAILED = [50], [51, 50, 49], [52], [44, 64], [65]
 
 
 @pytest.mark.parametrize(
@@ -56,8 +60,8 @@ def test_junit_is_read_back_with_a_case_for_each_metric_and_baseline() -> None:
     suite = ET.fromstring(outputs.junit(outcome(OPEN, FAILED)))  # noqa: S314
     cases = suite.findall("testcase")
     assert (suite.tag, suite.get("tests")) == ("testsuite", str(len(cases)))
-    assert [case.get("classname") for case in cases] == ["gate.baseline"] * 4 + ["gate.release"] * 4
-    assert [case.get("name") for case in cases] == [*MARGINS, *MARGINS]
+    assert [case.get("classname") for case in cases] == ["gate.baseline"] * 5 + ["gate.release"] * 5
+    assert [case.get("name") for case in cases] == NAMES + NAMES
     assert suite.get("failures") == str(len(suite.findall("testcase/failure"))) == "2"
     assert suite.get("errors") == str(len(suite.findall("testcase/error"))) == "2"
     failure, error = suite.find("testcase/failure"), suite.find("testcase/error")
@@ -82,7 +86,7 @@ def test_markdown_names_verdict_numbers_differences_users_turns_and_reasons() ->
     assert lines[0] == "### Gate FAILED: arm skg of runs/x"
     table = [line for line in lines if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == len(outputs.HEADINGS) + 1 for line in table)
-    assert "| wrong per request | +3.0 pp | +3.0 pp | +3.0 pp | 0.5 pp | 60 | FAILED |" in lines
+    assert "| wrong per request | +1.5 pp | +1.5 pp | +1.5 pp | 0.5 pp | 100 | FAILED |" in lines
     assert "* `code: a -> b`" in lines
     assert '  * turn 7 "50 % off? a\\|b \\*now\\* \\<script> & ::error:: end": LLM, right' in text
     assert "reason: threshold" in text
@@ -100,7 +104,7 @@ def test_annotations_are_workflow_commands_of_one_line_each() -> None:
     assert all(re.fullmatch(r"::(notice|warning|error) title=[^:,\n]+::[^\n\r]+", line) for line in commands)
     levels = [line.split(" ")[0] for line in commands]
     assert levels.count("::error") == 2
-    assert levels.count("::warning") == 2
+    assert levels.count("::warning") == 4  # one of them passed, but is proven worse
     assert "50 %25 off" in commands[-1]
     assert "%0A  turn 7" in commands[-1]
     assert outputs.annotations(outcome(SAME)) == ["::notice title=gate::Gate passed: arm skg of runs/x"]
@@ -141,9 +145,7 @@ def test_what_is_inconclusive_says_how_many_users_would_decide_it() -> None:
     sentences = [text for text in outputs.sentences(outcome(OPEN)) if "inconclusive" in text]
     assert len(sentences) == 2
     assert all(re.search(r"[\d,]+ users would decide it\.", text) for text in sentences)
-    few = Outcome(
-        "r", "skg", (hold(worse([60], users=9), worse([50], users=9), MARGINS, "baseline", "f"),), {}, None, (), 250
-    )
+    few = Outcome("r", "skg", (held_to(worse([60], users=9), worse([50], users=9)),), {}, None, (), 250)
     assert few.state == "inconclusive"
     assert any(
         "too few users: 9 have it before and after, 30 are needed; 30 users" in s for s in outputs.sentences(few)

@@ -1,0 +1,156 @@
+"""What a baseline file declares of each metric: its role, and of those that block direction and margin. Roles:
+
+utility      the worth of an answer must not fall
+errors       answers must not become wrong more often
+efficiency   right hits must not become fewer, nor answers dearer, unless wrong answers are proven fewer
+tail         few users must not be harmed much, see `tail`
+informs      shown, never blocks: hit rate, because a wrong hit counts in it like a right one
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, sqrt
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from skg_bench.analysis.counts.metrics import Better, Metric, Utility, metrics
+from skg_bench.core.errors import UsageError
+
+Role = Literal["utility", "errors", "efficiency", "tail", "informs"]
+WORST, HARMED = "worst_users", "harmed_users"
+MIN_USERS = 30
+CHOSEN = 5  # worst users at least: if 5 % of users are harmed, none of 100 is in 0.6 % of panels
+_OPTION = {WORST: "share", HARMED: "beyond"}  # what a tail metric is declared with beside its margin
+_HITS = ("hit_rate", "calls_saved", "llm_calls")  # right or wrong
+_EXAMPLE = '"utility": {"role": "utility", "better": "higher", "margin": 0.01}'
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One metric of a baseline file."""
+
+    metric: str
+    role: Role
+    better: Better = "neither"  # of a metric that informs, direction and margin are not declared
+    margin: float = inf  # the harm that is too much, in the metric's unit
+    option: float | None = None  # tail. worst_users: share of the users; harmed_users: harm that is exceeded
+
+    @property
+    def blocks(self) -> bool:
+        return self.role != "informs"
+
+    @property
+    def least(self) -> int:
+        """Fewest users that are judged: of fewer, those who are harmed may be missing by chance."""
+        return ceil(CHOSEN / self.option) if self.metric == WORST and self.option else MIN_USERS
+
+    @property
+    def scatter(self) -> tuple[float, float]:
+        """Least standard deviation and skewness of users' harms to plan with; 0 where the harms found say it.
+
+        Where few are harmed by twice the margin, and none of them was met, the harms found do not say it: these are
+        those of a share p of users who bring all of it (a scaled Bernoulli variable).
+        """
+        if self.role != "tail" or self.option is None:
+            return 0.0, 0.0
+        p = self.option if self.metric == WORST else min(2 * self.margin, 0.5)
+        spread = sqrt(p * (1 - p))
+        return (2 * self.margin / p if self.metric == WORST else 1.0) * spread, (1 - 2 * p) / spread
+
+    def times(self, factor: float) -> "Rule":
+        """The same with a larger margin."""
+        return replace(self, margin=factor * self.margin)
+
+    def declared(self) -> dict[str, Any]:
+        """As in the file."""
+        if not self.blocks:
+            return {"role": self.role}
+        option = {_OPTION[self.metric]: self.option} if self.metric in _OPTION else {}
+        return {"role": self.role, "better": self.better, "margin": self.margin, **option}
+
+
+# A hundredth of a right answer, half a percentage point of answers; 3 points more wrong answers for the worst 5 % of
+# users; 3 % of users with 2 points more (if none of 100 users is harmed, that excludes 3 %, and no less).
+RULES = (
+    Rule("utility", "utility", "higher", 0.01),
+    Rule("err_per_request", "errors", "lower", 0.005),
+    Rule("right_hits", "efficiency", "higher", 0.005),
+    Rule(WORST, "tail", "lower", 0.03, 0.05),
+    Rule(HARMED, "tail", "lower", 0.03, 0.02),
+    Rule("hit_rate", "informs"),
+    Rule("err_per_hit", "informs"),
+)
+MAY_BE: Mapping[Role, tuple[str, ...]] = {
+    "utility": ("utility",),
+    "errors": ("err_per_request", "err_per_hit", "err_per_request_hits", "correct", "rated_ok"),
+    "efficiency": ("right_hits", "cost_usd", "tokens", "latency_ms"),
+    "tail": (WORST, HARMED),
+}
+
+
+def gate_metrics(utility: Utility) -> dict[str, Metric]:
+    """All metrics that a gate knows, by name."""
+    table = (
+        Metric("right_hits", "right hits", "share", "higher", "turn", {"hit": 1, "wrong_hit": -1},
+               "Share of requests answered rightly from the skillbook."),
+        Metric(WORST, "wrong, worst users", "share", "lower", "turn", {"wrong": 1},
+               "Wrong answers per request of the worst users, beyond those of the baseline."),
+        Metric(HARMED, "users harmed", "share", "lower", "turn", {"wrong": 1},
+               "Share of users whose answers became wrong more often by more than a limit."),
+    )  # fmt: skip
+    return {**metrics(utility), **{metric.name: metric for metric in table}}
+
+
+def declared(node: Any, path: Path) -> tuple[Rule, ...]:
+    """The rules in a file.
+
+    Raises UsageError saying what to write where a role, a direction or a margin is missing or cannot be.
+    """
+    if not isinstance(node, Mapping) or not node:
+        raise UsageError(f'{path} declares no roles; write "metrics": {{{_EXAMPLE}, ...}}, or take it from --update')
+    rules = tuple(_rule(str(name), entry, path) for name, entry in node.items())
+    if not any(rule.blocks for rule in rules):
+        raise UsageError(f"{path}: no metric blocks, so that nothing could fail; write {_EXAMPLE}")
+    if any(rule.role == "efficiency" for rule in rules) and not any(rule.role == "errors" for rule in rules):
+        example = json.dumps(RULES[1].declared())
+        raise UsageError(
+            f'{path}: a metric of role "efficiency" blocks where wrong answers are not proven fewer, and none of role '
+            f'"errors" is declared; write "err_per_request": {example}'
+        )
+    return rules
+
+
+def _rule(name: str, entry: Any, path: Path) -> Rule:
+    given, where = entry if isinstance(entry, Mapping) else {}, f"{path}: metrics.{name}"
+    roles = get_args(Role)
+    if given.get("role") not in roles:
+        raise UsageError(f'{where} has the role {given.get("role")!r}; write "role": one of {", ".join(roles)}')
+    role: Role = given["role"]
+    known = gate_metrics(Utility(0.0, 0.0, 0.0)).get(name)
+    hint = '; hits inform only, write "role": "informs"' if name in _HITS else ""
+    if known is None or known.over in ("week", "book") or (role != "informs" and name not in MAY_BE[role]):
+        possible = ", ".join(MAY_BE.get(role, ("those of the run's summary that are per request or per hit",)))
+        raise UsageError(f'{where}: it cannot have the role "{role}"; metrics that can are {possible}{hint}')
+    if role == "informs":
+        return Rule(name, role)
+    if given.get("better") != known.better:
+        problem = f"says that {given['better']!r} is better" if "better" in given else "has no direction"
+        raise UsageError(f'{where} blocks and {problem}; write "better": "{known.better}"')
+    option = _OPTION.get(name)
+    numbers = [_above_zero(given.get(key), where, key) for key in ("margin", option) if key]
+    return Rule(name, role, known.better, *numbers)
+
+
+def _above_zero(value: Any, where: str, key: str) -> float:
+    below = 1.0 if key in _OPTION.values() else inf
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below:
+        return float(value)
+    example = next(rule.margin if key == "margin" else rule.option for rule in RULES if key in rule.declared())
+    bound = "above 0 and below 1" if below == 1 else "above 0"
+    raise UsageError(f'{where}: {key} is {value!r}, and must be a number {bound}; write for example "{key}": {example}')
+
+
+def blocking(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Those that decide."""
+    return tuple(rule for rule in rules if rule.blocks)

@@ -1,0 +1,62 @@
+"""`skg-bench gate` where the world changed: no verdict, but the runs that would answer."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from skg_bench.app import gate
+from tests.app.gate_runs import BASELINE, changed
+from tests.app.test_cli import call, refused
+
+
+def test_a_change_of_the_world_hides_no_regression(play: Callable[..., Path]) -> None:
+    """A threshold of 0.47 fails; in a world where answers never get stale it passed."""
+    size = ("profile=gate", "users=100", "weeks=26", "policy.threshold=0.47")
+    assert gate.gate(play(*size), BASELINE).state == "fail"
+    stale = play(*size, "simulator.answers_stale_hours=1000000")
+    message = refused("gate", "--baseline", str(BASELINE), str(stale))
+    assert "simulator.answers_stale_hours: null -> 1000000" in message
+    assert "truth: the column answerable" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("simulator.rated_share=0.5", "simulator.rated_share: 0.15 -> 0.5"),
+        ("simulator.accept=0.9", "simulator.accept: 0.6 -> 0.9"),
+        ("llm.right=0.99", "llm.right: 0.9 -> 0.99"),
+        ("llm.usd_per_million_out=1.0", "llm.usd_per_million_out: 15.0 -> 1.0"),
+        ("hit_latency_ms=0", "hit_latency_ms: 50 -> 0"),
+        ("utility.wrong=5.0", "utility.wrong: 1.0 -> 5.0"),
+    ],
+)
+def test_reactions_the_simulated_model_and_prices_belong_to_the_world(
+    baseline: Path, play: Callable[..., Path], override: str, key: str
+) -> None:
+    assert f"\n  {key}\n" in refused("gate", "--baseline", str(baseline), str(play(override)))
+
+
+def test_the_two_runs_that_it_names_answer(
+    baseline: Path, play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old system and the new one, both in the new world: its commands are run as they stand."""
+    changed_world = play("simulator.rated_share=0.5", "policy.threshold=0.2")
+    message = refused("gate", "--baseline", str(baseline), str(changed_world))
+    lines = [line.strip() for line in message.splitlines() if line.startswith("  ") and " -> " not in line]
+    monkeypatch.chdir(tmp_path)
+    copied, *commands = (shlex.split(line) for line in lines)
+    assert copied == ["cp", str(baseline), "new_world.json"]
+    shutil.copy(baseline, "new_world.json")
+    codes = []
+    for words in commands:
+        assert words[:3] == ["python", "-m", "skg_bench"]
+        for run in Path("runs").glob("*"):
+            changed(run, dirty=None)
+        codes.append(call(*words[3:])[0])
+    assert codes == [0, 0, 0, 1]
+    old = json.loads(Path("runs/old_system/manifest.json").read_text("utf-8"))
+    assert (old["config"]["simulator"]["rated_share"], old["config"]["policy"]["threshold"]) == (0.5, 0.5)
