@@ -17,10 +17,11 @@ import typer
 
 from experiments.speed import embedding
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
+from skg_bench.app.api import run
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.app.launch import prepare, run
+from skg_bench.app.launch import prepare
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
 from skg_bench.core.run import Run

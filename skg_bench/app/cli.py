@@ -97,12 +97,19 @@ def compare(
     ] = None,
     flips: Annotated[int, typer.Option(help="Tell so many turns that each arm answered worse, and why.", min=0)] = 0,
     figure: Annotated[Path | None, typer.Option(help="Draw the differences into this file, .svg.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="The metric to print, or all; default: utility; may be given again.", metavar="NAME"),
+    ] = None,
 ) -> None:
     """Paired differences per user against the reference arm, with both intervals; several seeds are combined."""
     with plain_errors():
         from skg_bench.app.commands import compare as command
 
-        command(runs, reference=reference, correction=correction, margins=margin or [], flips=flips, figure=figure)
+        command(
+            runs, reference=reference, correction=correction, margins=margin or [], flips=flips, figure=figure,
+            metrics=metric or [],
+        )  # fmt: skip
 
 
 @app.command()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from rich.table import Table as RichTable
 
+from skg_bench.app import blocks
 from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
@@ -82,13 +82,8 @@ def show() -> None:
 
     Raises UsageError.
     """
-    table = RichTable(box=None, pad_edge=False)
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("question", overflow="fold")
-    for row in questions().items():
-        table.add_row(*row)
     screen = console()
-    screen.print(table)
+    blocks.show(screen, ["experiment", "question"], list(questions().items()))
     screen.print("what one needs and can be told: skg-bench experiment NAME --help")
 
 

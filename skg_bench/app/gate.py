@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.gate import baseline as baselines
@@ -18,6 +16,7 @@ from skg_bench.analysis.gate.judge import State, trials_for
 from skg_bench.analysis.gate.outputs import Outcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel, ratios
 from skg_bench.analysis.summary import replace_text
+from skg_bench.app import blocks
 from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
@@ -178,7 +177,7 @@ def command(
     for held in outcome.held:
         if held.judged:
             screen.print(f"against the {held.which}; harm, positive is worse, with one-sided 95 % limits:")
-            screen.print(_table(held))
+            blocks.show(screen, outputs.HEADINGS, outputs.cells(held))
     for sentence in outputs.sentences(outcome):
         screen.print(f"* {sentence}", markup=False)
     for which, lines in outcome.differences.items():
@@ -192,15 +191,6 @@ def command(
         screen.print(f"other bits than the baseline's: exit code {CODES['inconclusive']}, as --exact asks for")
         return CODES["inconclusive"]
     return CODES[outcome.state]
-
-
-def _table(held: Held) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for at, heading in enumerate(outputs.HEADINGS):
-        table.add_column(heading, justify="right" if 0 < at < len(outputs.HEADINGS) - 1 else "left", no_wrap=True)
-    for row in outputs.cells(held):
-        table.add_row(*(Text(cell) for cell in row))
-    return table
 
 
 def _write(outcome: Outcome, case: Case | None, files: Files, screen: Console) -> None:
@@ -227,7 +217,7 @@ def update_command(run: Path, baseline: Path, arm: str | None) -> None:
         screen.print("the same bits as before")
     elif held is not None:
         screen.print("against the baseline before; harm, positive is worse, with one-sided 95 % limits:")
-        screen.print(_table(held))
+        blocks.show(screen, outputs.HEADINGS, outputs.cells(held))
     for name in MARGINS.keys() - after.margins.keys():
         screen.print(f"  {name} does not block")
     margins = ", ".join(f"{name} {margin:g}" for name, margin in after.margins.items())
