@@ -200,7 +200,7 @@ def comparison(users: int) -> tuple[float, int]:
         each = [f"{folder}/{threshold}" for threshold in (0.4, 0.5)]
         for out in each:
             threshold = f"policy.threshold={Path(out).name}"
-            run([*EVEN, threshold, f"users={users}", "weeks=26", "workers=2", f"out={out}"])
+            run([*EVEN, threshold, f"users={users}", "weeks=26", "workers=2", f"out={out}"], progress=False)
         turns = Run(each[0]).turns("skg", ["turn"]).num_rows
         return start_up("compare", *each, runs=3), turns
 

@@ -8,7 +8,16 @@ from time import monotonic
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from rich.text import Text
 
@@ -42,6 +51,18 @@ def shown(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(""), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
         yield _bar(bar, what, "turns"), _bar(bar, "embedding", "texts")
+
+
+@contextmanager
+def working(what: str, console: Console) -> Iterator[None]:
+    """On a terminal, a clock that runs until the block ends. What the block prints goes where it always goes."""
+    if not console.is_terminal:
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as clock:
+        clock.add_task(what, total=None)
+        yield
 
 
 def _bar(bar: Progress, what: str, unit: str) -> Report:
