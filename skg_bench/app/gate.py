@@ -149,6 +149,12 @@ def _refuse_dirty(run: Run, file: Path) -> None:
     why = "a baseline must be what a commit makes, so that anyone can make it again"
     if run.manifest.get("dirty") is not None:
         raise UsageError(f"{run.path} was made from a dirty tree; commit, run again, then --update: {why}")
+    for name, known in run.manifest.get("packages", {}).items():
+        if known["dirty"] is not None:
+            raise UsageError(
+                f"{run.path} was made with the package {name!r} from a dirty tree; commit there, run again, then "
+                f"--update: {why}"
+            )
     if dirty := [name for name in uncommitted() if Path(name).resolve() != file.resolve()]:
         raise UsageError(f"the tree is dirty: {', '.join(dirty[:5])}; commit, run again, then --update: {why}")
     if run.manifest.get("code") not in (None, code_digest()):

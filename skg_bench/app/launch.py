@@ -14,6 +14,7 @@ from skg_bench.analysis.comparison.compare import compare as paired
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
+from skg_bench.app.failures import Naming
 from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
 from skg_bench.app.tracking import DEADLINE, beside, export
 from skg_bench.core import schema
@@ -167,8 +168,8 @@ def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progr
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
         execute(
-            job.plan, job.out, cohort=root["cohort"], workers=root["workers"], launcher=job.launcher, progress=watch,
-            embedding=embedding,
+            job.plan, job.out, cohort=root["cohort"], workers=root["workers"],
+            launcher=Naming(job.launcher, job.plan.arms), progress=watch, embedding=embedding,
         )  # fmt: skip
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
