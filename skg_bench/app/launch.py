@@ -16,6 +16,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
 from skg_bench.app.failures import Naming
 from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
+from skg_bench.app.said import said_only
 from skg_bench.app.tracking import DEADLINE, beside, export
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
@@ -167,9 +168,10 @@ def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progr
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
+        plan = said_only(job.plan, job.turns() // len(job.plan.arms))
         execute(
-            job.plan, job.out, cohort=root["cohort"], workers=root["workers"],
-            launcher=Naming(job.launcher, job.plan.arms), progress=watch, embedding=embedding,
+            plan, job.out, cohort=root["cohort"], workers=root["workers"], launcher=Naming(job.launcher, plan.arms),
+            progress=watch, embedding=embedding,
         )  # fmt: skip
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
