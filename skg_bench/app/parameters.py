@@ -137,10 +137,10 @@ def _merged(base: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
 def _comments(file: Path) -> dict[str, str]:
     """Comments by the path of their key: behind it, on the lines below, or else right above it."""
     seam = file.parent.name
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for base in _read(file).get("defaults", []) if file.stem != ROOT else []:
         if base != "_self_" and isinstance(base, str) and base in groups().get(seam, ()):
-            found |= _comments(_file(seam, base))
+            comments |= _comments(_file(seam, base))
     stack: list[tuple[int, str]] = []
     path, before, column = "", list[str](), 0
     for line in file.read_text("utf-8").splitlines():
@@ -152,15 +152,15 @@ def _comments(file: Path) -> dict[str, str]:
             stack = [*((i, key) for i, key in stack if i < indent), (indent, match["key"])]
             path = ".".join(key for _, key in stack)
             if text or before:
-                found[path] = text or " ".join(before)
+                comments[path] = text or " ".join(before)
             before, column = [], line.index("#") if text else 0
         elif comment and column and line.index("#") == column:  # below the comment of the key before
-            found[path] = f"{found[path]} {text}"
+            comments[path] = f"{comments[path]} {text}"
         elif comment:
             before.append(text)
         else:
             before = []
-    return found
+    return comments
 
 
 def _about(file: Path) -> list[str]:

@@ -34,11 +34,11 @@ class SaidOnly:
     def embed(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> I16:
         if len(texts) != self.messages or not self.unsaid.issubset(texts):
             return self.embedder.embed(texts, progress)
-        said = np.array([text not in self.unsaid for text in texts])
-        known = self.embedder.embed([text for text, says in zip(texts, said, strict=True) if says], progress)
-        vectors = np.zeros((len(texts), known.shape[1]), np.int16)
+        rows = [row for row, text in enumerate(texts) if text not in self.unsaid]
+        embedded = self.embedder.embed([texts[row] for row in rows], progress)
+        vectors = np.zeros((len(texts), embedded.shape[1]), np.int16)
         vectors[:, 0] = SCALE
-        vectors[said] = known
+        vectors[rows] = embedded
         return vectors
 
 
@@ -53,18 +53,18 @@ def said_only(plan: Plan, turns: int) -> Plan:
         turns >= len(messages)
         or world.stream == "reactive"
         or replay(world) is not None
-        or not plan.embedder.pure
+        or not getattr(plan.embedder, "pure", False)
         or any(_needs_others(arm.at(cut)) for arm in plan.arms for cut in arm.cuts)
     ):
         return plan
     users: I32 = np.arange(plan.users, dtype=np.int32)
     counts, memory = world.count(plan.seed, users, plan.weeks), world.begin(plan.seed, users, plan.weeks)
-    said = {
+    used = {
         messages[text]
         for turn in range(int(counts.max(initial=0)))
         for text in world.events(memory, turn).text[counts > turn].tolist()
     }
-    return replace(plan, embedder=SaidOnly(plan.embedder, len(messages), frozenset(messages) - said))
+    return replace(plan, embedder=SaidOnly(plan.embedder, len(messages), frozenset(messages) - used))
 
 
 def _needs_others(arm: Arm) -> bool:
