@@ -17,7 +17,8 @@ Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each a
 def run(overrides: Sequence[str] = (), progress: Progress | bool | None = None) -> "Run":
     """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
 
-    `progress(done, total)` counts turns; its first call comes before anything is simulated, with an estimated total.
+    `progress(done, total)` counts turns; for a new run its first call comes before anything is simulated, with an
+    estimated total.
     True: what the command line shows, on standard error; False: nothing; None: True on a terminal and in a notebook.
 
     >>> run(["experiment=assistant_growth", "profile=smoke"]).turns("skg")
@@ -35,7 +36,7 @@ def _counted(overrides: Sequence[str], progress: Progress | None) -> "Run":
     from skg_bench.app.launch import prepare, start
 
     job = prepare(compose(overrides))
-    if progress is not None and job.state != "finished":
+    if progress is not None and job.state == "new":
         progress(0, job.turns())
     return start(job, progress)
 

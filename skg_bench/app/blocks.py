@@ -84,6 +84,10 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     if left < 0:  # one word is wider than the terminal: it is folded
         widest = widths.index(max(widths))
         widths[widest] = max(1, widths[widest] + left)
+    short = [at for at, natural in enumerate(naturals) if widths[at] < natural <= _PROSE]
+    if 2 * (needed := sum(naturals[at] - widths[at] for at in short)) <= left:  # these need not be wrapped at all
+        widths = [naturals[at] if at in short else width for at, width in enumerate(widths)]
+        left -= needed
     for _ in range(left):
         lines, at = max((natural / room, at) for at, (natural, room) in enumerate(zip(naturals, widths, strict=True)))
         if lines <= 1:

@@ -152,7 +152,7 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     for line in tables.flips(compared):
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
-        screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
+        screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}", soft_wrap=True)
 
 
 def _draw(compared: "Comparison", file: Path, screen: Console) -> None:

@@ -59,7 +59,7 @@ EXAMPLES = {
     ),
     "counterexample find": (
         f"skg-bench counterexample find {RUN} --arm skg --reference never",
-        f"skg-bench counterexample find {RUN} --arm skg --user 7 --turn 57 --out case.json",
+        f"skg-bench counterexample find {RUN} --arm skg --out case.json",
     ),
     "counterexample replay": ("skg-bench counterexample replay case.json",),
 }

@@ -1,9 +1,9 @@
 """The Python API, as a script and a notebook use it."""
 
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -97,18 +97,19 @@ def test_progress_goes_to_standard_error_if_it_is_asked_for(
 
 
 def test_the_first_line_of_a_script_comes_within_a_second(tmp_path: Path) -> None:
-    """On a machine that has nothing else to do it takes 0.5 s; measured is the best of some."""
+    """Processor time: unlike the clock's, the same on a busy machine."""
+    script = "import skg_bench; skg_bench.run(['profile=paper'], progress=True)"
     seconds = []
-    for _ in range(4):
-        begun = time.perf_counter()
-        script = "import skg_bench; skg_bench.run(['profile=paper'], progress=True)"
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         with subprocess.Popen(
             [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
         ) as running:
             assert running.stderr is not None
             assert running.stderr.readline().startswith("assistant_growth: 1,000 users")
-            seconds.append(time.perf_counter() - begun)
             running.kill()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(seconds) < 1.0
 
 
