@@ -11,21 +11,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skg_bench.analysis.comparison.compare import Comparison as Comparison
+    from skg_bench.app.api import run as run
     from skg_bench.app.gate import gate as gate
     from skg_bench.app.launch import compare as compare
-    from skg_bench.app.launch import run as run
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.core.run import Run as Run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "UsageError", "compare", "gate", "run"]
+__all__ = ["Comparison", "Run", "UsageError", "compare", "gate", "run"]
 
 _HOMES = {
+    "Comparison": "skg_bench.analysis.comparison.compare",
     "Run": "skg_bench.core.run",
     "UsageError": "skg_bench.core.errors",
     "compare": "skg_bench.app.launch",
     "gate": "skg_bench.app.gate",
-    "run": "skg_bench.app.launch",
+    "run": "skg_bench.app.api",
 }
 
 
@@ -37,4 +39,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What is public: the rest is imported from where it is defined."""
+    return sorted([*__all__, "__version__"])

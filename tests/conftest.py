@@ -11,6 +11,12 @@ from skg_bench.core.datasets import datasets
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _wide() -> None:
+    """Commands print as into a file, 160 characters wide; pytest-xdist tells its workers that they have 80."""
+    os.environ.pop("COLUMNS", None)
+
+
 @pytest.fixture(scope="session")
 def published() -> Callable[[str], Path]:
     """Folder of a dataset by its name in `data/manifest.toml`: $SKG_BENCH_SHARED/datasets, default ../shared, or where

@@ -63,7 +63,7 @@ INJECTED = (
 def play(loop: Loop, out: Path, users: int, weeks: int, seed: int, workers: int = 1) -> Run:
     """Run a world into folder `out`."""
     size = [f"users={users}", f"weeks={weeks}", f"seed={seed}", "cohort=1024", f"workers={workers}"]
-    return skg_bench.run([*loop.overrides, *size, f"out={out}", f"reference={loop.arms[0]}"])
+    return skg_bench.run([*loop.overrides, *size, f"out={out}", f"reference={loop.arms[0]}"], progress=False)
 
 
 def replications(loop: Loop, run: Run, size: int) -> Iterator[tuple[Estimate, float, float]]:

@@ -17,10 +17,11 @@ import typer
 
 from experiments.speed import embedding
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
+from skg_bench.app.api import run
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.app.launch import prepare, run
+from skg_bench.app.launch import prepare
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Memory, decide
 from skg_bench.assistant.pipeline.in_book import InBook
@@ -200,7 +201,7 @@ def comparison(users: int) -> tuple[float, int]:
         each = [f"{folder}/{threshold}" for threshold in (0.4, 0.5)]
         for out in each:
             threshold = f"policy.threshold={Path(out).name}"
-            run([*EVEN, threshold, f"users={users}", "weeks=26", "workers=2", f"out={out}"])
+            run([*EVEN, threshold, f"users={users}", "weeks=26", "workers=2", f"out={out}"], progress=False)
         turns = Run(each[0]).turns("skg", ["turn"]).num_rows
         return start_up("compare", *each, runs=3), turns
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.table import Table
 
+from skg_bench.app import blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
@@ -22,17 +22,15 @@ def show(seam: str | None) -> None:
     known = groups()
     if seam is not None and seam not in known:
         raise UsageError(f"there is no seam {seam!r}; {nearest(seam, known)}")
-    table = Table(box=None, pad_edge=False)
-    for heading in ("seam", "option", "what it is"):
-        table.add_column(heading, overflow="fold", no_wrap=heading != "what it is")
+    rows = []
     chosen = _defaults()
     for name in [seam] if seam is not None else known:
         for i, option in enumerate(known[name]):
             mark = " *" if chosen.get(name) == option else ""
-            table.add_row(name if i == 0 else "", option + mark, first_line(name, option))
+            rows.append([name if i == 0 else "", option + mark, first_line(name, option)])
     screen = console()
-    screen.print(table, soft_wrap=False)
-    screen.print("* default; choose with `skg-bench run SEAM=OPTION`, see the parameters with --dry-run")
+    blocks.show(screen, ["seam", "option", "what it is"], rows)
+    screen.print("* default; choose with `skg-bench run SEAM=OPTION`; parameters: `skg-bench list SEAM.OPTION`")
 
 
 def first_line(group: str, option: str) -> str:

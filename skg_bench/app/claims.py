@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from rich.table import Table
-
 from skg_bench.analysis.comparison.claims import Line, lines
+from skg_bench.app import blocks
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
@@ -40,13 +39,7 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
         for row in (HEADINGS, ("---",) * len(HEADINGS), *rows):
             screen.out(f"| {' | '.join(cell.replace('|', '&#124;').replace(chr(10), ' ') for cell in row)} |")
         return
-    table = Table(box=None, pad_edge=False)
-    for heading, share in zip(HEADINGS, (None, 5, 2, 2, 2), strict=True):
-        table.add_column(heading, ratio=share, no_wrap=share is None, overflow="fold")
-    table.expand = True
-    for row in rows:
-        table.add_row(*row)
-    screen.print(table)
+    blocks.show(screen, HEADINGS, rows, wraps_from=13)  # as narrow as one block of 80 characters needs
     for line in chosen if ids else ():
         for text in told(line):
             screen.print(text, soft_wrap=True)

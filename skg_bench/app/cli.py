@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from skg_bench.app import interrupts
+import skg_bench
+from skg_bench.app import examples, interrupts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import printable
 
@@ -67,7 +68,22 @@ def _tell(text: str) -> None:
     typer.echo(printable(text), err=True)
 
 
-@app.command()
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"skg-bench {skg_bench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def skg_bench_(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What stands before all commands."""
+
+
+@app.command(epilog=examples.of("run"))
 def run(
     overrides: Annotated[
         list[str] | None,
@@ -76,14 +92,14 @@ def run(
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,
 ) -> None:
-    """Simulate users under every arm; write logs, tables and a page."""
+    """Simulate users under every arm; write tables and a page."""
     with plain_errors():
         from skg_bench.app.commands import run as command
 
         command(overrides or [], multirun=multirun, dry_run=dry_run)
 
 
-@app.command()
+@app.command(epilog=examples.of("compare"))
 def compare(
     runs: Runs,
     *,
@@ -97,15 +113,22 @@ def compare(
     ] = None,
     flips: Annotated[int, typer.Option(help="Tell so many turns that each arm answered worse, and why.", min=0)] = 0,
     figure: Annotated[Path | None, typer.Option(help="Draw the differences into this file, .svg.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="The metric to print, or all; default: utility; may be given again.", metavar="NAME"),
+    ] = None,
 ) -> None:
-    """Paired differences per user against the reference arm, with both intervals; several seeds are combined."""
+    """Paired differences from the reference arm, with intervals. Several seeds are combined."""
     with plain_errors():
         from skg_bench.app.commands import compare as command
 
-        command(runs, reference=reference, correction=correction, margins=margin or [], flips=flips, figure=figure)
+        command(
+            runs, reference=reference, correction=correction, margins=margin or [], flips=flips, figure=figure,
+            metrics=metric or [],
+        )  # fmt: skip
 
 
-@app.command()
+@app.command(epilog=examples.of("gate"))
 def gate(
     run: One,
     *,
@@ -128,7 +151,7 @@ def gate(
     builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
     trust: Trust = False,
 ) -> None:
-    """May this land? Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
+    """Hold a run against a committed baseline file. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
     with plain_errors():
         from skg_bench.app import gate as command
 
@@ -146,7 +169,7 @@ def gate(
             raise typer.Exit(code)
 
 
-@app.command()
+@app.command(epilog=examples.of("report"))
 def report(
     runs: Runs,
     user: Annotated[list[int] | None, typer.Option(help="A user to look into; may be given again.")] = None,
@@ -155,38 +178,53 @@ def report(
         typer.Option(help="A run of the same users with other arms, whose proof joins the page; may be given again."),
     ] = None,
 ) -> None:
-    """Write the page again, with other users to look into, or with the proof of runs beside it."""
+    """Write the page again. It may show other users, and the proof of runs beside it."""
     with plain_errors():
         from skg_bench.app.commands import report as command
 
         command(runs, user or [], beside or [])
 
 
-@app.command("list")
+@app.command("list", epilog=examples.of("list"))
 def list_(
-    seam: Annotated[str | None, typer.Argument(help="router, policy, experiment, ...; default: all.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SEAM[.OPTION]]",
+            help="router, policy, experiment, ...: its options; policy.threshold: its parameters; config: the keys of "
+            "no seam; default: all options.",
+        ),
+    ] = None,
 ) -> None:
-    """What can stand at each seam: `skg-bench run policy=never`."""
+    """What can stand at each seam, and what parameters mean."""
     with plain_errors():
-        from skg_bench.app.catalogue import show
+        if name is not None and ("." in name or name == "config"):
+            from skg_bench.app.parameters import show as parameters
 
-        show(seam)
+            parameters(name)
+        else:
+            from skg_bench.app.catalogue import show
+
+            show(name)
 
 
-@app.command()
+@app.command(epilog=examples.of("claims"))
 def claims(
     ids: Annotated[list[str] | None, typer.Argument(help="K24 P31 ...; default: all.", metavar="[ID]...")] = None,
     only_open: Annotated[bool, typer.Option("--open", help="Only those that nothing carries yet.")] = False,
     form: Annotated[str, typer.Option("--format", help="table, markdown or json.")] = "table",
 ) -> None:
-    """What the sources claim, which tests and experiments carry it, and what they found."""
+    """What the sources claim, and what was found. Which tests and experiments carry each claim."""
     with plain_errors():
         from skg_bench.app.claims import show as command
 
         command(ids or [], form, only_open=only_open)
 
 
-@app.command(context_settings={"allow_interspersed_args": False})  # what follows NAME is parsed by the experiment
+@app.command(
+    epilog=examples.of("experiment"),
+    context_settings={"allow_interspersed_args": False},  # what follows NAME is parsed by the experiment
+)
 def experiment(
     name: Annotated[
         str | None, typer.Argument(help="grid, speed, ...; default: list all with their questions.")
@@ -209,7 +247,7 @@ def experiment(
             raise typer.Exit(command.run(name, arguments or []))
 
 
-@skillbook.command("show")
+@skillbook.command("show", epilog=examples.of("skillbook show"))
 def show(
     run: One,
     arm: Annotated[str, typer.Option(help="Name of the arm.")],
@@ -223,7 +261,7 @@ def show(
         command(run, arm, user, turn)
 
 
-@skillbook.command("convert")
+@skillbook.command("convert", epilog=examples.of("skillbook convert"))
 def convert(
     run: One,
     arm: Annotated[str, typer.Option(help="Name of the arm.")],
@@ -231,36 +269,36 @@ def convert(
     user: Annotated[list[int] | None, typer.Option(help="Only this user; may be given again.")] = None,
     trust: Trust = False,
 ) -> None:
-    """Skillbooks at the end, with vectors and signals, as agentropy keeps them."""
+    """Write skillbooks as agentropy keeps them. They are those at the end, with vectors and signals."""
     with plain_errors():
         from skg_bench.app.agentropy import convert as command
 
         command(run, arm, user or [], out, trust_remote_code=trust)
 
 
-@skillbook.command("replay")
+@skillbook.command("replay", epilog=examples.of("skillbook replay"))
 def replay(
     run: One,
     arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
     users: Annotated[int, typer.Option(help="How many users of each arm, evenly spread.", min=1)] = 8,
 ) -> None:
-    """Rebuild skillbooks from their logged updates and check every state hash."""
+    """Rebuild skillbooks from their log and check their hashes."""
     with plain_errors():
         from skg_bench.app.skillbooks import verify as command
 
         command(run, arm or [], users)
 
 
-@data.command("list")
+@data.command("list", epilog=examples.of("data list"))
 def list_data() -> None:
-    """Which there are, with licence, what reads them, and whether they are here."""
+    """Which there are, with licence, and whether they are here."""
     with plain_errors():
         from skg_bench.app.datasets import show
 
         show()
 
 
-@data.command("get")
+@data.command("get", epilog=examples.of("data get"))
 def get_data(
     name: Annotated[str, typer.Argument(help="As `skg-bench data list` shows it.")],
     source: Annotated[Path | None, typer.Option("--from", help="A folder with a copy; default: the publisher.")] = None,
@@ -272,7 +310,7 @@ def get_data(
         get(name, source)
 
 
-@app.command()
+@app.command(epilog=examples.of("export"))
 def export(
     tracker: Annotated[str, typer.Argument(help="mlflow or opik.")],
     run: One,
@@ -281,7 +319,7 @@ def export(
     ] = None,
     deadline: Annotated[int, typer.Option(help="Seconds after which it gives up.", min=1, max=604_800)] = 600,
 ) -> None:
-    """Deliver a finished run to MLflow or Opik: what is not there yet, once. Exit code 0: all is there, 1: not all."""
+    """Deliver a finished run to MLflow or Opik, once. Exit code 0: all is there, 1: not all."""
     with plain_errors():
         from skg_bench.app.commands import export as command
 
@@ -289,7 +327,7 @@ def export(
             raise typer.Exit(1)
 
 
-@counterexample.command("find")
+@counterexample.command("find", epilog=examples.of("counterexample find"))
 def find(
     runs: Annotated[list[Path], typer.Argument(help="The run; or that of the arm and that of the reference.")],
     *,
@@ -303,14 +341,14 @@ def find(
     out: Annotated[Path | None, typer.Option(help="Write it here, as a regression test (.json).")] = None,
     trust: Trust = False,
 ) -> None:
-    """Leave out a user's events, with the random draws of the others unchanged, as long as two arms still differ."""
+    """Find the fewest events at which two arms still differ. Events are left out, the draws of others unchanged."""
     with plain_errors():
         from skg_bench.app.counterexample.commands import find as command
 
         command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust_remote_code=trust)
 
 
-@counterexample.command("replay")
+@counterexample.command("replay", epilog=examples.of("counterexample replay"))
 def replay_cases(
     files: Annotated[list[Path], typer.Argument(help="Files that `counterexample find` wrote.")],
     trust: Trust = False,

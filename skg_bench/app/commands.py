@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from skg_bench.app.compose import Composed, Composer, Config
+from skg_bench.app.compose import Composed, Composer
 from skg_bench.app.overrides import cells, parse
-from skg_bench.app.progress import console, shown
+from skg_bench.app.progress import console, headline, plural, shown
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,23 +41,11 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
 def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Composed:
     overrides = parse(texts)
     root = composer.root(overrides)
-    screen.print(_headline(root))  # the first line comes before the arms are composed and anything heavy is imported
+    screen.print(headline(root))  # the first line comes before the arms are composed and anything heavy is imported
     composed = composer.arms(overrides, root)
     for text, arms in composed.without.items():
         screen.print(f"  {text} does not concern {', '.join(arms)}: what stands there has no such parameter")
     return composed
-
-
-def _headline(root: Config) -> str:
-    arms = root["arms"]
-    return (
-        f"{root['experiment']}: {_size(root['users'], 'users')}, {_size(root['weeks'], 'weeks')}, seed {root['seed']}, "
-        f"{plural(len(arms), 'arm')}: {', '.join(arms)}"
-    )
-
-
-def _size(n: int | None, what: str) -> str:
-    return f"all {what} of the log" if n is None else f"{n:,} {what}"
 
 
 def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[PreparedRun]":
@@ -74,7 +63,7 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
     whole = 0
     for job in jobs:
         if dry_run:
-            screen.print(tables.plan(job))
+            tables.plan(screen, job)
         turns = job.turns() if dry_run or job.state != "finished" else 0
         whole += turns if job.state != "finished" else 0
         screen.print(f"{job.out} ({job.state})" + (f", about {turns:,} turns" if turns else ""), soft_wrap=True)
@@ -89,12 +78,12 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
 
     if job.state == "finished":
         screen.print(f"{job.out} is finished: nothing is left to simulate", soft_wrap=True)
-        finished = start(job)
+        finished = start(job, say=lambda line: screen.print(line, soft_wrap=True))
     else:
         with shown(job.composed.root["experiment"], screen) as (progress, embedding):
             finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
     figures = summary.read(finished)
-    screen.print(tables.arms(figures))
+    tables.arms(screen, figures)
     for sentence in verdict.words(figures):
         screen.print(f"* {sentence.text}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)
@@ -108,8 +97,10 @@ def compare(
     margins: Sequence[str],
     flips: int,
     figure: Path | None,
+    metrics: Sequence[str] = (),
 ) -> None:
-    """Print paired differences, and what had to be left out; draw them. `margins`: METRIC=SIZE each.
+    """Print paired differences, and what had to be left out; draw them. `margins`: METRIC=SIZE each. `metrics`: those
+    of which to print a table, or `all`; default: the first that is known, utility, and those with a margin.
 
     Raises UsageError.
     """
@@ -117,9 +108,25 @@ def compare(
 
     sizes = dict(_margin(text) for text in margins)
     compared = launch.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
-    _show(compared, console())
+    names = _metrics(compared, metrics)
+    _show(compared, console(), names)
     if figure is not None:
         _draw(compared, figure, console())
+
+
+def _metrics(compared: "Comparison", given: Sequence[str]) -> Sequence[str]:
+    """The metrics of which to print tables.
+
+    Raises UsageError for an unknown one.
+    """
+    known = dict.fromkeys(row.metric.name for row in compared.rows)
+    for name in given:
+        if name not in (*known, "all"):
+            raise UsageError(f"--metric {name}: there is no such metric; {nearest(name, [*known, 'all'])}")
+    if "all" in given:
+        return list(known)
+    with_margin = [row.metric.name for row in compared.rows if row.margin is not None]
+    return list(dict.fromkeys(given or [*list(known)[:1], *with_margin]))
 
 
 def _margin(text: str) -> tuple[str, float]:
@@ -130,22 +137,24 @@ def _margin(text: str) -> tuple[str, float]:
         raise UsageError(f"--margin {text}: give METRIC=SIZE in the metric's unit, such as utility=0.02") from error
 
 
-def _show(compared: "Comparison", screen: Console) -> None:
+def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None:
     from skg_bench.app import tables
 
     seeds = f", seeds {', '.join(map(str, compared.seeds))}" if len(compared.seeds) > 1 else ""
     screen.print(f"{compared.users:,} users{seeds}, {compared.turns:,} turns of each arm, against {compared.reference}")
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
-    screen.print(tables.differences(compared))
+    tables.differences(screen, compared, names)
     if compared.break_even:
-        screen.print(tables.pays(compared))
+        tables.pays(screen, compared)
     if compared.matched:
-        screen.print(tables.matched(compared.matched, compared.reference))
+        tables.matched(screen, compared.matched, compared.reference)
     for why in compared.unmatched:
         screen.print(f"  {why}", soft_wrap=True)
     for line in tables.flips(compared):
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
+    if others := sorted({row.metric.name for row in compared.rows} - set(names)):
+        screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}", soft_wrap=True)
 
 
 def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
@@ -168,7 +177,7 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     except UsageError as error:
         screen.print(f"no table of all runs: {error}", soft_wrap=True)
         return
-    _show(compared, screen)
+    _show(compared, screen, _metrics(compared, ()))
     name = sha256(" ".join(sorted(job.identity for job in jobs)).encode()).hexdigest()[:8]
     _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
 
@@ -204,8 +213,3 @@ def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
     for line in tracking.not_taken(sinks, run):
         screen.print(line, soft_wrap=True)
     return tracking.export(sinks, run, deadline, lambda line: screen.print(line, soft_wrap=True))
-
-
-def plural(n: int, word: str) -> str:
-    """`1 run`, `12 runs`."""
-    return f"{n:,} {word}" + ("" if n == 1 else "s")

@@ -4,8 +4,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from rich.table import Table
-
+from skg_bench.app import blocks
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.datasets import Dataset, datasets
@@ -16,19 +15,14 @@ _PATIENCE = 30  # seconds without a byte
 
 def show() -> None:
     """Print what there is, and where it lies."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("dataset", "what it is", "licence", "read by", "here"):
-        table.add_column(heading, overflow="fold")
+    screen, rows, places = console(), [], []
     for dataset in datasets().values():
         folder = _here(dataset)
-        table.add_row(
-            dataset.name,
-            dataset.what,
-            dataset.licence,
-            dataset.loader,
-            str(folder) if folder else "no: data get " + dataset.name,
-        )
-    console().print(table)
+        rows.append([dataset.name, dataset.what, dataset.licence, dataset.loader, "yes" if folder else "no"])
+        places.append(f"{dataset.name}: {folder or f'skg-bench data get {dataset.name}'}")
+    blocks.show(screen, ["dataset", "what it is", "licence", "read by", "here"], rows)
+    for place in places:
+        screen.print(place, soft_wrap=True)
 
 
 def _here(dataset: Dataset) -> Path | None:

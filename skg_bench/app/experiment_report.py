@@ -11,9 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
-from rich.table import Table as RichTable
+from rich.text import Text
 
 from skg_bench.analysis.comparison import claims
+from skg_bench.app import blocks
 from skg_bench.core.errors import UsageError
 
 _FIGURE = re.compile(
@@ -40,14 +41,10 @@ class Table:
         csv.writer(text, lineterminator="\n").writerows([self.headings, *self.rows])
         return text.getvalue()
 
-    def rich(self) -> RichTable:
-        """For a terminal."""
-        table = RichTable(title=self.title)
-        for heading, right in zip(self.headings, self._right(), strict=True):
-            table.add_column(heading, justify="right" if right else "left")
-        for row in self.rows:
-            table.add_row(*row)
-        return table
+    def show(self, screen: Console) -> None:
+        """Print it on a terminal."""
+        screen.print(Text(self.title, style="bold"))
+        blocks.show(screen, self.headings, self.rows)
 
     def _right(self) -> list[bool]:
         columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.headings)
@@ -81,7 +78,7 @@ class Report:
         """Print the parts."""
         for part in self.parts:
             if isinstance(part, Table):
-                screen.print(part.rich())
+                part.show(screen)
             else:
                 screen.print(part, soft_wrap=True)
 

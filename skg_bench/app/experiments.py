@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from rich.table import Table as RichTable
 
+from skg_bench.app import blocks
 from skg_bench.app.experiment_report import Report, check_folder
-from skg_bench.app.progress import console
+from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import EXPERIMENTS
@@ -27,6 +27,7 @@ from skg_bench.core.run import Run
 OneRun = Annotated[Run, typer.Argument(parser=Run, metavar="RUN", help="A run directory.")]
 Runs = Annotated[list[Run], typer.Argument(parser=Run, metavar="RUN", help="Run directories.")]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+_RESTARTED = "SKG_BENCH_RESTARTED"  # set where this process has taken the place of one that said what it does
 _WRITE = Annotated[
     Path | None,
     typer.Option("--write", metavar="FOLDER", help="Also write the page, its tables and all else into this folder."),
@@ -82,13 +83,8 @@ def show() -> None:
 
     Raises UsageError.
     """
-    table = RichTable(box=None, pad_edge=False)
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("question", overflow="fold")
-    for row in questions().items():
-        table.add_row(*row)
     screen = console()
-    screen.print(table)
+    blocks.show(screen, ["experiment", "question"], list(questions().items()))
     screen.print("what one needs and can be told: skg-bench experiment NAME --help")
 
 
@@ -100,6 +96,8 @@ def run(name: str, arguments: Sequence[str]) -> int:
     known = questions()
     if name not in known:
         raise UsageError(f"there is no experiment {name!r}; {nearest(name, known)}")
+    if _RESTARTED not in os.environ and "--help" not in arguments:  # before anything heavy is imported
+        console(sys.stderr).print(f"{name}: {known[name]}")
     folder, _, module = name.partition("/")
     path = f"experiments.{folder}.{module or 'analysis'}"
     try:
@@ -148,8 +146,9 @@ def _carry_out(name: str, entry: Experiment, given: Mapping[str, Any]) -> int:
         check_folder(folder)
     if entry.one_thread and any(os.environ.get(variable) != value for variable, value in ONE_THREAD.items()):
         # numpy reads these once, when it is imported: so start again
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, **ONE_THREAD})  # noqa: S606
-    report = entry.analyse(**{parameter: value for parameter, value in given.items() if parameter != "write"})
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **ONE_THREAD, _RESTARTED: "1"})  # noqa: S606
+    with working(name, console(sys.stderr)):
+        report = entry.analyse(**{parameter: value for parameter, value in given.items() if parameter != "write"})
     if report is None:
         return 0
     screen = console()

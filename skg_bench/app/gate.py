@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.gate import baseline as baselines
@@ -19,6 +17,7 @@ from skg_bench.analysis.gate.outputs import Outcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel
 from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.analysis.summary import replace_text
+from skg_bench.app import blocks
 from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
@@ -175,6 +174,12 @@ def _refuse_dirty(run: Run, file: Path) -> None:
     why = "a baseline must be what a commit makes, so that anyone can make it again"
     if run.manifest.get("dirty") is not None:
         raise UsageError(f"{run.path} was made from a dirty tree; commit, run again, then --update: {why}")
+    for name, known in run.manifest.get("packages", {}).items():
+        if known["dirty"] is not None:
+            raise UsageError(
+                f"{run.path} was made with the package {name!r} from a dirty tree; commit there, run again, then "
+                f"--update: {why}"
+            )
     if dirty := [name for name in uncommitted() if Path(name).resolve() != file.resolve()]:
         raise UsageError(f"the tree is dirty: {', '.join(dirty[:5])}; commit, run again, then --update: {why}")
     if run.manifest.get("code") not in (None, code_digest()):
@@ -203,7 +208,7 @@ def command(
     for held in outcome.held:
         if held.judged:
             screen.print(f"against the {held.which}; harm, positive is worse, with one-sided 95 % limits:")
-            screen.print(_table(held))
+            blocks.show(screen, outputs.HEADINGS, outputs.cells(held))
     for sentence in outputs.sentences(outcome):
         screen.print(f"* {sentence}", markup=False)
     for which, lines in outcome.differences.items():
@@ -217,15 +222,6 @@ def command(
         screen.print(f"other bits than the baseline's: exit code {CODES['inconclusive']}, as --exact asks for")
         return CODES["inconclusive"]
     return CODES[outcome.state]
-
-
-def _table(held: Held) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for at, heading in enumerate(outputs.HEADINGS):
-        table.add_column(heading, justify="right" if 0 < at < len(outputs.HEADINGS) - 1 else "left", no_wrap=True)
-    for row in outputs.cells(held):
-        table.add_row(*(Text(cell) for cell in row))
-    return table
 
 
 def _write(outcome: Outcome, case: Case | None, files: Files, screen: Console) -> None:
@@ -254,7 +250,7 @@ def update_command(run: Path, baseline: Path, arm: str | None, *, move_anchor: b
             continue
         what = "baseline before" if each.which == "baseline" else f"anchor, budget {after.budget:g} margins"
         screen.print(f"against the {what}; harm, positive is worse, with one-sided 95 % limits:")
-        screen.print(_table(each))
+        blocks.show(screen, outputs.HEADINGS, outputs.cells(each))
         if each.which == "anchor" and each.state != "pass":
             screen.print(f"drift since the anchor: {outputs.SAYS[each.state]}; --move-anchor accepts it")
     for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):

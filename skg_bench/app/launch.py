@@ -1,4 +1,4 @@
-"""From overrides to a finished run directory; what the command line shows, a notebook can call."""
+"""From a composed configuration to a finished run directory."""
 
 import logging
 import sys
@@ -13,9 +13,11 @@ from skg_bench.analysis.comparison.compare import Comparison
 from skg_bench.analysis.comparison.compare import compare as paired
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
-from skg_bench.app.compose import Composed, compose
+from skg_bench.app.compose import Composed
+from skg_bench.app.failures import Naming
 from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
-from skg_bench.app.tracking import beside
+from skg_bench.app.said import said_only
+from skg_bench.app.tracking import DEADLINE, beside, export
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
@@ -53,16 +55,6 @@ class PreparedRun:
         sampled: I32 = np.arange(min(_SAMPLED, self.plan.users), dtype=np.int32)
         counts = self.plan.simulator.count(self.plan.seed, sampled, self.plan.weeks)
         return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
-
-
-def run(overrides: Sequence[str] = (), progress: Progress | None = None) -> Run:
-    """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
-
-    >>> run(["experiment=assistant_growth", "profile=smoke"]).turns("skg")
-
-    Raises UsageError for bad overrides and for a directory that holds another run, OSError if it cannot be written.
-    """
-    return start(prepare(compose(overrides)), progress)
 
 
 def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
@@ -151,15 +143,20 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
 def start(
     job: PreparedRun, progress: Progress | None = None, say: Say | None = None, embedding: Progress | None = None
 ) -> Run:
-    """Run to the end, or go on where an earlier attempt was stopped; then write tables and page.
+    """Run to the end, or go on where an earlier attempt was stopped; then write tables and page. A finished run is
+    delivered to its trackers: what is not there yet.
 
     `say` is told what became of each tracker; default: it is logged. `embedding(done, total)` counts texts that are
     embedded before the first turn.
     """
+    say = say or logging.getLogger("skg_bench").warning
     if job.state == "finished":
-        return Run(job.out)
+        finished = Run(job.out)
+        with _callers_script_left_alone():
+            export(job.sinks, finished, DEADLINE, say)
+        return finished
     try:
-        return _to_the_end(job, progress or _quiet, say or logging.getLogger("skg_bench").warning, embedding)
+        return _to_the_end(job, progress or _quiet, say, embedding)
     except OSError as error:  # a full disk does not say which one it is
         error.filename = error.filename or str(job.out)
         raise
@@ -171,9 +168,10 @@ def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progr
     write_json(job.out / "manifest.json", manifest)
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
+        plan = said_only(job.plan, job.turns() // len(job.plan.arms))
         execute(
-            job.plan, job.out, cohort=root["cohort"], workers=root["workers"], launcher=job.launcher, progress=watch,
-            embedding=embedding,
+            plan, job.out, cohort=root["cohort"], workers=root["workers"], launcher=Naming(job.launcher, plan.arms),
+            progress=watch, embedding=embedding,
         )  # fmt: skip
         write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
         write_json(job.out / "manifest.json", {**manifest, "incomplete": False})

@@ -5,7 +5,7 @@ folder `conf/` lies, with the same groups as ours.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -26,13 +26,17 @@ class Package:
     name: str  # top-level package: a `_target_` starts with it
     root: Path  # its folder or file, hashed into the identity of a run
     conf: Path
+    version: str | None = None  # of the distribution that declares it
 
 
 @cache
 def packages() -> tuple[Package, ...]:
     """This package first, then the declared ones by name."""
     core_package = Package("skg_bench", Path(str(skg_bench.__file__)).parent, CONF)
-    others = (_declared(point.name, point.module) for point in entry_points(group=ENTRY_POINTS))
+    others = (
+        replace(_declared(point.name, point.module), version=point.dist.version if point.dist else None)
+        for point in entry_points(group=ENTRY_POINTS)
+    )
     return (core_package, *sorted(others, key=lambda package: package.name))
 
 

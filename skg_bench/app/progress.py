@@ -1,12 +1,23 @@
 """How far a run is: a bar on a terminal, a plain line every few seconds elsewhere."""
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from rich.text import Text
 
@@ -40,6 +51,18 @@ def shown(what: str, console: Console) -> Iterator[tuple[Report, Report]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(""), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
         yield _bar(bar, what, "turns"), _bar(bar, "embedding", "texts")
+
+
+@contextmanager
+def working(what: str, console: Console) -> Iterator[None]:
+    """On a terminal, a clock that runs until the block ends. What the block prints goes where it always goes."""
+    if not console.is_terminal:
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as clock:
+        clock.add_task(what, total=None)
+        yield
 
 
 def _bar(bar: Progress, what: str, unit: str) -> Report:
@@ -88,8 +111,27 @@ class _Clean(Console):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
-def console() -> Console:
-    """Standard output, as wide as the terminal; wide enough for any table elsewhere. Whatever a command prints goes
-    through here, so that no message or name can command a terminal.
+def console(file: TextIO | None = None) -> Console:
+    """`file`, default standard output, as wide as the terminal or as COLUMNS says; elsewhere 160 characters. Whatever a
+    command prints goes through here, so that no message or name can command a terminal.
     """
-    return _Clean(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, emoji=False)
+    known = (file or sys.stdout).isatty() or "COLUMNS" in os.environ
+    return _Clean(file=file, width=None if known else 160, highlight=False, markup=False, emoji=False)
+
+
+def headline(root: Mapping[str, Any]) -> str:
+    """What a run with this root configuration simulates."""
+    arms = root["arms"]
+    return (
+        f"{root['experiment']}: {_size(root['users'], 'users')}, {_size(root['weeks'], 'weeks')}, seed {root['seed']}, "
+        f"{plural(len(arms), 'arm')}: {', '.join(arms)}"
+    )
+
+
+def _size(n: int | None, what: str) -> str:
+    return f"all {what} of the log" if n is None else f"{n:,} {what}"
+
+
+def plural(n: int, word: str) -> str:
+    """`1 run`, `12 runs`."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")

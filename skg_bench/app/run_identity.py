@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import skg_bench
-from skg_bench.app.packages import packages
+from skg_bench.app.packages import Package, packages
 from skg_bench.core.run import BESIDE, flat
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
@@ -67,9 +67,44 @@ def _shown(values: Mapping[str, Any], key: str) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Commit, hash of uncommitted changes (null: none), versions; what a reader needs to make the same bits again."""
+    """Commit, hash of uncommitted changes (null: none), versions; what a reader needs to make the same bits again.
+
+    `packages` says the same of each package that adds components.
+    """
     commit, dirty = _commit()
-    return {"commit": commit, "dirty": dirty, "versions": versions(), "machine": platform.machine()}
+    added = {package.name: _plugin(package) for package in packages()[1:]}
+    mine = {"commit": commit, "dirty": dirty, "versions": versions(), "machine": platform.machine()}
+    return {**mine, **({"packages": added} if added else {})}
+
+
+def _plugin(package: Package) -> dict[str, str | None]:
+    """Commit and hash of uncommitted changes of an added package, null where git does not know it; its version."""
+    known: dict[str, str | None] = {"version": package.version, "commit": None, "dirty": None}
+    if not _git(_folder(package), "ls-files", "--", package.root.name if package.root.is_file() else "."):
+        return known
+    commit = (_git(_folder(package), "rev-parse", "HEAD") or b"").decode().strip() or None
+    changed = _changed_files(package)
+    state = hashlib.sha256()
+    for file in changed:
+        state.update(f"{file}\0".encode())
+        state.update(Path(file).read_bytes() if Path(file).is_file() else b"")
+    return {**known, "commit": commit, "dirty": state.hexdigest()[:16] if changed else None}
+
+
+def _folder(package: Package) -> Path:
+    return package.root.parent if package.root.is_file() else package.root
+
+
+def _changed_files(package: Package) -> list[str]:
+    """Files of an added package that are not as in the commit of its checkout, or in none."""
+    folder = _folder(package)
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    place = package.root.name if package.root.is_file() else "."
+    if top is None or not _git(folder, "ls-files", "--", place):
+        return []
+    status = _git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", "--", place) or b""
+    names = [line[3:].decode() for line in status.split(b"\0") if line]
+    return [str(Path(top.decode().strip()) / name) for name in names if "__pycache__" not in Path(name).parts]
 
 
 def versions() -> dict[str, str]:
@@ -88,14 +123,16 @@ def _commit() -> tuple[str | None, str | None]:
 
 
 def uncommitted() -> list[str]:
-    """Files of the package's checkout that are not as in its commit, or in none; empty for an installed package."""
-    package_root = packages()[0].root
+    """Files of the package's checkout, and of the packages that add components, that are not as in their commit, or in
+    none; an installed package has no such files.
+    """
+    package_root, added = packages()[0].root, [file for package in packages()[1:] for file in _changed_files(package)]
     top = _git(package_root, "rev-parse", "--show-toplevel")
     if top is None or _git(package_root, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return []
+        return added
     root = Path(top.decode().strip())
     status = _git(root, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z") or b""
-    return [str(root / line[3:].decode()) for line in status.split(b"\0") if line]
+    return [*(str(root / line[3:].decode()) for line in status.split(b"\0") if line), *added]
 
 
 def _git(folder: Path, *words: str) -> bytes | None:

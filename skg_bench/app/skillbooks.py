@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
+from skg_bench.app import blocks
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time, offsets_of
@@ -55,18 +55,16 @@ def show(path: Path, arm: str, user: int, turn: int | None) -> None:
     """Print one skillbook."""
     run = Run(path)
     skillbook = book(run, arm, user, turn)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("id", "skill", "status", "uses", "ok", "partial", "miss", "examples", "last used", "first example"):
-        right = heading in ("id", "uses", "ok", "partial", "miss", "examples")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=heading != "first example")
+    headings = ("id", "skill", "status", "uses", "last used", "ok", "partial", "miss", "examples", "first example")
+    rows = []
     last_used = local_time(offsets_of(run.manifest), np.array([s.last_used for s in skillbook.skills], np.int64))
     for s, at in zip(skillbook.skills, last_used.tolist(), strict=True):
         used = (_MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d")
         status = "active" if s.active else "archived"
-        counts = [str(n) for n in (s.uses, s.ok, s.partial, s.miss, s.embedding_count)]
-        table.add_row(str(s.id), s.name, status, *counts, used, s.examples[0] if s.examples else "")
+        counts = [str(n) for n in (s.ok, s.partial, s.miss, s.embedding_count)]
+        rows.append([str(s.id), s.name, status, str(s.uses), used, *counts, s.examples[0] if s.examples else ""])
     screen = console()
-    screen.print(table)
+    blocks.show(screen, headings, rows)
     when = "at the end" if turn is None else f"after turn {turn}"
     active = sum(s.active for s in skillbook.skills)
     screen.print(

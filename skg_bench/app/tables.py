@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from skg_bench.analysis.comparison.compare import PAYS_HEADINGS, Comparison, cells, headings
@@ -13,71 +14,60 @@ from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.summary import Summary
+from skg_bench.app.blocks import show
 from skg_bench.app.launch import PreparedRun
 
 SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
+_FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")  # of a comparison
+MATCHED = (
+    "arm", "utility +/-", "wrong hits", "raised", "hit rate", "reference", "right answers +/-", "hit rate +/-",
+)  # fmt: skip
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
-def arms(summary: Summary) -> Table:
-    """One row an arm: its figures, and its utility against the reference with the interval for new requests."""
+def arms(screen: Console, summary: Summary) -> None:
+    """One row an arm: utility against the reference with the interval for new requests, verdict, figures."""
     reference, metrics = summary.reference, summary.metrics
     names = SHOWN
     if summary.log is not None:
         names = tuple(
             m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
         )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("arm", no_wrap=True)
-    for name in names:
-        table.add_column(metrics[name].label, justify="right")
-    compared = reference is not None and "utility" in names
-    if compared:
-        table.add_column(f"utility - {reference}, new requests", justify="right", no_wrap=True)
-        table.add_column("verdict", no_wrap=True)
+    compared = reference is not None and "utility" in names and len(summary.arms) > 1
+    headings = ["arm", *((f"utility - {reference}, new requests", "verdict") if compared else ())]
+    rows = []
     for arm, figures in summary.arms.items():
-        row = [number(figures[name].mean, metrics[name].unit) for name in names]
+        row = [arm]
         against = summary.differences.get(arm, {}).get("utility")
         if compared and against is not None:
             unit = metrics["utility"].unit
             span = interval(against.low_new, against.high_new, unit, signed=True)
             row += [f"{number(against.mean, unit, signed=True)} ({span})", against.verdict]
         elif compared:
-            row += ["reference", ""]
-        table.add_row(arm, *row)
-    return table
+            row += ["-", "reference"]
+        rows.append([*row, *(number(figures[name].mean, metrics[name].unit) for name in names)])
+    show(screen, [*headings, *(metrics[name].label for name in names)], rows)
 
 
-def differences(compared: Comparison) -> Table:
-    """One row a metric, under a row for each arm: the paired difference and its intervals."""
-    table = Table(box=None, pad_edge=False)
-    arm, metric, *others = headings(compared)
-    table.add_column(f"{arm} / {metric}", no_wrap=True)
-    for heading in others:
-        table.add_column(heading, justify="left" if heading == "verdict" else "right")
-    before = ""
-    for name, label, *row in cells(compared):
-        if name != before:
-            table.add_row(Text(name, style="bold"))
-            before = name
-        table.add_row(f"  {label}", *row)
-    return table
+def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:
+    """For each of these metrics one row an arm: the paired difference, its interval, the verdict, then all the rest."""
+    known = headings(compared)
+    order = [known.index(heading) for heading in _FIRST] + [
+        at for at, heading in enumerate(known) if heading not in (*_FIRST, "metric")
+    ]
+    for name in names:
+        rows = [row for row in cells(compared, [name]) if row[known.index("metric")] == _label(compared, name)]
+        screen.print(Text(_label(compared, name), style="bold"))
+        show(screen, [known[at] for at in order], [[row[at] for at in order] for row in rows])
 
 
-def matched(matches: Sequence[Matched], reference: str) -> Table:
+def _label(compared: Comparison, name: str) -> str:
+    return next(row.metric.label for row in compared.rows if row.metric.name == name)
+
+
+def matched(screen: Console, matches: Sequence[Matched], reference: str) -> None:
     """One row an arm: it and the reference at the lower of their error rates."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("at matched error rate", no_wrap=True)
-    for heading in (
-        "wrong hits",
-        "raised",
-        "hit rate",
-        "reference",
-        "hit rate +/-",
-        "right answers +/-",
-        "utility +/-",
-    ):
-        table.add_column(heading, justify="right")
+    rows = []
     for match in matches:
         raised = [
             f"{who} to {threshold:.3f}"
@@ -87,22 +77,19 @@ def matched(matches: Sequence[Matched], reference: str) -> Table:
         hits = match.figures["hit_rate"]
         row = [f"{100 * match.wrong:.2f} %", raised[0] if raised else "-", f"{100 * hits.arm:.1f} %"]
         row.append(f"{100 * hits.reference:.1f} %")
-        for name, unit in (("hit_rate", "share"), ("correct", "share"), ("utility", "utility")):
+        for name, unit in (("utility", "utility"), ("correct", "share"), ("hit_rate", "share")):
             pair = match.figures.get(name)
             span = "-" if pair is None else bare(interval(pair.low, pair.high, unit, signed=True))
             row.append("-" if pair is None else f"{number(pair.difference, unit, signed=True)} ({span})")
-        table.add_row(match.arm, *row)
-    return table
+        rows.append([match.arm, row[4], *row[:4], *row[5:]])
+    screen.print(Text("at matched error rate", style="bold"))
+    show(screen, MATCHED, rows)
 
 
-def pays(compared: Comparison) -> Table:
+def pays(screen: Console, compared: Comparison) -> None:
     """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
-    table = Table(box=None, pad_edge=False)
-    for heading in PAYS_HEADINGS:
-        table.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=True)
-    for row in paying(compared):
-        table.add_row(*row)
-    return table
+    screen.print(Text("answers from the skillbook", style="bold"))
+    show(screen, PAYS_HEADINGS, paying(compared))
 
 
 def flips(compared: Comparison) -> Iterator[str]:
@@ -123,13 +110,25 @@ def flips(compared: Comparison) -> Iterator[str]:
             yield from (f"    {line}" for line in (seed + first, *others))
 
 
-def plan(job: PreparedRun) -> Table:
-    """One row an arm: the component at each seam, and its overrides."""
-    table = Table(box=None, pad_edge=False)
-    seams = [seam for seam, node in next(iter(job.composed.arms.values())).items() if isinstance(node, Mapping)]
-    for heading in ("arm", *seams, "overrides"):
-        table.add_column(heading, overflow="fold")
-    for name, arm in job.composed.arms.items():
-        made = [str(arm[seam]["_target_"]).rsplit(".", 1)[-1] for seam in seams]
-        table.add_row(name, *made, " ".join(job.composed.root["arms"][name]))
-    return table
+def plan(screen: Console, job: PreparedRun) -> None:
+    """One row an arm: its overrides, and the component at each seam where arms differ; then what all arms share."""
+    made = {name: _components(arm) for name, arm in job.composed.arms.items()}
+    shared = {
+        seam: options[0]
+        for seam in next(iter(made.values()))
+        if len(set(options := [arm[seam] for arm in made.values()])) == 1
+    }
+    seams = [seam for seam in next(iter(made.values())) if seam not in shared]
+    rows = [
+        [name, " ".join(job.composed.root["arms"][name]) or "-", *(arm[seam] for seam in seams)]
+        for name, arm in made.items()
+    ]
+    show(screen, ["arm", "overrides", *seams], rows)
+    if shared:
+        screen.print(f"the same in all arms: {', '.join(f'{seam} {option}' for seam, option in shared.items())}")
+
+
+def _components(arm: Mapping[str, Any]) -> dict[str, str]:
+    """Class at each seam."""
+    nodes = {seam: node for seam, node in arm.items() if isinstance(node, Mapping)}
+    return {seam: str(node["_target_"]).rsplit(".", 1)[-1] for seam, node in nodes.items()}

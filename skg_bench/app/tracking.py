@@ -24,6 +24,7 @@ from skg_bench.tracker.address import without_secrets
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
+DEADLINE = 600  # seconds that a delivery of a finished run may take
 WAIT = 4.0  # seconds; with starting and stopping processes a tracker costs a run at most 5
 _SLOW = "the run did not wait for it any longer"
 _LONGEST = 300  # characters of somebody else's error message

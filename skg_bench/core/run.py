@@ -13,9 +13,12 @@ import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
+from skg_bench.core.text import html_table
 
 LogName = Literal["turns", "updates", "feedback"]
 BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
+
+_IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # metrics that a notebook shows
 
 
 class RunTables(Protocol):
@@ -78,6 +81,39 @@ class Run:
         """Names of the arms in the order of the configuration."""
         return list(self.manifest["arms"])
 
+    def to_pandas(self) -> Any:
+        """All arms' figures as a DataFrame: arm, metric, mean, low, high, low_new, high_new, n_users, n_turns, ...
+        Turns are `turns(arm).to_pandas()`.
+
+        Raises UsageError where there is no summary.json of this version.
+        """
+        return pa.Table.from_pylist(self._figures()).to_pandas()
+
+    def _figures(self) -> list[dict[str, Any]]:
+        file = self.path / "summary.json"
+        try:
+            arms = json.loads(file.read_text("utf-8"))["arms"]
+            return [{"arm": arm, "metric": m, **figure} for arm, known in arms.items() for m, figure in known.items()]
+        except FileNotFoundError as error:
+            raise UsageError(f"{self.path} is not finished; the command that began it goes on with it") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{file} cannot be read; `skg-bench report {self.path}` makes it again") from error
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a row an arm."""
+        caption = f"{self.path}: {self.manifest['users']:,} users, {self.manifest['weeks']} weeks"
+        try:
+            figures = self._figures()
+        except UsageError as error:
+            return html_table(f"{caption}; {error}", ["arm"], [[arm] for arm in self.arms])
+        means = {(figure["arm"], figure["metric"]): figure["mean"] for figure in figures}
+        names = [name for name in _IN_BRIEF if any((arm, name) in means for arm in self.arms)]
+        rows = [[arm, *(_brief(means.get((arm, name))) for name in names)] for arm in self.arms]
+        return html_table(caption, ["arm", *names], rows)
+
     def shards(self, log: LogName, arm: str) -> list[Path]:
         """Finished shards of one arm."""
         return sorted((self.path / log).glob(f"{arm}.*.parquet"))
@@ -113,6 +149,10 @@ class Run:
     def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Pieces of feedback of one arm, by user and rated turn."""
         return self._read("feedback", arm, columns, users)
+
+
+def _brief(mean: float | None) -> str:
+    return "-" if mean is None else f"{mean:.3f}"
 
 
 def same_events(runs: Iterable[RunTables], what: str) -> None:

@@ -69,8 +69,10 @@ class Texts:
         """
         if self._ids is None:
             self._ids = {}
+            unsaid: frozenset[str] = getattr(self._embedding and self._embedding.embedder, "unsaid", frozenset())
             for i, text in enumerate(chain(self._messages, self._names)):
-                self._ids.setdefault(text, i)
+                if text not in unsaid:  # it has no vector of its own: who writes it writes a new text
+                    self._ids.setdefault(text, i)
         ids = self._ids
         new = [text for text in dict.fromkeys(texts) if text not in ids]
         if new:

@@ -25,7 +25,7 @@ from experiments.controls.analysis import (
 )
 from experiments.controls.analysis import findings as findings_of
 from skg_bench.analysis.comparison.claims import Measured, findings
-from skg_bench.app.launch import run as simulate
+from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from skg_bench.core.run import Run

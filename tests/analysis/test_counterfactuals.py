@@ -11,8 +11,8 @@ import yaml
 from experiments.counterfactuals.analysis import analyse
 from skg_bench.analysis.comparison.contrasts import MARGINS, contrasts, findings, parting, verdict
 from skg_bench.analysis.statistics.intervals import Estimate
+from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
-from skg_bench.app.launch import run as simulate
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF

@@ -13,8 +13,8 @@ from skg_bench.analysis.comparison.claims import Measured
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
+from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
-from skg_bench.app.launch import run as simulate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import make_run

@@ -63,7 +63,7 @@ def test_a_dataset_is_fetched_from_its_publisher_and_listed_where_it_lies(
 ) -> None:
     with publisher({"/hello": b"hello"}) as address:
         known(monkeypatch, address, hello=HELLO)
-        assert "no: data get greeting" in " ".join(call("list")[1].split())
+        assert "greeting: skg-bench data get greeting" in " ".join(call("list")[1].split())
         code, output = call("get", "greeting")
     assert code == 0
     assert "public domain; nobody" in output

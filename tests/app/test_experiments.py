@@ -217,3 +217,14 @@ def test_commands_that_documents_name_exist() -> None:
             assert "python -m experiments." not in text, file
             named |= set(re.findall(r"skg-bench experiment ([a-z][a-z0-9_/]*)", text))
     assert named == set(NAMES)
+
+
+def test_the_first_line_says_what_is_asked_before_the_experiment_is_imported(toy: Path, tiny_run: Run) -> None:
+    (toy / "checkout" / "experiments" / "toy_question" / "analysis.py").write_text(
+        f"import sys\nprint('imported', file=sys.stderr)\n{TOY.lstrip()}", "utf-8"
+    )
+    code, out, err = call("experiment", "toy_question", str(tiny_run.path))
+    assert code == 0
+    assert err.splitlines() == ["toy_question: How many are there?", "imported"]
+    assert "How many are there?" not in out
+    assert call("experiment", "toy_question", "--help")[2] == ""

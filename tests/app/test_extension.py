@@ -1,17 +1,21 @@
 """A reranker added by one file and one yaml: the README's own example, in a temporary package."""
 
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import skg_bench
+from skg_bench.app import run_identity
 from skg_bench.app.compose import compose
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 from tests.app.lab import declare, forget, write
-from tests.app.test_cli import call
+from tests.app.test_cli import ENVIRONMENT, call
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -55,6 +59,57 @@ def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:
     code_digest.cache_clear()
     assert code_digest() != before
     code_digest.cache_clear()
+
+
+def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Path) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(mine), "-c", "user.name=n", "-c", "user.email=e", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def known(out: str) -> dict[str, str | None]:
+        arms = "arms={fresh: [reranker=freshness], never: [policy=never]}"
+        run = skg_bench.run(["users=1", "weeks=1", arms, f"out={out}"])
+        packages: dict[str, dict[str, str | None]] = run.manifest["packages"]
+        assert set(packages) == {"mine"}
+        return packages["mine"]
+
+    assert known("unknown") == {"version": "1.0", "commit": None, "dirty": None}
+    git("init", "-q")
+    git("add", "mine", "pyproject.toml")
+    git("commit", "-q", "-m", "first")
+    commit = git("rev-parse", "HEAD")
+    assert known("clean") == {"version": "1.0", "commit": commit, "dirty": None}
+    (mine / "unrelated.txt").write_text("beside the package", "utf-8")
+    assert run_identity.provenance()["packages"]["mine"]["dirty"] is None
+    states = set()
+    for text in ("# one", "# two"):
+        (mine / "mine" / "new.py").write_text(text, "utf-8")
+        states.add(run_identity.provenance()["packages"]["mine"]["dirty"])
+        assert str(mine / "mine" / "new.py") in run_identity.uncommitted()
+    assert None not in states
+    assert len(states) == 2
+
+
+def test_the_readmes_reranker_installs_as_it_is_printed(tmp_path: Path) -> None:
+    for name, text in example().items():
+        write(tmp_path / "source" / name, text)
+    site = tmp_path / "site"
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target"]
+    subprocess.run([sys.executable, *install, str(site), "."], cwd=tmp_path / "source", check=True, timeout=300)
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{site}:{ENVIRONMENT['PYTHONPATH']}"}
+
+    def output(*words: str) -> str:
+        command = [sys.executable, "-m", "skg_bench", *words]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=120
+        ).stdout
+
+    assert re.search(r"freshness +Prefers what was used lately", output("list", "reranker"))
+    assert "weight" in output("list", "reranker.freshness")
+    arms = "arms={fresh: [reranker=freshness], never: [policy=never]}"
+    assert "fresh" in output("run", "reranker=freshness", "users=1", "weeks=1", arms, "out=here")
+    manifest = json.loads((tmp_path / "here" / "manifest.json").read_text("utf-8"))
+    assert manifest["packages"] == {"mine": {"version": "0.1.0", "commit": None, "dirty": None}}
 
 
 def test_a_package_that_does_not_declare_itself_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

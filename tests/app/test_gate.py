@@ -267,6 +267,18 @@ def test_an_update_refuses_a_dirty_tree(
     assert "from a dirty tree" in refused("gate", "--baseline", str(file), "--update", str(run))
 
 
+def test_an_update_refuses_a_run_with_a_plugin_from_a_dirty_tree(
+    play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    file, run = tmp_path / "b.json", shutil.copytree(play(), tmp_path / "run")
+    plugin = {"version": "0.1.0", "commit": "a" * 40, "dirty": None}
+    changed(run, packages={"mine": plugin})
+    gate.update(run, file)
+    changed(run, packages={"mine": plugin | {"dirty": "0123456789abcdef"}})
+    message = refused("gate", "--baseline", str(file), "--update", str(run))
+    assert "was made with the package 'mine' from a dirty tree; commit there, run again" in message
+
+
 def test_what_is_uncommitted_is_what_git_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*words: str) -> None:
         subprocess.run(["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e", *words], check=True)

@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from skg_bench.app.progress import plain, shown
+from skg_bench.app.progress import plain, shown, working
 
 
 def test_lines_come_every_five_seconds_and_at_the_end() -> None:
@@ -50,3 +50,12 @@ def test_a_terminal_shows_a_bar_of_texts_only_if_there_are_any() -> None:
         output = console.file.getvalue()  # type: ignore[attr-defined]
         assert "growth" in output
         assert ("embedding" in output) == embeds
+
+
+def test_a_clock_runs_on_a_terminal_while_something_works() -> None:
+    for terminal in (True, False):
+        console = Console(file=StringIO(), width=80, force_terminal=terminal)
+        with working("controls", console):
+            pass
+        output = console.file.getvalue()  # type: ignore[attr-defined]
+        assert ("controls" in output) == terminal

@@ -141,3 +141,16 @@ def test_an_array_grows_and_what_was_handed_out_stays(sizes: list[int]) -> None:
         whole = np.concatenate([whole, more])
         views.append((growing.rows, whole))
         assert all(np.array_equal(view, copy) for view, copy in views)
+
+
+def test_a_written_text_is_no_message_that_was_left_out_when_messages_were_embedded() -> None:
+    class Only(Hashing):
+        unsaid = frozenset({"b"})
+
+    embedder = Only(64, 0)
+    vectors = embedder.embed(["a", "c", "c"])  # the row of "b" holds another vector
+    texts = Texts(["a", "b", "c"], ["name"], Embedding(lambda: vectors, embedder))
+    ids = texts.add(["a", "b", "b"])
+    assert ids.tolist() == [0, 4, 4]
+    texts.know(ids)
+    assert texts.vectors(ids).tolist() == embedder.embed(["a", "b", "b"]).tolist()

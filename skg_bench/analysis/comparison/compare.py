@@ -7,6 +7,7 @@ seeds are different users.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +34,10 @@ from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run, RunTables, same_events
+from skg_bench.core.text import html_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
 HEADINGS = (
@@ -84,6 +89,19 @@ class Comparison:
     unmatched: tuple[str, ...]  # why there are not more of them
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
     break_even: Mapping[str, BreakEven]  # by arm, the reference too; of those whose hits the LLM's answers are known to
+
+    def to_pandas(self) -> "DataFrame":
+        """A row for each arm and metric. `low` and `high` are for new requests, `low_these` and `high_these` for these
+        requests; `p` is corrected over the arms.
+        """
+        from pandas import DataFrame
+
+        return DataFrame([_record(row) for row in self.rows])
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the table of `skg-bench compare`."""
+        caption = f"{self.users:,} users, {self.turns:,} turns of each arm, against {self.reference}"
+        return html_table("; ".join((caption, *self.gaps)), headings(self), cells(self))
 
 
 def compare(
@@ -291,6 +309,17 @@ def _counted(each: F64, metric: Metric) -> tuple[int, int, int]:
     up = int(np.sum(~tie & (each > 0)))
     down = len(each) - up - int(tie.sum())
     return (down, int(tie.sum()), up) if metric.better == "lower" else (up, int(tie.sum()), down)
+
+
+def _record(row: ComparisonRow) -> dict[str, Any]:
+    d = row.difference
+    (low, high), (low_these, high_these) = d.estimate.interval(new=True), d.estimate.interval(new=False)
+    return {
+        "arm": row.arm, "metric": row.metric.name, "value": row.mean, "reference": row.reference_mean,
+        "difference": d.estimate.mean, "low": low, "high": high, "low_these": low_these, "high_these": high_these,
+        "low_bootstrap": row.bootstrap[0], "high_bootstrap": row.bootstrap[1], "detectable": d.mde_new,
+        "p": d.p_adjusted, "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": said(row),
+    }  # fmt: skip
 
 
 def headings(comparison: Comparison) -> list[str]:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rich.table import Table
+from rich.console import Console
 
+from skg_bench.app import blocks
 from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.counterexample.cases import Case, Row
 from skg_bench.app.progress import console
@@ -39,7 +40,7 @@ def find(
     )  # fmt: skip
     screen = console()
     screen.print(case.says, soft_wrap=True)
-    screen.print(_table(case))
+    _show(screen, case)
     n = len(case.events)
     screen.print(f"{n} event{'' if n == 1 else 's'}: leave any one out, and it does not show any more")
     if out is not None:
@@ -62,15 +63,14 @@ def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
     return whole
 
 
-def _table(case: Case) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("event", "time", "message", *(f"{role}: {case.specs[role].name}" for role in case.expected)):
-        table.add_column(heading, overflow="fold")
+def _show(screen: Console, case: Case) -> None:
+    headings = ["event", "time", "message", *(f"{role}: {case.specs[role].name}" for role in case.expected)]
+    table = []
     for i, event in enumerate(case.events):
         when = (_MONDAY + timedelta(seconds=event["time"])).strftime("%a %Y-%m-%d %H:%M")
         did = [answered(rows[i]) for rows in case.expected.values()]
-        table.add_row(str(event["number"]), when, event["message"], *did)
-    return table
+        table.append([str(event["number"]), when, event["message"], *did])
+    blocks.show(screen, headings, table)
 
 
 def answered(row: Row) -> str:

@@ -1,0 +1,60 @@
+"""`skg_bench.run`: from overrides to a finished run, with progress. Little is imported before the first line."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from skg_bench.app.compose import Composer, compose
+from skg_bench.app.overrides import parse
+from skg_bench.app.progress import console, headline, shown
+
+if TYPE_CHECKING:
+    from skg_bench.core.run import Run
+
+Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
+
+
+def run(overrides: Sequence[str] = (), progress: Progress | bool | None = None) -> "Run":
+    """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
+
+    `progress(done, total)` counts turns; for a new run its first call comes before anything is simulated, with an
+    estimated total.
+    True: what the command line shows, on standard error; False: nothing; None: True on a terminal and in a notebook.
+
+    >>> run(["experiment=assistant_growth", "profile=smoke"]).turns("skg")
+
+    Raises UsageError for bad overrides and for a directory that holds another run, OSError if it cannot be written.
+    """
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if isinstance(progress, bool):
+        return _shown(overrides) if progress else _counted(overrides, None)
+    return _counted(overrides, progress)
+
+
+def _counted(overrides: Sequence[str], progress: Progress | None) -> "Run":
+    from skg_bench.app.launch import prepare, start
+
+    job = prepare(compose(overrides))
+    if progress is not None and job.state == "new":
+        progress(0, job.turns())
+    return start(job, progress)
+
+
+def _shown(overrides: Sequence[str]) -> "Run":
+    composer, parsed, screen = Composer(), parse(overrides), console(sys.stderr)
+    root = composer.root(parsed)
+    screen.print(headline(root))
+
+    from skg_bench.app.launch import prepare, start
+
+    job = prepare(composer.arms(parsed, root))
+    screen.print(f"{job.out} ({job.state})", soft_wrap=True)
+
+    def say(line: str) -> None:
+        screen.print(line, soft_wrap=True)
+
+    if job.state == "finished":
+        return start(job, say=say)
+    with shown(root["experiment"], screen) as (turns, texts):
+        return start(job, turns, say, texts)

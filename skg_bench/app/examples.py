@@ -1,0 +1,70 @@
+"""Commands that the help of each command shows; tests parse them."""
+
+RUN = "runs/grid-1a2b3c4d"
+EXAMPLES = {
+    "run": (
+        "skg-bench run profile=smoke",
+        "skg-bench run experiment=controls profile=demo workers=2",
+        "skg-bench run policy.threshold=0.4 seed=1",
+        "skg-bench run '+arms.strict=[policy.threshold=0.7]' --dry-run",
+        "skg-bench run -m seed=1,2,3 profile=smoke",
+        f"skg-bench run profile=smoke tracker=mlflow out={RUN}",
+    ),
+    "compare": (
+        f"skg-bench compare {RUN}",
+        f"skg-bench compare {RUN} --metric hit_rate --metric cost_usd",
+        f"skg-bench compare {RUN} --margin utility=0.01 --flips 3",
+        "skg-bench compare runs/one runs/two --metric all --figure grid.svg",
+    ),
+    "gate": (
+        "skg-bench gate --baseline baseline.json runs/gate",
+        "skg-bench gate --baseline baseline.json --update runs/gate",
+        "skg-bench gate --baseline baseline.json runs/gate --junit gate.xml --exact",
+    ),
+    "report": (
+        f"skg-bench report {RUN}",
+        f"skg-bench report {RUN} --user 7 --beside runs/other",
+    ),
+    "list": (
+        "skg-bench list",
+        "skg-bench list policy",
+        "skg-bench list policy.threshold",
+        "skg-bench list config",
+    ),
+    "claims": (
+        "skg-bench claims",
+        "skg-bench claims K16 P31",
+        "skg-bench claims --open --format markdown",
+    ),
+    "experiment": (
+        "skg-bench experiment",
+        "skg-bench experiment controls --help",
+        "skg-bench experiment controls runs/controls-1a2b3c4d --write reports",
+    ),
+    "export": (
+        f"skg-bench export mlflow {RUN}",
+        "skg-bench export opik runs/one tracker.url=http://localhost:5173/api",
+        f"skg-bench export opik {RUN} tracker.users=5 --deadline 60",
+    ),
+    "skillbook show": (
+        f"skg-bench skillbook show {RUN} --arm skg --user 7",
+        f"skg-bench skillbook show {RUN} --arm skg --user 7 --turn 200",
+    ),
+    "skillbook convert": (f"skg-bench skillbook convert {RUN} --arm skg --out index",),
+    "skillbook replay": (f"skg-bench skillbook replay {RUN} --arm skg --users 4",),
+    "data list": ("skg-bench data list",),
+    "data get": (
+        "skg-bench data get clinc150",
+        "skg-bench data get clinc150 --from copies/clinc150",
+    ),
+    "counterexample find": (
+        f"skg-bench counterexample find {RUN} --arm skg --reference never",
+        f"skg-bench counterexample find {RUN} --arm skg --out case.json",
+    ),
+    "counterexample replay": ("skg-bench counterexample replay case.json",),
+}
+
+
+def of(command: str) -> str:
+    """The end of the help of a command: its examples, a line each."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in EXAMPLES[command])))

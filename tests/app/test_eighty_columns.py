@@ -1,0 +1,70 @@
+"""Whatever a command prints on a smoke run, a terminal of 80 columns shows it whole."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.app import gate
+from tests.app.gate_runs import changed
+from tests.app.test_cli import call
+
+SMOKE = ("profile=smoke", "users=6", "weeks=2", "workers=1")
+COMMANDS = [
+    "run profile=smoke users=6 weeks=2 workers=1 out=RUN",
+    "run profile=smoke users=6 weeks=2 workers=1 --dry-run",
+    "run -m seed=1,2 users=2 weeks=1 workers=1 out=cells",
+    "compare RUN",
+    "compare RUN --metric all --reference skg --margin utility=0.9",
+    "compare RUN --flips 1",
+    "gate --baseline BASELINE RUN",
+    "gate --baseline BASELINE OTHER",
+    "gate --baseline BASELINE --update OTHER",
+    "list",
+    "list experiment",
+    *(f"list {name}" for name in ("config", "simulator.clinc150", "experiment.counterfactuals", "reranker.linucb")),
+    "claims",
+    "claims K16 --open",
+    "data list",
+    "experiment",
+    "experiment assistant_growth RUN",
+    "skillbook show RUN --arm always --user 1",
+    "skillbook replay RUN --users 2",
+    "counterexample find RUN --arm always --reference never",
+    "report RUN",
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Two runs, as if from a clean tree, and the baseline of one."""
+    folder = tmp_path_factory.mktemp("smoke")
+    for name, overrides in (("run", ()), ("other", ("policy.threshold=0.2",))):
+        skg_bench.run([*SMOKE, *overrides, f"out={folder / name}"])
+        changed(folder / name, dirty=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gate, "uncommitted", list)
+        gate.update(folder / "run", folder / "baseline.json", "skg")
+    return {name.upper(): str(folder / file) for name, file in
+            (("run", "run"), ("other", "other"), ("baseline", "baseline.json"))}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_cell_is_cut_and_no_word_of_a_table_is_broken(
+    words: str, made: dict[str, str], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "uncommitted", list)
+    given = [re.sub("RUN|OTHER|BASELINE", lambda match: made[match[0]], word) for word in words.split()]
+    if {"-m", "--update"} & set(given):  # what is printed later is then the same each time
+        call(*given)
+    monkeypatch.setenv("COLUMNS", "80")
+    code, narrow, _ = call(*given)
+    assert code in (0, 1, 3)
+    monkeypatch.setenv("COLUMNS", "2000")
+    again, wide, _ = call(*given)
+    assert again in (0, 1, 3)
+    assert "…" not in narrow + wide
+    for line in narrow.splitlines():
+        assert len(line) <= 80 or re.search(r"(  \S.*){3}", line) is None, line  # the terminal wraps sentences
+    assert (code, set(wide.split()) - set(narrow.split())) == (again, set())

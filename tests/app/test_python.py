@@ -1,0 +1,128 @@
+"""The Python API, as a script and a notebook use it."""
+
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from tests.app.test_cli import ENVIRONMENT
+
+WITHOUT_A_GUARD = """
+import skg_bench
+run = skg_bench.run(["users=4", "weeks=1", "cohort=2", "workers=2", "out=here", "tracker=TRACKER"])
+print("made once", run)
+"""
+
+
+def test_dir_shows_what_is_public_and_nothing_else() -> None:
+    assert dir(skg_bench) == ["Comparison", "Run", "UsageError", "__version__", "compare", "gate", "run"]
+    for name in dir(skg_bench):
+        assert getattr(skg_bench, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'import_modul'"):
+        skg_bench.import_modul  # noqa: B018
+
+
+def test_a_run_becomes_a_frame_of_figures_and_a_table_in_a_notebook(tiny_run: skg_bench.Run) -> None:
+    frame = tiny_run.to_pandas().set_index(["arm", "metric"])
+    assert list(frame.loc["never"].index)[:2] == ["utility", "hit_rate"]
+    assert frame.loc[("never", "hit_rate"), "mean"] == 0
+    assert frame.loc[("skg", "utility"), "n_turns"] == tiny_run.turns("skg").num_rows
+    page = tiny_run._repr_html_()
+    assert "<th>utility</th>" in page
+    assert f"<td>{frame.loc[('skg', 'utility'), 'mean']:.3f}</td>" in page
+    assert repr(tiny_run) == f"Run({str(tiny_run.path)!r})"
+
+
+def test_an_unfinished_run_says_so_and_breaks_no_notebook(tiny_run: skg_bench.Run, tmp_path: Path) -> None:
+    run = skg_bench.Run(shutil.copytree(tiny_run.path, tmp_path / "<b>"))
+    (run.path / "summary.json").unlink()
+    with pytest.raises(skg_bench.UsageError, match="is not finished"):
+        run.to_pandas()
+    assert "is not finished" in run._repr_html_()
+    assert "<b>" not in run._repr_html_()
+    (run.path / "summary.json").write_text("[]", "utf-8")
+    with pytest.raises(skg_bench.UsageError, match=r"`skg-bench report .*` makes it again"):
+        run.to_pandas()
+
+
+def test_a_comparison_becomes_a_frame_and_a_table_in_a_notebook(tiny_run: skg_bench.Run) -> None:
+    compared = skg_bench.compare(tiny_run)
+    assert isinstance(compared, skg_bench.Comparison)
+    frame = compared.to_pandas()
+    (row,) = frame[frame.metric == "hit_rate"].to_dict("records")
+    assert row["arm"] == "skg"
+    assert row["low"] <= row["difference"] <= row["high"]
+    assert row["difference"] == pytest.approx(row["value"] - row["reference"])
+    assert row["wins"] + row["ties"] + row["losses"] == 4
+    page = compared._repr_html_()
+    assert "<th>verdict</th>" in page
+    assert f"<td>{row['verdict']}</td>" in page
+
+
+def test_a_callback_is_called_before_anything_is_simulated(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    calls: list[tuple[int, int, bool]] = []
+
+    def progress(done: int, total: int) -> None:
+        calls.append((done, total, Path("here").exists()))
+
+    skg_bench.run([*tiny, "out=here"], progress)
+    (done, total, begun), *others = calls
+    assert (done, begun) == (0, False)
+    assert total == pytest.approx(calls[-1][1], rel=0.5)
+    assert calls[-1][0] == calls[-1][1]
+    assert others
+    calls.clear()
+    skg_bench.run([*tiny, "out=here"], progress)
+    assert not calls
+
+
+def test_progress_goes_to_standard_error_if_it_is_asked_for(
+    elsewhere: Path, tiny: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    skg_bench.run([*tiny, "out=silent"])
+    assert capsys.readouterr() == ("", "")
+    skg_bench.run([*tiny, "out=here"], progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second, *lines = err.splitlines()
+    assert first == "assistant_growth: 4 users, 2 weeks, seed 0, 2 arms: skg, never"
+    assert second == "here (new)"
+    assert "turns/s" in lines[-1]
+    skg_bench.run([*tiny, "out=here"], progress=True)
+    assert capsys.readouterr().err.splitlines() == [first, "here (finished)"]
+
+
+def test_the_first_line_of_a_script_comes_within_a_second(tmp_path: Path) -> None:
+    """Processor time: unlike the clock's, the same on a busy machine."""
+    script = "import skg_bench; skg_bench.run(['profile=paper'], progress=True)"
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with subprocess.Popen(
+            [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+        ) as running:
+            assert running.stderr is not None
+            assert running.stderr.readline().startswith("assistant_growth: 1,000 users")
+            running.kill()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(seconds) < 1.0
+
+
+@pytest.mark.parametrize("how", [["-"], ["script.py"], ["-m", "script"]])
+@pytest.mark.parametrize("tracker", ["none", "opik"])
+def test_a_script_without_a_main_guard_uses_workers_and_trackers(how: list[str], tracker: str, tmp_path: Path) -> None:
+    script = WITHOUT_A_GUARD.replace("TRACKER", tracker)
+    (tmp_path / "script.py").write_text(script, "utf-8")
+    for _ in range(2):  # the second time the run is finished, and delivered
+        done = subprocess.run(
+            [sys.executable, *how],
+            cwd=tmp_path, input=script, env=ENVIRONMENT, text=True, check=True, capture_output=True, timeout=120,
+        )  # fmt: skip
+        assert done.stdout == "made once Run('here')\n"
+        assert "Traceback" not in done.stderr
+        assert ("no server is named" in done.stderr) == (tracker == "opik")

@@ -1,0 +1,73 @@
+"""A small run embeds what its users say and nothing else, and comes out the same to the bit."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.app import launch
+from skg_bench.app.compose import compose
+from skg_bench.app.said import SaidOnly, said_only
+from skg_bench.core.grid import I16
+from skg_bench.embedder.hashing import Hashing
+
+ARMS = (
+    "arms={skg: [], knn: [router=knn, policy=softmax], all: [curator=everything, reranker=mlp], never: [policy=never]}"
+)
+SMALL = ("users=5", "weeks=2", "embedder=hashing", "embedder.dimensions=64", ARMS)
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Texts that were embedded."""
+    texts: list[str] = []
+    embed = Hashing.embed
+
+    def recorded(self: Hashing, given: Sequence[str], progress: Callable[[int, int], None] | None = None) -> I16:
+        texts.extend(given)
+        return embed(self, given, progress)
+
+    monkeypatch.setattr(Hashing, "embed", recorded)
+    return texts
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_small_run_embeds_what_its_users_say_and_no_bit_is_otherwise(
+    workers: int, elsewhere: Path, embedded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*SMALL, f"workers={workers}", "cohort=8"]
+    run = skg_bench.run([*words, "out=said"])
+    said = set(run.turns("never", ["message"])["message"].to_pylist())
+    assert sorted(embedded) == sorted(said)
+    assert 100 < len(said) < 1000
+    monkeypatch.setattr(launch, "said_only", lambda plan, turns: plan)
+    whole = skg_bench.run([*words, "out=whole"])
+    assert len(embedded) - len(said) == 15_420
+    for log in ("turns", "updates", "feedback"):
+        shards = [file.relative_to(run.path) for file in sorted((run.path / log).iterdir())]
+        assert shards
+        for shard in shards:
+            assert (run.path / shard).read_bytes() == (whole.path / shard).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "+arms.pooled=[scope=pool,pool=2]",
+        "+arms.donor=[fork=skg@20,book=donor,curator=none]",
+        "users=200",
+    ],
+)
+def test_all_messages_are_embedded_where_others_than_the_users_may_say_them(override: str) -> None:
+    job = launch.prepare(compose([*SMALL, override]))
+    assert said_only(job.plan, job.turns() // len(job.plan.arms)) is job.plan
+
+
+def test_a_message_that_nobody_says_has_its_own_vector_when_it_is_written() -> None:
+    embedder = Hashing(64, 0)
+    only = SaidOnly(embedder, 3, frozenset({"b"}))
+    vectors = only.embed(["a", "b", "c"])
+    assert vectors[[0, 2]].tolist() == embedder.embed(["a", "c"]).tolist()
+    assert only.embed(["b"]).tolist() == embedder.embed(["b"]).tolist()
+    assert (only.pure, only.digest) == (embedder.pure, embedder.digest)
