@@ -158,9 +158,11 @@ def update(
     return after, held
 
 
-def _judgeable(one: Harm) -> bool:
+def _judgeable(judged: Harm) -> bool:
     """Are there trials enough, and users enough to find few?"""
-    return one.trials >= trials_for(one.margin) and (one.rule.role != "tail" or len(one.users) >= one.rule.least)
+    return judged.trials >= trials_for(judged.margin) and (
+        judged.rule.role != "tail" or len(judged.users) >= judged.rule.least
+    )
 
 
 def _against(new: Panel, before: Baseline, after: Baseline, file: str) -> list[Held]:

@@ -44,6 +44,7 @@ ROOT = """
       - _self_
       - simulator: plain
       - embedder: plain
+      - assistant: pipeline
       - router: plain
       - reranker: plain
       - policy: threshold
@@ -104,6 +105,7 @@ def build(tmp_path: Path) -> Path:
     write(conf / "config.yaml", ROOT)
     for seam in ("simulator", "embedder", "router", "reranker", "llm", "signals", "tracker", "launcher"):
         write(conf / seam / "plain.yaml", part(0.5))
+    write(conf / "assistant" / "pipeline.yaml", "_target_: skg_bench.assistant.pipeline.Pipeline\n")
     write(conf / "policy" / "threshold.yaml", part(0.5, "threshold: 0.5\n").replace("threshold: 0.5\n", "every: 5\n"))
     write(conf / "policy" / "never.yaml", "_target_: lab_parts.things.Part\nrate: 0.0\n")
     write(conf / "curator" / "live.yaml", part(0.1))
