@@ -18,7 +18,19 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from tests.app.lab import declare, forget, write
 
-SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm", "signals", "tracker", "launcher")
+SEAMS = (
+    "simulator",
+    "assistant",
+    "embedder",
+    "router",
+    "reranker",
+    "policy",
+    "curator",
+    "llm",
+    "signals",
+    "tracker",
+    "launcher",
+)
 _SKG = {"skg_bench.curator.skg.SKG"}
 # what stands inside a component, by the seam, and by the classes and keys on the way there
 INSIDE: Mapping[tuple[str, ...], set[str]] = {
