@@ -64,7 +64,7 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
     if name not in made:
         where, config = f"arm {name!r}: ", compositions[name]
         parts = _parts(config, where)
-        fork = None
+        fork: tuple[Arm, int] | None = None
         if (wanted := config.get("fork")) is not None:
             match = _FORK.fullmatch(str(wanted))
             if match is None:
@@ -74,6 +74,8 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
                     f"{where}fork={wanted}: there is no arm {match['arm']!r}; {nearest(match['arm'], compositions)}"
                 )
             fork = _make(match["arm"], compositions, made, (*above, name)), int(match["turn"])
+            if config.get("assistant") == compositions[match["arm"]].get("assistant") and "router" not in config:
+                parts["assistant"] = fork[0].assistant  # the same one goes on, whether or not its class has an equality
         try:
             made[name] = Arm(name=name, fork=fork and Fork(*fork), **parts)
         except UsageError as error:

@@ -62,6 +62,8 @@ def _docstring(target: str) -> str:
     for node in ast.parse(Path(spec.origin).read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             return (ast.get_docstring(node) or "").split("\n")[0]
+        if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
+            return _docstring(f"{node.module}.{name}")
     return f"(cannot find {target})"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.app import blocks
+from skg_bench.app.checks import PIPELINE
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time, offsets_of
@@ -21,14 +22,22 @@ _MONDAY = datetime(2026, 1, 5)  # second 0 of a run
 def updates(run: Run, arm: str, user: int) -> list[dict[str, Any]]:
     """Update rows of one user in order, `time`, `born` and `local` in seconds since the first Monday.
 
-    Raises UsageError if the run has no such arm or user.
+    Raises UsageError if the run has no such arm or user, and for an arm whose assistant has no skillbooks.
     """
+    if arm in run.arms and not _has_books(run, arm):
+        kind = run.manifest["compositions"][arm]["assistant"]["_target_"]
+        raise UsageError(f"arm {arm!r} has no skillbooks: its assistant is {kind}; take an arm of assistant=pipeline")
     if not 0 <= user < int(run.manifest["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(run.manifest['users']) - 1}")
     rows: list[dict[str, Any]] = run.updates(arm, users=[user]).to_pylist()
     rows = [{**row, **{k: row[k] and round((row[k] - _MONDAY) / timedelta(seconds=1)) for k in _TIMES}} for row in rows]
     local = local_time(offsets_of(run.manifest), np.array([row["time"] for row in rows], np.int64))
     return [row | {"local": at} for row, at in zip(rows, local.tolist(), strict=True)]
+
+
+def _has_books(run: Run, arm: str) -> bool:
+    composition = run.manifest.get("compositions", {}).get(arm, {})
+    return "assistant" not in composition or composition["assistant"].get("_target_") == PIPELINE
 
 
 def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
@@ -81,7 +90,7 @@ def verify(path: Path, arms: Sequence[str], users: int) -> None:
     everyone = int(run.manifest["users"])
     picked = sorted({round(u) for u in np.linspace(0, everyone - 1, min(users, everyone))})
     screen = console()
-    for arm in arms or run.arms:
+    for arm in arms or [arm for arm in run.arms if _has_books(run, arm)]:
         batches = sum(rebuild(updates(run, arm, user))[1] for user in picked)
         screen.print(
             f"{arm}: {len(picked)} skillbooks rebuilt from {batches:,} update batches, every state hash agrees"

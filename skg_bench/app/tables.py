@@ -113,15 +113,13 @@ def flips(compared: Comparison) -> Iterator[str]:
 def plan(screen: Console, job: PreparedRun) -> None:
     """One row an arm: its overrides, and the component at each seam where arms differ; then what all arms share."""
     made = {name: _components(arm) for name, arm in job.composed.arms.items()}
-    shared = {
-        seam: options[0]
-        for seam in next(iter(made.values()))
-        if len(set(options := [arm[seam] for arm in made.values()])) == 1
-    }
-    seams = [seam for seam in next(iter(made.values())) if seam not in shared]
+    every = list(dict.fromkeys(seam for parts in made.values() for seam in parts))
+    options = {seam: [parts.get(seam, "-") for parts in made.values()] for seam in every}
+    shared = {seam: names[0] for seam, names in options.items() if len(set(names)) == 1}
+    seams = [seam for seam in every if seam not in shared]
     rows = [
-        [name, " ".join(job.composed.root["arms"][name]) or "-", *(arm[seam] for seam in seams)]
-        for name, arm in made.items()
+        [name, " ".join(job.composed.root["arms"][name]) or "-", *(parts.get(seam, "-") for seam in seams)]
+        for name, parts in made.items()
     ]
     show(screen, ["arm", "overrides", *seams], rows)
     if shared:

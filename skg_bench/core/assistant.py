@@ -58,18 +58,21 @@ class Reply:
 
     Each is served in one of three ways: the arm's model answers (`FALLBACK`), an earlier answer is given again
     (`STORED`), or the model answers with the skill in its prompt that this answer belongs to (`PROMPTED`). The engine
-    calls the model, so that every arm's has the same luck, and meters it. An assistant with words of its own puts them
-    into `text`. The world knows an answer by the reference in which it ends (`Experience.words`); where words end in
-    none that this user was given, nobody knows whether they are right.
+    calls the model, so that every arm's has the same luck, and meters it.
+
+    An assistant with words of its own puts them into `text` (`Message.texts.add` gives the id); then `how` and `answer`
+    are ignored, and the model is not called. The world knows an answer by the reference in which its words end, as in
+    `Experience.words`: they count as that answer, given again. Where they end in none that this user was given, nobody
+    knows whether they are right, nobody rates them, and correctness and utility of the whole arm are not known.
     """
 
     how: I32  # FALLBACK, STORED or PROMPTED (core/world.py)
     answer: I32  # the earlier answer, by its id in `Experience.answer`; -1 with FALLBACK
-    text: I32 | None = None  # text id of what is said instead, -1: nothing
+    text: I32 | None = None  # text id of what is said instead, -1: nothing, so that `how` and `answer` count
     cost: Completions | None = None  # what the assistant spent itself
     skill: I32 | None = None  # number of the skill that was served, -1: none; for the log and for its feedback
     propensity: F64 | None = None  # probability with which this was chosen; None: it was certain
-    source: I32 | None = None  # turn whose answer is given again, -1: none; for the log
+    source: I32 | None = None  # turn (`Message.turn`) whose answer is given again, -1: none; for the log
     compared: I32 | None = None  # answer with which that of the model is compared, -1: none; gives feedback `agrees`
     context: Any = None  # a frozen dataclass of arrays `[B, ...]`, handed back with feedback that comes later
 
@@ -81,20 +84,25 @@ class Experience:
     message: Message
     reply: Reply
     answer: I32  # id of the answer that was given, to give it again; -1: words that nobody can judge
-    rating: I32  # as known with the turn: an index into RATINGS, -1: none
+    rating: I32  # as known with the turn: an index into RATINGS (core/types.py), -1: none
     contexts: Any  # `Reply.context` of the turns that the first rows of the feedback are about: those of earlier turns
     offer: Callable[[Bool], Reaction]  # asks users `[B]` to make a skill of this turn; once a turn, they grow tired
-    words: Callable[[], list[str]]  # what was said to the users, each answer with its reference
+    words: Callable[[], list[str]]  # what was said to the users: answers with their references, and words of its own
     right: Bool | None  # was the answer right? For assistants with `sees_truth` only
 
 
 class Assistant(Protocol[S]):
     """Answers messages and learns from feedback. Its config group is `assistant`; `pipeline` is ours.
 
-    A user's replies must not depend on who else is in a call. Users leave when they have had their last message, the
-    last rows first: a call has the first B rows of those that `start` was given. Randomness comes from `Message.event`.
+    A user's replies must not depend on who else is in a call. Randomness comes from `Message.event`; a text id serves
+    to read and compare words, its size says nothing (core/texts.py).
 
-    A state that is None or a frozen dataclass of arrays `[n, ...]` can be copied, so that the arm can fork and freeze.
+    Users leave when they have had their last message, the last rows first. A call has the first B rows of those that
+    `start` was given; the state keeps all of them, as the engine hands it on untouched. Methods may write into it.
+
+    Arms can fork and freeze if the state can be copied: None, an array `[n, ...]`, a frozen dataclass of arrays, or a
+    tuple of these. At a fork an equal assistant (`==`; that of the same configuration is the same object) goes on with
+    the state; another one starts at that turn with none. Once frozen, `learn` is not called; `answer` is.
     """
 
     @property

@@ -47,17 +47,17 @@ class KnownFeedback:
     """Feedback that became known at this turn, flat over n; a user's rows in order of the turn that they are about."""
 
     row: I32  # [n] row of the user
-    turn: I32  # [n] the turn that it is about: this one or an earlier one
+    turn: I32  # [n] the turn that it is about: this one or an earlier one, as in `Message.turn`
     kind: I32  # [n] index into KINDS
     value: I32  # [n] index into the levels of its kind
-    skill: I32  # [n] the skill that answered at that turn, -1: the LLM
+    skill: I32  # [n] the skill that answered at that turn (`Reply.skill`), -1: the LLM, or an assistant without skills
 
     def rows(self, which: I64 | Bool) -> "KnownFeedback":
         """These rows only."""
         return KnownFeedback(*(getattr(self, f.name)[which] for f in fields(self)))
 
     def ratings(self, before: int) -> "KnownFeedback":
-        """The ratings of skills at turns earlier than `before`."""
+        """The ratings of skills at turns earlier than `before`; none for an assistant without skills."""
         ratings = (self.kind == RATING) & (self.skill >= 0) & (self.turn < before)
         return self if ratings.all() else self.rows(ratings)
 

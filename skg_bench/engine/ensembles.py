@@ -62,8 +62,9 @@ class Alone:
         assistant = self._at(query.turn)
         if query.turn in self.arm.cuts[1:] and assistant != self._at(query.turn - 1):
             state = assistant.start(len(query.text))
-        state, reply = assistant.answer(query, state)
-        self._check(reply, len(query.text), assistant)
+        answered = assistant.answer(query, state)
+        self._check(answered, len(query.text), assistant)
+        state, reply = answered
         return state, reply
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Any) -> Any:
@@ -71,14 +72,19 @@ class Alone:
         arm = self.arm.at(seen.message.turn)
         return state if arm.frozen(seen.message.turn) else self._at(seen.message.turn).learn(seen, feedback, state)
 
-    def _check(self, reply: Any, n: int, assistant: Any) -> None:
+    def _check(self, answered: Any, n: int, assistant: Any) -> None:
         """Raises UsageError, which names arm and assistant, for a reply that is none."""
         where = f"arm {self.arm.name!r}: {type(assistant).__module__}.{type(assistant).__qualname__}.answer"
-        if not isinstance(reply, Reply):
-            raise UsageError(f"{where} gave a {type(reply).__qualname__}; valid is (state, Reply)")
+        if not (isinstance(answered, tuple) and len(answered) == 2 and isinstance(answered[1], Reply)):
+            gave = answered[1] if isinstance(answered, tuple) and len(answered) == 2 else answered
+            raise UsageError(f"{where} gave a {type(gave).__qualname__}; valid is (state, Reply)")
+        reply = answered[1]
         for name in ("how", "answer", "text", "skill", "propensity", "source", "compared"):
-            if (column := getattr(reply, name)) is not None and np.shape(column) != (n,):
-                raise UsageError(f"{where}: Reply.{name} has shape {np.shape(column)}; valid is [{n}]")
+            column = getattr(reply, name)
+            if (name in ("how", "answer") or column is not None) and not isinstance(column, np.ndarray):
+                raise UsageError(f"{where}: Reply.{name} is a {type(column).__qualname__}; valid is an array [{n}]")
+            if column is not None and column.shape != (n,):
+                raise UsageError(f"{where}: Reply.{name} has shape {column.shape}; valid is [{n}]")
         if n and (reply.how.min() < FALLBACK or reply.how.max() > PROMPTED):
             raise UsageError(
                 f"{where}: Reply.how holds {reply.how.min()} to {reply.how.max()}; valid are FALLBACK ({FALLBACK}), "

@@ -215,7 +215,7 @@ class Logbook:
         }
         wanted = schema.turns(self.top_k)
         empty = self.columns.keys() - self.filled if len(row) else set()
-        values |= {name: pa.nulls(len(row)) for name in empty}
+        values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}
         arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
         return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)
 
@@ -308,6 +308,13 @@ def _time(seconds: I64, none: np.ndarray | None = None) -> pa.Array:
 def _hash(state: U64) -> pa.Array:
     raw = np.ascontiguousarray(state.astype("<u8")).tobytes()
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(state), [None, pa.py_buffer(raw)])
+
+
+def _nulls(kind: pa.DataType, n: int) -> pa.Array:
+    """A list of a fixed size is one of nulls: Arrow's Parquet reader refuses files where the list itself is null."""
+    if not pa.types.is_fixed_size_list(kind):
+        return pa.nulls(n)
+    return pa.FixedSizeListArray.from_arrays(pa.nulls(n * kind.list_size, kind.value_type), kind.list_size)
 
 
 def _lists(values: np.ndarray, size: int) -> pa.Array:

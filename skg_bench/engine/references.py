@@ -22,9 +22,9 @@ class References:
         self._keys = keys
         self._answers: list[dict[str, int]] = [{} for _ in keys]
 
-    def words(self, query: Message, answer: I32) -> list[str]:
-        """What was said to the users: answers `answer` (handles `[B]`) in words; -1: the assistant's own, of which
-        there are none here.
+    def words(self, query: Message, answer: I32, text: I32 | None) -> list[str]:
+        """What was said to the users: answers `answer` (handles `[B]`) in words; where these are -1, the assistant's
+        own words `text` (text ids `[B]`, -1: none).
         """
         keys = fold(self._keys[: len(answer)], answer).tolist()
         requests = query.texts.read(query.text)
@@ -34,6 +34,9 @@ class References:
             if handle >= 0:
                 self._answers[row][reference] = handle
             out.append(f"Answer to {request!r} [answer {reference}]" if handle >= 0 else "")
+        if text is not None and (unjudged := np.flatnonzero((answer < 0) & (text >= 0))).size:
+            for row, words in zip(unjudged.tolist(), query.texts.read(text[unjudged]), strict=True):
+                out[row] = words
         return out
 
     def handles(self, query: Message, text: I32) -> I32:

@@ -15,7 +15,19 @@ from skg_bench.core.record import replay
 from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions, Prompts, Similarity
-from skg_bench.core.world import FALLBACK, PROMPTED, RIGHT, STORED, Draws, Event, Reaction, Response, Served, World
+from skg_bench.core.world import (
+    FALLBACK,
+    PROMPTED,
+    RIGHT,
+    STORED,
+    UNKNOWN,
+    Draws,
+    Event,
+    Reaction,
+    Response,
+    Served,
+    World,
+)
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.references import References
@@ -79,7 +91,6 @@ class Answered:
     reply: Reply
     how: I32  # FALLBACK, STORED or PROMPTED
     cost: Completions
-    answer: I32  # handle of the answer that was given; -1: words that nobody can judge
     response: Response
 
 
@@ -157,13 +168,14 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     compared = np.full(len(how), -1, np.int32) if reply.compared is None else reply.compared
     served = Served(how, known, ability, compared)
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
-    given = response.answer if unjudged is None else np.where(unjudged, -1, response.answer).astype(np.int32)
+    if unjudged is not None:
+        response = _without_judgement(response, unjudged)
     length = scene.texts.vocabulary.words[turn.event.text]
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     cost = _without_calls(called, how == STORED, state.arm.hit_latency_ms)
     if unjudged is not None:
         cost = _without_calls(cost, unjudged, 0.0)
-    return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), given, response)
+    return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), response)
 
 
 def _resolved(state: CohortState, turn: Turn, reply: Reply) -> tuple[I32, I32, Bool | None]:
@@ -173,6 +185,17 @@ def _resolved(state: CohortState, turn: Turn, reply: Reply) -> tuple[I32, I32, B
     answers = state.references.handles(turn.message, reply.text)
     how = np.where(worded, np.where(answers < 0, FALLBACK, STORED), reply.how)
     return how, np.where(worded, answers, reply.answer).astype(np.int32), worded & (answers < 0)
+
+
+def _without_judgement(response: Response, which: Bool) -> Response:
+    """What came of answers, where `which` are words that nobody can judge: nobody rates them, and the model gave no
+    answer.
+    """
+    quality, answer = (
+        np.where(which, none, column).astype(np.int32)
+        for none, column in ((UNKNOWN, response.quality), (-1, response.answer))
+    )
+    return Response(quality, answer, response.feedback.rows(~which[response.feedback.row]))
 
 
 def _without_calls(called: Completions, which: Bool, latency_ms: float) -> Completions:
@@ -206,8 +229,8 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
         return Reaction(reaction.code, name.astype(np.int32))
 
     seen = Experience(
-        turn.message, outcome.reply, outcome.answer, rating, contexts, offer,
-        partial(state.references.words, turn.message, outcome.answer),
+        turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer,
+        partial(state.references.words, turn.message, outcome.response.answer, outcome.reply.text),
         outcome.response.quality == RIGHT if scene.assistant.sees_truth else None,
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)

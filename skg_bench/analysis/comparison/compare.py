@@ -187,15 +187,14 @@ def _contrasts(
 
     def read(at: int, arm: str) -> Tally:
         pool_requests = shared.each[at]
-        if pool_requests.judged:
+        tally = tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
+        if tally.judged:
             llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
             served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
-        return tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
+        return tally
 
-    base, base_done = (
-        read(*reference),
-        done(logs[reference[0]], reference[1], shared.keep) if requests.judged else None,
-    )
+    base = read(*reference)
+    base_done = done(logs[reference[0]], reference[1], shared.keep) if requests.judged else None
     base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
     tested, flipped = [], []
     for (at, arm), label in arms.items():
@@ -252,6 +251,10 @@ def _matches(
     reference: tuple[int, str],
     served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
 ) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
+    unscored = [arms[k] for k in arms if k not in served or np.isnan(served[k][0].score).any()]
+    if arms[reference] in unscored:
+        why = f"{arms[reference]} has no scores, or answers that nobody can judge; to match error rates, name another"
+        return (), (f"{why} reference",)
     idle = [arms[key] for key, (arm_hits, _, _) in served.items() if not arm_hits.at.size]
     if arms[reference] in idle:
         why = f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference"
@@ -260,9 +263,11 @@ def _matches(
     matches = [
         matched(label, ladder(*served[key]), base, SEED)
         for key, label in arms.items()
-        if key != reference and label not in idle
+        if key != reference and label not in (*idle, *unscored)
     ]
     notes = [f"{', '.join(idle)}: no answer from the skillbook, nothing to match"] if idle else []
+    if unscored:
+        notes.append(f"{', '.join(unscored)}: no scores, or answers that nobody can judge; nothing to match")
     if any(set(match.figures) == {"hit_rate"} for match in matches):
         notes.append(
             "what the LLM would have answered instead of some hits is not known: add a run with an arm `never` and the "

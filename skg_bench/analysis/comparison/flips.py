@@ -4,7 +4,7 @@ The reason is the link of the wrong arm's chain that failed (`cause` of the turn
 where both arms asked the LLM, or a right skill was prompted in vain, it is the LLM.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
@@ -28,6 +28,7 @@ REASONS = {
     "wrong_source": "wrong source",
 }
 """By the cause of the wrong arm's turn."""
+_WORDS: Sequence[str] = (*(REASONS[cause] for cause in CAUSES), "cause not known")
 DONE_COLUMNS = ("fallback_to_llm", "answer_correct", "cause")
 TOLD_COLUMNS = ("time", "message", "matched_skill", "source_turn", "skill_score", "serving")
 
@@ -41,8 +42,9 @@ class Done:
     user: I32  # [N]
     turn: I32  # [N]
     right: Bool  # [N]
+    wrong: Bool  # [N] of an answer that nobody can judge, neither is known
     hit: Bool  # [N]
-    cause: I32  # [N] index into CAUSES
+    cause: I32  # [N] index into CAUSES; their number: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,17 @@ class Flips:
     wrong: Done
     right: Done
     at: I64  # [n] rows
-    cause: I32  # [n] index into CAUSES, of the reason
+    cause: I32  # [n] of the reason; see `Done`
+
+    def reason(self, row: int) -> str:
+        """Of one of them, by its place in `at`."""
+        return _WORDS[int(self.cause[row])]
 
     def counts(self) -> dict[str, int]:
         """By reason, the most frequent first."""
-        counts = np.bincount(self.cause, minlength=len(CAUSES))
+        counts = np.bincount(self.cause, minlength=len(_WORDS))
         order = np.argsort(-counts, kind="stable")
-        return {REASONS[CAUSES[c]]: int(counts[c]) for c in order if counts[c]}
+        return {_WORDS[c]: int(counts[c]) for c in order if counts[c]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,10 @@ def done(run: RunTables, arm: str, keep: Sequence[tuple[int, int]] | None = None
     """Read an arm. `keep`: (user id, number of first turns), ascending; None: all."""
     table = kept(run.turns(arm, DONE_COLUMNS), keep)
     code, vocabulary = coded(table["cause"])
-    cause = np.array([CAUSES.index(word) for word in vocabulary], np.int32)
-    right, fallback = table["answer_correct"].to_numpy(), table["fallback_to_llm"].to_numpy()
-    return Done(run, arm, table["user"].to_numpy(), table["turn"].to_numpy(), right, ~fallback, cause[code])
+    cause = np.array([*(CAUSES.index(word) for word in vocabulary), len(CAUSES)], np.int32)  # -1: the last
+    right, fallback = table["answer_correct"], table["fallback_to_llm"].to_numpy()
+    known = right.fill_null(False).to_numpy(), ~right.fill_null(True).to_numpy()
+    return Done(run, arm, table["user"].to_numpy(), table["turn"].to_numpy(), *known, ~fallback, cause[code])
 
 
 def flips(wrong: Done, right: Done) -> Flips:
@@ -93,7 +100,7 @@ def flips(wrong: Done, right: Done) -> Flips:
             f"{wrong.run.path}, arm {wrong.arm!r}, and {right.run.path}, arm {right.arm!r}, have other events; compare "
             "what both have"
         )
-    at = np.flatnonzero(~wrong.right & right.right)
+    at = np.flatnonzero(wrong.wrong & right.right)
     by_llm = ~wrong.hit[at] & ~right.hit[at]
     return Flips(wrong, right, at, np.where(by_llm, CAUSES.index("none"), wrong.cause[at]))
 
@@ -105,13 +112,13 @@ def examples(flipped: Flips, n: int) -> list[Flip]:
     rows = flipped.at[_pick(flipped, n)]
     users = sorted({int(flipped.wrong.user[row]) for row in rows})
     wrong, right = _told(flipped.wrong, users), _told(flipped.right, users)
-    reason = dict(zip(flipped.at.tolist(), flipped.cause.tolist(), strict=True))
+    place = {row: i for i, row in enumerate(flipped.at.tolist())}
     out = []
     for row in rows.tolist():
         key = int(flipped.wrong.user[row]), int(flipped.wrong.turn[row])
         message, time = wrong[key]["message"], f"{wrong[key]['time']:%a %Y-%m-%d %H:%M}"
         answered = (_answered(arm, turns, key) for arm, turns in ((flipped.wrong, wrong), (flipped.right, right)))
-        out.append(Flip(*key, time, message, REASONS[CAUSES[reason[row]]], *answered))
+        out.append(Flip(*key, time, message, flipped.reason(place[row]), *answered))
     return out
 
 
@@ -119,7 +126,7 @@ def _pick(flipped: Flips, n: int) -> I64:
     """Indices into `flipped.at`."""
     user = flipped.wrong.user[flipped.at]
     queues = []
-    for cause in np.argsort(-np.bincount(flipped.cause, minlength=len(CAUSES)), kind="stable"):
+    for cause in np.argsort(-np.bincount(flipped.cause, minlength=len(_WORDS)), kind="stable"):
         rows = np.flatnonzero(flipped.cause == cause)
         nth = np.arange(len(rows)) - np.searchsorted(user[rows], user[rows])  # of the user's flips for this reason
         queues.append(rows[np.argsort(nth, kind="stable")][:n].tolist())
@@ -138,13 +145,22 @@ def _answered(arm: Done, turns: Told, key: tuple[int, int]) -> str:
     turn = turns[key]
     if turn["serving"] == "llm":
         return "the LLM"
-    skill = f"skill {turn['matched_skill']!r} (score {turn['skill_score']:.2f}"
+    skill = _skill(turn)
     if turn["serving"] == "prompted":
-        return f"{skill}), prompted"
+        return f"{skill}, prompted"
     composition = (arm.run.manifest.get("compositions") or {}).get(arm.arm) or {}
     if composition.get("book") == "donor" and key[1] >= int(str(composition["fork"]).rpartition("@")[2]):
-        return f"{skill}), stored by another user"
-    return f"{skill}), stored at turn {turn['source_turn']} for {turns[key[0], turn['source_turn']]['message']!r}"
+        return f"{skill}, stored by another user"
+    if turn["source_turn"] < 0:
+        return f"{skill}, stored"
+    return f"{skill}, stored at turn {turn['source_turn']} for {turns[key[0], turn['source_turn']]['message']!r}"
+
+
+def _skill(turn: Mapping[str, Any]) -> str:
+    """The skill that answered, as far as the log has one."""
+    if turn["matched_skill"] is None:
+        return "an earlier answer"
+    return f"skill {turn['matched_skill']!r} (score {turn['skill_score']:.2f})"
 
 
 def lines(flip: Flip, wrong: str, right: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Hits:
     """The hits of an arm, h rows, and what its users got altogether."""
 
     at: I64  # [h] row of the event
-    score: F64  # [h] combined score
+    score: F64  # [h] combined score, NaN: not known
     right: Bool  # [h]
     worth: F64  # [h] utility
     correct: F64  # [n] right answers of each user

@@ -80,6 +80,11 @@ class Tally:
     pending: int  # ratings given but not known by the end of the run
     digest: bytes  # of all that the arm did, turn by turn; empty: it is no arm of a run
 
+    @property
+    def judged(self) -> bool:
+        """Is it known of all answers whether they were right? `wrong` and `wrong_hit` are NaN else."""
+        return not np.isnan(self.by_cell["wrong"]).any()
+
 
 def needs_truth(run: RunTables, what: str) -> None:
     """Raises UsageError where `what` would need to know whether answers were right, and the run replays a log."""
@@ -148,17 +153,20 @@ def tallies(
     del time, user
     hit = ~_column(table, "fallback_to_llm")
     wrong = ~table["answer_correct"].fill_null(True).to_numpy()  # known to be
-    unknown = None if requests.judged else np.full(len(requests), np.nan)
+    judged, bookless = table["answer_correct"].null_count == 0, table["book_size"].null_count > 0
+    nan = np.full(len(requests), np.nan)
+    unknown = None if requests.judged and judged else nan
     rated, ok, pending = _ratings(run, arm, requests)
     counts: dict[str, npt.NDArray[Any] | None] = {
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
         "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], "stored"),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
         "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
-        "offer": coded(table["offer"])[0] >= 0, "add": _added(run, arm, requests), "rated": rated, "ok": ok,
+        "offer": coded(table["offer"])[0] >= 0, "rated": rated, "ok": ok,
+        "add": nan if bookless else _added(run, arm, requests),
     }  # fmt: skip
-    if unknown is not None:
-        counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else unknown
+    if not requests.judged:
+        counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else nan
     book, source = _column(table, "book_size").astype(np.float64), _column(table, "source_turn")
     del table
     done = [book, source, *(values for values in counts.values() if values is not None)]

@@ -75,7 +75,7 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     table = run.turns(new.arm, ["message", "matched_skill", "skill_score", "cause"]).take(pa.array(rows))
     by_llm = ~(held.base.hit[rows] | new.hit[rows])
     causes = zip(table["cause"].to_pylist(), by_llm.tolist(), strict=True)
-    reasons = [REASONS["none" if llm else cause] for cause, llm in causes]
+    reasons = [REASONS.get("none" if llm else cause, "cause not known") for cause, llm in causes]
     counted = Counter(reasons).most_common()
     users = [_user(user, harm, rows, owner[rows], held.base, new, table, reasons) for user in _most_harmed(harm)]
     return HarmedTurns(
@@ -104,7 +104,9 @@ def _user(
     turns = []
     for at in user_flips[:TURNS].tolist():
         row, record = int(rows[at]), table.slice(at, 1).to_pylist()[0]
-        answered = f" ({record['matched_skill']!r}, score {record['skill_score']:.2f})" if after.hit[row] else ""
+        answered = ""
+        if after.hit[row] and record["matched_skill"] is not None:
+            answered = f" ({record['matched_skill']!r}, score {record['skill_score']:.2f})"
         became = OUTCOMES[2 * int(after.hit[row]) + int(after.wrong[row])] + answered
         was = OUTCOMES[2 * int(before.hit[row]) + int(before.wrong[row])]
         lost = bool(after.wrong[row] & ~before.wrong[row])

@@ -60,6 +60,8 @@ def panel(run: Run, arm: str) -> Panel:
     needs_truth(run, "a gate")
     requests = events(run)
     tally = tallies(run, arm, requests)[0]
+    if not tally.judged:
+        raise UsageError(f"arm {arm!r} of {run.path} gave answers that nobody can judge: a gate needs to know of each")
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
     config = {key: run.config[key] for key in _WORLD if key in run.config}
@@ -167,7 +169,7 @@ def _parts(values: pa.Array) -> Iterable[bytes]:
     elif pa.types.is_fixed_size_list(values.type):
         yield from _parts(values.flatten())
     elif pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
-        yield b"".join(values.to_pylist())
+        yield b"".join(value or b"" for value in values.to_pylist())
     else:
         yield pc.is_null(values).to_numpy(zero_copy_only=False).tobytes()
         yield (

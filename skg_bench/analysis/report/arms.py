@@ -87,10 +87,12 @@ def looks(
 
 
 def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Mapping[str, Any]) -> Kind:
-    """A learning arm decides as the first arm does and may learn; a frozen one has learned; the rest are controls."""
-    if arm == reference or any(
-        _target(compositions, arm, s) != _target(compositions, arms[0], s) for s in ("policy", "router")
-    ):
+    """A learning arm decides as the first arm does and may learn; a frozen one has learned; the rest are controls. An
+    assistant of another kind, which has no policy, learns in its own way.
+    """
+    decides = ("policy", "router") if _has_policy(compositions, arm) else ()
+    first = next((a for a in arms if _has_policy(compositions, a)), arm)
+    if arm == reference or any(_target(compositions, arm, s) != _target(compositions, first, s) for s in decides):
         return "control"
     if (compositions.get(arm) or {}).get("freeze") is not None:
         return "frozen"
@@ -114,6 +116,11 @@ def shown(
 def _target(compositions: Mapping[str, Any], arm: str, seam: str) -> str:
     component = (compositions.get(arm) or {}).get(seam)
     return str(component.get("_target_", "")) if isinstance(component, Mapping) else ""
+
+
+def _has_policy(compositions: Mapping[str, Any], arm: str) -> bool:
+    composition = compositions.get(arm) or {}
+    return "policy" in composition or "assistant" not in composition
 
 
 def _is(compositions: Mapping[str, Any], arm: str, word: str) -> bool:

@@ -152,7 +152,7 @@ def _timeline(
     ratings, late = _ratings(turns, feedback, position)
 
     def title(skill: int) -> int:
-        return words(named.get(skill, f"skill {skill}"))
+        return words(named.get(skill, f"skill {skill}" if skill >= 0 else "an earlier answer"))
 
     def source(i: int) -> int:
         where = position.get(turns["source_turn"][i])
@@ -165,8 +165,8 @@ def _timeline(
         "turn": [turns["turn"][i] for i in keep],
         "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
         "message": [words(turns["message"][i]) for i in keep],
-        "hit": [int(turns["skill"][i] >= 0) for i in keep],
-        "skill": [title(turns["skill"][i]) if turns["skill"][i] >= 0 else -1 for i in keep],
+        "hit": [int(turns["serving"][i] != "llm") for i in keep],
+        "skill": [title(turns["skill"][i]) if turns["serving"][i] != "llm" else -1 for i in keep],
         "source_turn": [turns["source_turn"][i] for i in keep],
         "source": [source(i) for i in keep],
         "prompted": [int(turns["serving"][i] == "prompted") for i in keep],
@@ -177,7 +177,7 @@ def _timeline(
         "rating": [ratings[i] for i in keep],
         "late": [late[i] for i in keep],
         "offer": [-1 if turns["offer"][i] is None else OFFERS.index(turns["offer"][i]) for i in keep],
-        "learned": [int(turns["skill_learned"][i]) for i in keep],
+        "learned": [int(turns["skill_learned"][i] or False) for i in keep],
         "book": [turns["book_size"][i] for i in keep],
         "shortlist": [_shortlist(turns, i, title) for i in keep],
         "correct": [None if turns["answer_correct"][i] is None else int(turns["answer_correct"][i]) for i in keep],
@@ -211,7 +211,7 @@ def _ratings(
 def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[Any]]:
     """Best places by combined score, as [name, similarity, preference, score, combined, chosen]."""
     skills = turns["shortlist"][i]
-    places = [k for k, skill in enumerate(skills) if skill >= 0]
+    places = [k for k, skill in enumerate(skills) if skill is not None and skill >= 0]
     combined = turns["combined"][i]
     places.sort(key=lambda k: (-combined[k], k))
     best = places[:PLACES]

@@ -51,12 +51,10 @@ def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | Non
     other = tallies(run, reference, requests)[0] if reference not in (None, arm) and reference else None
     prices = Utility.of(run.config)
     utility = utility_of(tally, prices)
-    if not requests.judged:
+    if other is not None and not other.judged:
         other = None
     if users is None:
-        picks = (
-            pick(requests.users, utility, requests.seed) if requests.judged else drawn(requests.users, requests.seed)
-        )
+        picks = pick(requests.users, utility, requests.seed) if tally.judged else drawn(requests.users, requests.seed)
     else:
         unknown = [u for u in users if u not in set(requests.users.tolist())]
         if unknown:
@@ -83,11 +81,11 @@ def _row(
     return RosterRow(
         user=p.user,
         why=p.why,
-        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if requests.judged else WHY[p.why],
+        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if tally.judged else WHY[p.why],
         turns=f"{int(turn):,}",
         hit_rate=shown(hit / turn, "share"),
         err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
-        skills=f"{int(tally.book_end[i]):,}",
+        skills="" if np.isnan(tally.book_end[i]) else f"{int(tally.book_end[i]):,}",
         utility=shown(float(utility[i]), "utility"),
         beyond="" if beyond is None else shown(float(beyond[i]), "utility", signed=True),
         spark=_spark(tally, i),

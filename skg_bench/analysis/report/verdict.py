@@ -69,8 +69,10 @@ def _answers(summary: Summary) -> Sentence:
     text = f"{arm} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
+    if arm_figures["err_per_request"].mean is None:
+        return Sentence(f"{text}; nobody can judge some of its answers.", "plain")
     text += f"; of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
-    if reference not in (None, arm):
+    if reference not in (None, arm) and summary.arms[reference]["err_per_request"].mean is not None:
         text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {reference}'s"
     return Sentence(f"{text}.", "plain")
 

@@ -29,7 +29,7 @@ class _Held:
     """What is kept of an arm while others are compared with it."""
 
     tally: dict[int, Tally]  # by the turn from which on it counts
-    lost: Losses | None  # None: a log does not say what was right
+    lost: Losses | None  # None: it is not known what was right, or why not
     answers: Answers | None
     hits: I64  # rows of the events that the skillbook answered
 
@@ -111,7 +111,7 @@ def _in_turn(
 
     def read(arm: str) -> _Held:
         tally = tallies(run, arm, requests, role.since(arm))
-        if not requests.judged:
+        if not tally[0].judged:
             return _Held(tally, None, None, np.zeros(0, np.int64))
         hits = np.flatnonzero(~run.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy())
         return _Held(tally, losses(run, arm, requests, utility), Answers.read(run, arm, utility), hits)

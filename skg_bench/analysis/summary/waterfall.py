@@ -44,9 +44,11 @@ class Losses:
         return total
 
 
-def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses:
-    """Of an arm whose turns are the events `requests`."""
+def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses | None:
+    """Of an arm whose turns are the events `requests`; None for an assistant that says nothing of causes."""
     table = run.turns(arm, CAUSE_COLUMNS)
+    if table["cause"].null_count:
+        return None
     code, vocabulary = coded(table["cause"])
     cause = np.array([CAUSES.index(word) for word in vocabulary], np.int64)[code]
     cells = len(requests.cells.user)

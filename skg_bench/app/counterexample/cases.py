@@ -30,6 +30,13 @@ from skg_bench.engine.vectors import Rows
 
 SCHEMA = 1
 _KEYS = {"scenario": "place", "specs": "sides"}  # fields of a case -> keys of its file
+_OF_BOOKS = (
+    "max_sim",
+    "matched_skill",
+    "skill_score",
+    "skill_learned",
+    "book_size",
+)  # columns; some have no skillbooks
 Node = Mapping[str, Any]
 Row = dict[str, Any]
 
@@ -121,14 +128,16 @@ def told(log: Logbook, replayer: Replayer) -> list[Row]:
     rows = []
     for t in range(len(log.start) - 1):
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
+        known = {name: at[name].item() if name in log.filled else None for name in _OF_BOOKS}
         row: Row = {
-            "hit": bool(at["skill"] >= 0),
-            "right": bool(at["answer_correct"] > 0),
-            "learned": bool(at["skill_learned"]),
+            "hit": bool(at["serving"] > 0),
+            "right": bool(at["answer_correct"] > 0) if at["answer_correct"] >= 0 else None,
+            "learned": bool(known["skill_learned"]),
         }
-        row["skill"] = replayer.setting.texts.read(at["matched_skill"][None])[0] if row["hit"] else None
+        named = row["hit"] and known["matched_skill"] is not None
+        row["skill"] = replayer.setting.texts.read(at["matched_skill"][None])[0] if named else None
         row |= {name: labels[at[code]] if at[code] >= 0 else None for name, (code, labels) in words.items()}
-        row |= {"max_sim": float(at["max_sim"]), "score": float(at["skill_score"]), "book": int(at["book_size"])}
+        row |= {"max_sim": known["max_sim"], "score": known["skill_score"], "book": known["book_size"]}
         rows.append(row | {"source": int(at["source_turn"])})
     return rows
 

@@ -75,5 +75,6 @@ def _show(screen: Console, case: Case) -> None:
 
 def answered(row: Row) -> str:
     """What an arm did with an event, in words."""
-    who = f"{row['skill']} ({row['score']:.2f})" if row["hit"] else "LLM"
-    return ", ".join([who, "right" if row["right"] else "wrong", *(["captured"] if row["learned"] else [])])
+    skill = "earlier answer" if row["skill"] is None else f"{row['skill']} ({row['score']:.2f})"
+    right = "not known whether right" if row["right"] is None else "right" if row["right"] else "wrong"
+    return ", ".join([skill if row["hit"] else "LLM", right, *(["captured"] if row["learned"] else [])])

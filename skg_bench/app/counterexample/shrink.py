@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.comparison.flips import REASONS, done, flips
+from skg_bench.analysis.comparison.flips import done, flips
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.tally import needs_truth
 from skg_bench.analysis.statistics.ddmin import Part, ddmin
@@ -18,7 +18,6 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run, same_events
-from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Events
 from skg_bench.engine.excerpt import Excerpts, table_of
 from skg_bench.engine.logbook import Logbook
@@ -76,7 +75,7 @@ def of_turn(scenario: Scenario, specs: Mapping[str, ArmSpec], turn: int, reason:
     session = _Session.of(scenario, specs)
 
     def shows(logs: LogsByRole) -> Bool:
-        shown: Bool = (_last(logs["arm"]) == right) & (_last(logs["reference"]) != right)
+        shown: Bool = (_last(logs["arm"]) == right) & (_last(logs["reference"]) == (not right))
         return shown
 
     kept = session.smallest(turn, (turn,), shows)
@@ -119,7 +118,7 @@ def _flip(
         fits = ((user is None) | (who == user)) & ((turn is None) | (when == turn))
         if fits.any():
             first = int(np.flatnonzero(fits)[np.argmin(when[fits])])
-            return (int(who[first]), int(when[first])), REASONS[CAUSES[flipped.cause[first]]]
+            return (int(who[first]), int(when[first])), flipped.reason(first)
     where = (
         " and ".join(f"{k} {v}" for k, v in (("user", user), ("turn", turn)) if v is not None) or "no turn of the run"
     )
@@ -207,7 +206,7 @@ def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
     near, some = set[int](), set[int]()
     for log in logs.values():
         skill = log.columns["skill"]
-        some.update(np.flatnonzero(skill >= 0).tolist())
+        some.update(np.flatnonzero(log.columns["serving"] > 0).tolist())
         for update in log.updates:
             some.update(update["turn"].tolist())
             near.update(update["turn"][update["skill"] == skill[-1]].tolist())
@@ -215,10 +214,10 @@ def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
         yield tuple(sorted(turn for turn in turns if turn < n))
 
 
-def _last(log: Logbook) -> Bool:
-    """Is each row's last answer right?"""
+def _last(log: Logbook) -> I64:
+    """Is each row's last answer right? -1: nobody knows."""
     n = log.n
-    right: Bool = log.columns["answer_correct"][log.start[n - 1] + np.arange(len(n))] > 0
+    right: I64 = log.columns["answer_correct"][log.start[n - 1] + np.arange(len(n))].astype(np.int64)
     return right
 
 
@@ -230,11 +229,12 @@ def _rows(log: Logbook) -> I64:
 def _counts(log: Logbook) -> dict[str, F64]:
     """By the names of `tally.COUNTS`, of each place of a column."""
     c = log.columns
-    hit, wrong = c["skill"] >= 0, c["answer_correct"] <= 0
+    hit = c["serving"] > 0
+    wrong = np.where(c["answer_correct"] < 0, np.nan, c["answer_correct"] == 0)
     counts = {
-        "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong, "call": c["serving"] != 1,
-        "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"], "latency": c["latency_ms"],
-        "offer": c["offer"] >= 0,
+        "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": np.where(hit, wrong, 0.0),
+        "call": c["serving"] != 1, "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"],
+        "latency": c["latency_ms"], "offer": c["offer"] >= 0,
     }  # fmt: skip
     return {name: np.asarray(values, np.float64) for name, values in counts.items()}
 

@@ -30,7 +30,7 @@ def made(user: list[int], right: list[bool], hit: list[bool], cause: list[str], 
     turn = [sum(u == v for v in user[:i]) for i, u in enumerate(user)]
     codes = np.array([CAUSES.index(c) for c in cause], np.int32)
     ids = np.array(user, np.int32), np.array(turn, np.int32)
-    return Done(run, "skg", *ids, np.array(right), np.array(hit), codes)
+    return Done(run, "skg", *ids, np.array(right), ~np.array(right), np.array(hit), codes)
 
 
 def test_every_cause_has_a_reason_in_words() -> None:

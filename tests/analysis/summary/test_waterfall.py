@@ -50,14 +50,15 @@ def test_every_cause_has_its_place_in_the_order() -> None:
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_users_losses_sum_to_what_the_ceiling_is_above_what_was_reached(run: Run, on: LoggedEvents, arm: str) -> None:
     reached = worth(run, arm, PRICES).groupby("user").utility.mean().to_numpy()
-    np.testing.assert_allclose(
-        losses(run, arm, on, PRICES).by_user(on).sum(axis=0), CEILING - reached, rtol=0, atol=1e-12
-    )
+    booked = losses(run, arm, on, PRICES)
+    assert booked is not None
+    np.testing.assert_allclose(booked.by_user(on).sum(axis=0), CEILING - reached, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_each_turn_is_booked_whole_to_its_cause(run: Run, on: LoggedEvents, arm: str) -> None:
     t, booked = worth(run, arm, PRICES), losses(run, arm, on, PRICES)
+    assert booked is not None
     turns = t.groupby("user").size()
     for code, cause in enumerate(CAUSES):
         cause_turns = t[t.cause == cause]
