@@ -116,8 +116,7 @@ def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter)
     cause = _cause(scene, state, turn)
     outcome = answer(scene, state, turn, reply)
     lesson = learn(scene, state, turn, outcome, log)
-    log.turn(t, **record(turn, outcome, lesson), cause=cause)
-    log.turn(t, **scene.assistant.columns(state.memory))
+    log.turn(t, **{**record(turn, outcome, lesson), "cause": cause, **scene.assistant.columns(state.memory)})
     if (updates := scene.assistant.updates(state.memory)) is not None:
         log.update(t, *updates)
 
