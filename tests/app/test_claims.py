@@ -24,7 +24,8 @@ def said(*words: str) -> str:
 
 def test_every_claim_is_shown_with_what_carries_it() -> None:
     text = said()
-    assert re.findall(r"^([KPU]\d\d) ", text, re.MULTILINE) == list(claims())
+    ids = re.findall(r"^([KPU]\d\d) ", text, re.MULTILINE)  # a table in several blocks has them in each
+    assert list(dict.fromkeys(ids)) == list(claims())
     assert "held by tests" not in text
     assert "built so" in text
     assert "outside the project" in text
