@@ -16,7 +16,7 @@ from skg_bench.analysis.comparison.claims import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-FOLDERS = {".ci", ".github", "conf", "data", "experiments", "reports", "skg_bench", "tests"}
+FOLDERS = {".ci", ".github", "conf", "data", "docs", "experiments", "reports", "skg_bench", "tests"}
 
 
 def tracked() -> list[Path]:

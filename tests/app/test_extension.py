@@ -1,4 +1,4 @@
-"""A reranker added by one file and one yaml: the README's own example, in a temporary package."""
+"""A reranker and an assistant, each added by one file and one yaml: the examples of docs/plugins.md, in a package."""
 
 import json
 import re
@@ -16,13 +16,14 @@ from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import ENVIRONMENT, call
+from tests.laws import world
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
 
 
 def example() -> dict[str, str]:
-    """Code blocks of the README that name their file in the first line."""
-    blocks = re.findall(r"```(?:python|yaml|toml)\n# (\S+)\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    """Code blocks of the page that name their file in the first line."""
+    blocks = re.findall(r"```(?:python|yaml|toml)\n# (\S+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     return dict(blocks)
 
 
@@ -39,8 +40,11 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.req("K03")
-def test_the_readmes_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
-    assert set(example()) == {"mine/freshness.py", "mine/conf/reranker/freshness.yaml", "pyproject.toml"}
+def test_the_pages_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
+    assert set(example()) == {
+        "mine/freshness.py", "mine/conf/reranker/freshness.yaml", "pyproject.toml", "mine/echo.py",
+        "mine/conf/assistant/echo.yaml",
+    }  # fmt: skip
     code, out, _ = call("list", "reranker")
     assert code == 0
     assert re.search(r"freshness +Prefers what was used lately", out)
@@ -48,6 +52,19 @@ def test_the_readmes_reranker_is_listed_and_runs_as_an_arm(mine: Path) -> None:
     run = skg_bench.run(["users=2", "weeks=1", arms])
     assert run.turns("fresh", ["turn"]).num_rows > 0
     assert run.manifest["compositions"]["fresh"]["reranker"] == {"_target_": "mine.freshness.Freshness", "weight": 2.5}
+
+
+def test_the_pages_assistant_answers_beside_the_others(mine: Path) -> None:
+    arms = "arms={skg: [], echo: [assistant=echo], never: [policy=never]}"
+    run = skg_bench.run(["users=40", *world.DENSE, "policy.threshold=0.4", arms])  # where few things are asked
+    turns = run.turns("echo", ["message", "user", "serving", "matched_skill"]).to_pandas()
+    stored = turns["serving"] == "stored"
+    before = turns.groupby("user", observed=True)["message"].shift()
+    assert stored.any()
+    assert (turns["message"].astype(str) == before.astype(str)).equals(stored)
+    assert turns["matched_skill"].isna().all()
+    with pytest.raises(UsageError, match=r"arm 'echo': router=exact: router is a part of assistant=pipeline, and"):
+        compose(["arms={never: [policy=never], echo: [assistant=echo, router=exact]}"])
 
 
 def test_the_code_of_an_added_package_is_in_the_identity(mine: Path) -> None:
@@ -90,7 +107,7 @@ def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Pa
     assert len(states) == 2
 
 
-def test_the_readmes_reranker_installs_as_it_is_printed(tmp_path: Path) -> None:
+def test_the_pages_reranker_installs_as_it_is_printed(tmp_path: Path) -> None:
     for name, text in example().items():
         write(tmp_path / "source" / name, text)
     site = tmp_path / "site"

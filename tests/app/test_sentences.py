@@ -114,7 +114,8 @@ def test_a_readme_without_the_place_says_what_to_write(checkout: Path) -> None:
 
 def test_no_readme_states_a_difference_outside_of_these_sentences() -> None:
     """A signed figure with decimals is a result."""
-    readmes = [ROOT / "README.md", *sorted((ROOT / "experiments").glob("*/README.md"))]
+    readmes = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    readmes += sorted((ROOT / "experiments").glob("*/README.md"))
     made = re.compile(r"<!-- made by make readme: .*?<!-- end of .*?-->|```.*?```|`[^`\n]*`", re.DOTALL)
     for readme in readmes:
         rest = made.sub("", readme.read_text("utf-8"))

@@ -89,7 +89,7 @@ def test_no_component_escapes_the_suite_for_want_of_a_yaml(seam: str) -> None:
     assert suite.unlisted(seam) == (made_with_an_index if seam == "router" else [])
 
 
-def test_the_readmes_reranker_is_found_in_its_package_and_keeps_to_it_too(
+def test_the_pages_reranker_is_found_in_its_package_and_keeps_to_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in example().items():
