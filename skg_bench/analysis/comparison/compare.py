@@ -226,6 +226,8 @@ def _break_even(
 ) -> dict[str, BreakEven]:
     by_arm = {}
     for key, label in arms.items():
+        if key not in served:  # it is not known of all its answers whether they were right
+            continue
         arm_hits, llm, requests = served[key]
         at = arm_hits.at
         if at.size and llm.known[at].all():
