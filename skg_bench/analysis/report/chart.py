@@ -14,7 +14,7 @@ from skg_bench.analysis.report.typeset import shown as number
 WIDTH, HEIGHT = 420, 236  # of the plot with its axes; the key of the lines is added below
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 26  # margins
 KEY_LEFT, KEY_COLUMNS, KEY_WIDTH, KEY_ROW = 4, 3, 139, 16
-LABEL_CHARS = 17
+LABEL_CHARS = 19
 GEOMETRY = {
     "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM,
     "keyLeft": KEY_LEFT, "keyColumns": KEY_COLUMNS, "keyWidth": KEY_WIDTH, "keyRow": KEY_ROW, "chars": LABEL_CHARS,

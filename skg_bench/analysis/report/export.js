@@ -2,7 +2,7 @@
 // Figures as CSV, SVG and PNG, tables as CSV, made on the spot: nothing is fetched and nothing is sent.
 (() => {
   const SCALE = 3; // pixels of a PNG to a unit of its figure
-  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-weight", "font-style", "text-anchor"];
+  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-style", "text-anchor"];
   function save(name, url) {
     const link = document.createElement("a");
     link.href = url;
@@ -10,7 +10,7 @@
     link.click();
   }
   function field(text) {
-    const plain = text.replace(/\s+/g, " ").trim().replace(/^−(?=[\d$.])/, "-");
+    const plain = text.replace(/\s+/g, " ").trim().replace(/^−(?=[\d$.])/, "-").replace(/^–$/, "");
     const safe = /^[=+@-]/.test(plain) && !/^[+-][\d$.]/.test(plain) ? `'${plain}` : plain; // no formula in a spreadsheet
     return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }
@@ -21,7 +21,7 @@
     const headings = [...table.tHead.rows[0].cells], body = [...table.tBodies].flatMap((b) => [...b.rows]).filter((r) => r.cells.length > 1);
     const parts = (cell) => { // a cell's text, and its interval if that stands in an element of its own
       const copy = cell.cloneNode(true), interval = copy.querySelector("span.interval");
-      interval?.remove();
+      for (const aside of [interval, ...copy.querySelectorAll("small")]) aside?.remove();
       return [copy.textContent, interval?.textContent ?? ""];
     };
     const ranged = (n) => body.some((row) => row.cells[n]?.querySelector("span.interval"));
@@ -42,7 +42,7 @@
     });
     for (const hidden of copy.querySelectorAll("[data-hidden], [x1='-9']")) hidden.remove();
     for (const link of copy.querySelectorAll("a")) link.replaceWith(...link.childNodes);
-    for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height, "font-size": "11.5", "font-family": style.fontFamily })) copy.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": style.fontFamily })) copy.setAttribute(name, value);
     const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     for (const [name, value] of Object.entries({ width, height, fill: getComputedStyle(document.documentElement).backgroundColor })) paper.setAttribute(name, value);
     copy.prepend(paper);

@@ -32,7 +32,8 @@ svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2:
 .band { fill: var(--c); opacity: .14; } .arm:not(.banded) .band { display: none; }
 .ceiling .under { fill: var(--ceiling); }
 .ceiling-k .line { fill: none; stroke: var(--ceiling-line); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
-.label text { fill: var(--c); font-weight: 500; } .label .line { fill: none; stroke: var(--c); stroke-width: var(--w);
+.label text { fill: var(--c); font-size: 10.5px; font-weight: 500; }
+.label .line { fill: none; stroke: var(--c); stroke-width: var(--w);
   stroke-dasharray: var(--d); }
 .label.ceiling-k text { fill: var(--soft); font-style: italic; }
 .label.ceiling-k .line { stroke: var(--ceiling-line); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }

@@ -14,7 +14,7 @@
     return ascending ? order : -order;
   }
   function sort(table, heading) {
-    const column = heading.cellIndex, rows = [...table.tBodies].flatMap((body) => [...body.rows]).filter((row) => row.cells[column]);
+    const column = heading.cellIndex, rows = [...table.querySelectorAll("tbody tr:not(:has([colspan]))")];
     const values = new Map(rows.map((row) => [row, value(row, column)])), known = [...values.values()].filter((v) => v.known);
     const numbers = column > 0 && known.every((v) => v.number !== null), now = heading.getAttribute("aria-sort");
     const ascending = now ? now === "descending" : !numbers;

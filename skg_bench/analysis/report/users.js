@@ -243,14 +243,14 @@
   function showLost(arm, cause) {
     const [code, name] = settings.causes[cause];
     const turns = everyone((p, i) => p.causes[arm]?.[i] === code);
-    show(`${name}: turns of arm ${arm}`, "", turns, { notes: [others(`Of the ${rows.length} users on this page. Others: `)] });
+    show(`${name}: turns of arm ${arm}`, "", turns, { notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
   }
   function showFlips(arm, against) {
     const did = settings.judged ? "HL" : "HhX", what = settings.judged ? "Right" : "Answered by a skill";
     const good = (p, name, i) => did.includes(p.arms[name]?.[i]), known = (p, name, i) => (p.arms[name]?.[i] ?? ".") !== ".";
     const differ = (p, i) => known(p, arm, i) && known(p, against, i) && good(p, arm, i) !== good(p, against, i);
     const filters = [arm, against].map((name, n) => [`flip-${n}`, `${what} in ${name} only`, (p, i) => good(p, name, i)]);
-    show(`Turns that ${arm} and ${against} answered differently`, "", everyone(differ), { filters, notes: [others(`Of the ${rows.length} users on this page. Others: `)] });
+    show(`Turns that ${arm} and ${against} answered differently`, "", everyone(differ), { filters, notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
   }
   function missing(id, words) {
     panel.replaceChildren(el("header", {}, el("h3", { tabindex: "-1" }, `${settings.person} ${id}`)), others(words, id));
