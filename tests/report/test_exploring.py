@@ -187,7 +187,9 @@ def test_hostile_names_of_arms_are_texts_everywhere_and_no_formulas(visit: Visit
     run = make_run(tmp_path / "run", users=4, weeks=2, reference=names[1],
                    arms={names[0]: World(hit=0.5), names[1]: World(hit=0.2), names[2]: World(hit=0.0)})  # fmt: skip
     summary.write(run)
-    page = visit(report.write(run))
+    path = report.write(run)
+    assert visit(path, viewport={"width": 390, "height": 800}).evaluate("document.documentElement.scrollWidth") <= 390
+    page = visit(path)
     assert page.locator("h1 code").first.inner_text() == names[0]
     page.locator("[data-table=against-utility] tbody tr a.turns").first.click()
     page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('Turns that')")
