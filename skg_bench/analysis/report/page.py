@@ -169,8 +169,8 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
         unit = content.metrics[metric].unit
         counterpart = AGAINST.get(metric, metric)
         beside = other[counterpart].mean if other and counterpart in other else None
-        of = "of " if counterpart != metric else ""
-        compared = "" if beside is None else marked(f"{of}{code(str(reference))} {shown(beside, unit)}")
+        part = "of " if counterpart != metric else ""
+        compared = "" if beside is None else marked(f"{part}{code(str(reference))} {shown(beside, unit)}")
         tiles.append(
             {
                 "label": tables.label(metric, content.metrics),

@@ -39,7 +39,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ArmPair:
     """Which two arms a row compares."""
 
     look: Look  # of the arm that gives the row its colour
@@ -109,7 +109,7 @@ def differences(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable
     order = sorted(looks, key=lambda look: -_mean(summary.arms[look.arm].get("utility")))
     reference = str(summary.reference)
     entries = [
-        (Compared(look, "", flips(look.arm, reference)), against[look.arm]) for look in order if look.arm in against
+        (ArmPair(look, "", flips(look.arm, reference)), against[look.arm]) for look in order if look.arm in against
     ]
     return _tables(entries, summary.metrics)
 
@@ -121,12 +121,12 @@ def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
     for look in (look for look in looks if look.arm in frozen):
         effect = frozen[look.arm]
         note = f"{effect.live} against {look.arm}, from turn {effect.since:,}"
-        entries.append((Compared(look, note, flips(effect.live, look.arm)), effect.metrics))
+        entries.append((ArmPair(look, note, flips(effect.live, look.arm)), effect.metrics))
     return _tables(entries, summary.metrics)
 
 
 def _tables(
-    entries: Sequence[tuple[Compared, Mapping[str, DifferenceFigure]]], metrics: Mapping[str, MetricWords]
+    entries: Sequence[tuple[ArmPair, Mapping[str, DifferenceFigure]]], metrics: Mapping[str, MetricWords]
 ) -> list[DifferenceTable]:
     tables = []
     for metric, about in metrics.items():
@@ -139,7 +139,7 @@ def _tables(
     return tables
 
 
-def _row(pair: Compared, d: DifferenceFigure, unit: str, scale: "Scale") -> DifferenceRow:
+def _row(pair: ArmPair, d: DifferenceFigure, unit: str, scale: "Scale") -> DifferenceRow:
     return DifferenceRow(
         look=pair.look,
         note=pair.note or pair.look.arm,
