@@ -70,6 +70,12 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+def turns_shown(page: Page) -> int:
+    """The total that the timeline says it lists."""
+    text = page.locator("#person .count").inner_text()
+    return 0 if text == "0 turns" else int(text.split(" of ")[1].split(" ")[0].replace(",", ""))
+
+
 @dataclass
 class Visit:
     """An open page, and what it did that it must not do."""

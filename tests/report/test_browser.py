@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from skg_bench.analysis import report
 from skg_bench.core.run import Run
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import HOSTILE, turns_shown
 
 Visit = Callable[..., Page]
 DRAWN = """() => [...document.querySelectorAll('.chart')].flatMap(svg => [
@@ -28,12 +28,6 @@ def same_drawing(first: list[str], other: list[str]) -> bool:
 
 def open_user(page: Page) -> int:
     return int(page.locator("#users tbody tr.open").get_attribute("data-user") or -1)
-
-
-def turns_shown(page: Page) -> int:
-    """The total that the timeline says it lists."""
-    text = page.locator("#person .count").inner_text()
-    return 0 if text == "0 turns" else int(text.split(" of ")[1].split(" ")[0].replace(",", ""))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -191,7 +185,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(visit: Visit, page_p
     assert "49" not in page.locator(".turn .message").first.inner_text()
 
 
-@pytest.mark.parametrize("width", [360, 768, 1366])
+@pytest.mark.parametrize("width", [360, 390, 768, 1366])
 def test_nothing_runs_out_of_the_page_at_any_width(visit: Visit, page_path: Path, width: int) -> None:
     page = visit(page_path, viewport={"width": width, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= width

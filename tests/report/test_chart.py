@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -10,23 +11,25 @@ from hypothesis import strategies as st
 
 from skg_bench.analysis.report.arms import CONTROL, FROZEN, LEARNING, ORACLE, REFERENCE, looks
 from skg_bench.analysis.report.chart import (
-    BOTTOM,
     HEIGHT,
-    LABEL_GAP,
-    TOP,
+    LEFT,
+    RIGHT,
+    WIDTH,
     Chart,
     Frame,
     Series,
     band,
+    banded,
     extent,
     path,
     position_ticks,
-    spread,
     svg,
     tick,
     ticks,
 )
-from skg_bench.analysis.report.typeset import shown, typeset
+from skg_bench.analysis.report.figures import Curves
+from skg_bench.analysis.report.sentences import code
+from skg_bench.analysis.report.typeset import marked, shown, typeset
 
 PAPER = {"light": "#ffffff", "dark": "#101317"}
 
@@ -52,14 +55,41 @@ def test_no_two_ticks_of_an_axis_read_the_same(low: float, width: float, unit: s
     assert len(set(words)) == len(words)
 
 
-@given(st.lists(st.floats(TOP, HEIGHT - BOTTOM), min_size=1, max_size=14))
-def test_labels_keep_their_order_and_distance_and_stay_inside(wanted: list[float]) -> None:
-    placed = spread(wanted, TOP, HEIGHT - BOTTOM)
-    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
-    for upper, lower in pairwise(order):
-        assert placed[lower] - placed[upper] >= LABEL_GAP - 1e-6
-    assert max(placed) <= HEIGHT - BOTTOM + 1e-6
-    assert min(placed) >= TOP - 1e-6
+def test_the_plot_takes_most_of_the_width_and_the_key_below_it_holds_every_line() -> None:
+    assert (WIDTH - LEFT - RIGHT) / WIDTH > 0.85
+    names = [f"arm_number_{n}" for n in range(14)]
+    chart = Chart("f-x", "t", "s", "usd", "week", [1.0, 2.0], [line(name, 0.1 * n, n) for n, name in enumerate(names)])
+    root = ET.fromstring(svg(chart, names))  # noqa: S314  our own text
+    tall = float(root.attrib["viewBox"].split()[3])
+    texts = [text for text in root.iter("text") if (text.text or "").startswith("arm_")]
+    at = [(float(text.attrib["x"]), float(text.attrib["y"])) for text in texts]
+    assert len(set(at)) == 14
+    assert all(HEIGHT < y < tall for _, y in at)
+    assert [text.attrib["y"] for text in texts] == sorted((text.attrib["y"] for text in texts), key=float)
+    assert (texts[0].text or "").endswith("$13.00000")  # the highest first, as the lines end
+
+
+def test_bands_of_many_arms_are_those_of_the_main_ones() -> None:
+    arms = [Series(name, css, [0.1, 0.2], [0.0, 0.1], [0.2, 0.3])
+            for name, css in (("a", "x"), ("b", "x main"), ("c", "x"), ("d", "x main"))]  # fmt: skip
+    assert [s.name for s in banded(arms)] == ["b", "d"]
+    assert [s.name for s in banded([arms[0], arms[2]])] == ["a", "c"]
+    assert [s.name for s in banded([arms[0], arms[2], arms[0]])] == ["a"]
+
+
+def test_a_point_without_neighbours_is_seen() -> None:
+    assert path(Frame(1, 3, 0.0, 1.0), [1, 2, 3], [None, 0.5, None]).count("L") == 1
+
+
+def test_weeks_of_too_few_users_are_left_out_of_the_curves(tmp_path: Path) -> None:
+    rows = ["arm,period,metric,n,mean,low,high", "skg,1,err_per_hit,9,0.1,0,1", "skg,2,err_per_hit,10,0.2,0,1"]
+    (tmp_path / "curves.csv").write_text("\n".join(rows) + "\n", "utf-8")
+
+    def means(users: int) -> list[float | None]:
+        return list(Curves.read(tmp_path / "curves.csv", users).tracks["skg", "err_per_hit"][0])
+
+    assert means(200) == [None, 0.2]
+    assert means(12) == [0.1, 0.2]  # half of a small run are enough
 
 
 @pytest.mark.parametrize("weeks", [1, 2, 4, 7, 13, 26, 52, 104])
@@ -150,6 +180,27 @@ def test_arms_look_like_what_they_are_and_no_two_look_alike() -> None:
     assert len({(look.light, look.dash) for look in arm_looks}) == len(arm_looks)
     assert {look.arm for look in arm_looks if look.shown} == {"skg", "band", "frozen_1", "frozen_2", "never", "exact"}
     assert all(re.fullmatch(r"arm-\d+", look.css) for look in arm_looks)
+
+
+def test_the_learner_and_its_reference_are_always_on() -> None:
+    arms = {**{f"other_{n}": composed() for n in range(9)}, "late": composed(), "twin": composed(freeze="all")}
+    for learner, reference in (("late", "late"), ("late", "other_8"), ("other_0", "late")):
+        arm_looks = looks(list(arms), reference, arms, {}, learner=learner)
+        shown_arms = {look.arm for look in arm_looks if look.shown}
+        assert {learner, reference, "twin"} <= shown_arms
+        assert {look.arm for look in arm_looks if "main" in look.classes.split()} == {learner, reference}
+
+
+def test_an_arm_that_did_as_the_reference_is_neither_on_nor_drawn() -> None:
+    arms = {"skg": composed(), "band": composed(), "never": composed(policy="never.Never")}
+    arm_looks = looks(list(arms), "never", arms, {}, learner="skg", same=["band"])
+    assert [(look.arm, look.drawn, look.shown) for look in arm_looks] == [
+        ("skg", True, True), ("band", False, False), ("never", True, True)]  # fmt: skip
+
+
+def test_names_of_arms_are_code_in_sentences_and_nothing_else_is_markup() -> None:
+    assert marked("`a<b>` is -2 <u>") == "<code>a&lt;b&gt;</code> is −2 &lt;u&gt;"
+    assert code("a`<i>`") == "`a<i>`"
 
 
 def test_numbers_are_set_with_real_minus_signs_and_thin_spaces() -> None:

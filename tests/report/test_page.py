@@ -54,7 +54,7 @@ def test_the_page_is_well_formed_fetches_nothing_and_carries_no_markup_from_data
     assert "@import" not in text
     assert "url(http" not in text
     assert len(outline.ids) == len(set(outline.ids))
-    assert outline.tags.count("script") == 2 + 2 + 12
+    assert outline.tags.count("script") == 4 + 2 + 12
 
 
 def test_data_in_the_page_is_valid_json_without_a_single_angle_bracket(page_path: Path) -> None:

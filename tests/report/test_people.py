@@ -61,7 +61,6 @@ def test_the_list_shows_the_users_own_figures(run: Run) -> None:
         assert row.turns == f"{len(hits):,}"
         assert row.hit_rate == f"{100 * sum(hits) / len(hits):.1f}\u202f%"
         assert row.skills == f"{turns['book_size'].to_pylist()[-1]:,}"
-        assert f"--user {row.user}" in row.command
 
 
 def test_a_user_whom_the_run_does_not_have_is_refused_by_name(run: Run) -> None:
@@ -101,15 +100,15 @@ def test_the_shortlist_is_packed_best_first_with_the_chosen_skill_and_absent_sig
 def test_the_same_message_in_other_arms_is_told_as_right_or_wrong(run: Run) -> None:
     packed = timelines(run, "skg", [4], CAP)[4]
     never = run.turns("never", ["answer_correct"], [4])["answer_correct"].to_pylist()
-    assert packed["others"]["never"] == "".join("L" if right else "l" for right in never)
-    assert set(packed["others"]["frozen_30"]) <= set("HhLl")
+    assert packed["arms"]["never"] == "".join("L" if right else "l" for right in never)
+    assert set(packed["arms"]["frozen_30"]) <= set("HhLl")
 
 
 def test_a_cut_timeline_still_counts_all_turns_and_drops_what_belongs_to_those_left_out(run: Run) -> None:
     packed = timelines(run, "skg", [4], 20)[4]
     assert len(packed["turn"]) == 20 < packed["n"]
     assert {u[0] for u in packed["updates"]} <= set(packed["turn"])
-    assert all(len(outcomes) == 20 for outcomes in packed["others"].values())
+    assert all(len(outcomes) == 20 for outcomes in (*packed["arms"].values(), *packed["causes"].values()))
 
 
 def test_pages_of_users_lie_beside_the_report_and_leave_it_alone(run: Run, page_path: Path) -> None:

@@ -120,3 +120,16 @@ def test_the_command_takes_runs_beside(plain: Run, permuted: Run, tmp_path: Path
     assert "is order" in (plain.path / "report.html").read_text("utf-8")
     wrong = CliRunner().invoke(app, ["report", str(plain.path), "--beside", str(tmp_path)])
     assert wrong.exit_code == 2
+
+
+def test_contrasts_sort_within_their_kind_and_lead_to_their_turns(visit: Visit, asking: Run) -> None:
+    page = visit(report.write(asking))
+    heading = page.locator("[data-table=asked-utility] thead button").first
+    for _ in range(2):
+        heading.click()
+        firsts = page.locator("[data-table=asked-utility] tbody").evaluate_all(
+            "bodies => bodies.map(b => b.rows[0].cells[0].firstChild.textContent.trim())"
+        )
+        assert firsts == ["Nothing by construction", "Effect"]
+    page.locator("[data-table=asked-utility] a.turns").last.click()
+    page.wait_for_function("document.querySelector('#person h3').textContent.startsWith('Turns that skg and sham')")

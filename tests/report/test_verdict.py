@@ -32,8 +32,8 @@ def test_a_learning_arm_that_wins_is_said_to_win_with_its_interval(figures: Summ
     sentence = _with(figures, "differences", "skg", mean=0.0312, low_new=0.012, high_new=0.0504, verdict="better")[0]
     assert sentence.tone == "good"
     assert sentence.text == (
-        "skg serves its users better than never, if a skill is a stored text: 0.031 more utility per request "
-        "(95 % for new users and requests: +0.012 to +0.050)."
+        "skg serves its users better than the LLM alone (never), if a skill is a stored text: 0.031 more "
+        "utility per request (95 % for new users and requests: +0.012 to +0.050)."
     )
 
 
@@ -41,8 +41,8 @@ def test_a_learning_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
     sentence = _with(figures, "differences", "skg", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[0]
     assert sentence.tone == "bad"
     assert (
-        "skg serves its users worse than never, if a skill is a stored text: 0.200 less utility per request"
-        in sentence.text
+        "skg serves its users worse than the LLM alone (never), if a skill is a stored text: 0.200 less "
+        "utility per request" in sentence.text
     )
     effect = _with(figures, "effects", "frozen", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[1]
     assert effect.tone == "bad"
@@ -54,7 +54,7 @@ def test_a_learning_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
 def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
     effect = _with(figures, "effects", "frozen", mean=0.05, low_new=0.02, high_new=0.08, verdict="better")[1]
     assert effect == Sentence(
-        "Learning helped: what skg learned after turn 30 (against frozen) was worth 0.050 utility per request "
+        "Learning helped: what `skg` learned after turn 30 (against `frozen`) was worth 0.050 utility per request "
         "(95 % for new users and requests: +0.020 to +0.080).",
         "good",
     )

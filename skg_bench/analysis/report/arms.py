@@ -5,9 +5,12 @@ Colours are told apart by readers with any colour vision (after Okabe and Ito 20
 family, controls are quiet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from skg_bench.analysis.summary.content import Summary
+from skg_bench.core.run import Run
 
 Kind = Literal["learning", "frozen", "control"]
 SHOWN = 6  # arms that are on when the page opens
@@ -25,12 +28,14 @@ class Look:
     dash: str
     width: float
     shown: bool  # on when the page opens
+    drawn: bool  # has lines in the charts
+    main: bool  # the learner or its reference
     overrides: Sequence[str]
 
     @property
     def classes(self) -> str:
         """What a drawn element of this arm carries."""
-        return f"{self.css} {self.kind}"
+        return f"{self.css} {self.kind}{' main' if self.main else ''}"
 
 
 LEARNING = (
@@ -44,16 +49,31 @@ FROZEN_DASHES = ("7 3", "3 2.5", "9 2.5 2 2.5", "5 5")
 CONTROL_DASHES = ("1.5 2", "6 2 1.5 2", "4 2", "10 3", "1.5 4")
 
 
+def looks_of(run: Run, content: Summary) -> list[Look]:
+    """The looks of a run's arms. An arm that did the same as the reference on every turn has no line of its own."""
+    gaps = {arm: by_metric.get("utility") for arm, by_metric in content.differences.items()}
+    same = [arm for arm, gap in gaps.items() if arm != content.learner and gap and gap.verdict == "identical"]
+    compositions, overrides = run.manifest.get("compositions") or {}, run.config.get("arms") or {}
+    return looks(run.arms, content.reference, compositions, overrides, learner=content.learner, same=same)
+
+
 def looks(
     arms: Sequence[str],
     reference: str | None,
     compositions: Mapping[str, Any],
     overrides: Mapping[str, Any],
     prefix: str = "arm",
+    *,
+    learner: str | None = None,
+    same: Collection[str] = (),
 ) -> list[Look]:
-    """The look of each arm, in the order given; `prefix` begins the names of their classes."""
+    """The look of each arm, in the order given; `prefix` begins the names of their classes.
+
+    `learner`: the arm that the page is about, the first one by default. `same`: arms that are not drawn.
+    """
     kinds = {arm: kind(arm, arms, reference, compositions) for arm in arms}
-    main_arms = shown(arms, kinds, reference, compositions)
+    main = [learner or arms[0], *([] if reference is None else [reference])]
+    shown_arms = shown([arm for arm in arms if arm not in same], kinds, main, compositions)
     seen = {"learning": 0, "frozen": 0, "control": 0}
     out = []
     for n, arm in enumerate(arms):
@@ -79,7 +99,9 @@ def looks(
                 dark,
                 dash,
                 width,
-                arm in main_arms,
+                arm in shown_arms,
+                arm not in same,
+                arm in main,
                 list(overrides.get(arm) or ()),
             )
         )
@@ -100,14 +122,14 @@ def kind(arm: str, arms: Sequence[str], reference: str | None, compositions: Map
 
 
 def shown(
-    arms: Sequence[str], kinds: Mapping[str, Kind], reference: str | None, compositions: Mapping[str, Any]
+    arms: Sequence[str], kinds: Mapping[str, Kind], main: Sequence[str], compositions: Mapping[str, Any]
 ) -> set[str]:
-    """Arms that are on at first: what learns, what was frozen, the reference, then controls with the same policy."""
+    """Arms that are on at first: `main`, what was frozen, what learns, then controls with the same policy."""
     first = _target(compositions, arms[0], "policy")
     order = [
-        *[a for a in arms if kinds[a] == "learning"],
-        *[a for a in arms if a == reference],
+        *[a for a in arms if a in main],
         *[a for a in arms if kinds[a] == "frozen"],
+        *[a for a in arms if kinds[a] == "learning"],
         *[a for a in arms if kinds[a] == "control" and _target(compositions, a, "policy") == first],
     ]
     return set(list(dict.fromkeys(order))[:SHOWN])

@@ -1,4 +1,4 @@
-"""Line charts as SVG text: means with bands, a ceiling, direct labels. No library, no script, no outside font.
+"""Line charts as SVG text: means with bands, a ceiling, a key below. No library, no script, no outside font.
 
 `figures.js` moves the same elements when arms are switched; the two agree on the geometry and the rounding given here.
 """
@@ -8,16 +8,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from skg_bench.analysis.report.sentences import plain
 from skg_bench.analysis.report.typeset import shown as number
 
-WIDTH, HEIGHT = 420, 236
-LEFT, RIGHT, TOP, BOTTOM = 46, 126, 12, 26  # margins; the right one holds the labels of the lines
-LABEL_GAP = 13.0  # least distance between two labels
-LABEL_CHARS = 18
+WIDTH, HEIGHT = 420, 236  # of the plot with its axes; the key of the lines is added below
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 26  # margins
+KEY_LEFT, KEY_COLUMNS, KEY_WIDTH, KEY_ROW = 4, 3, 139, 16
+LABEL_CHARS = 19
 GEOMETRY = {
-    "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM, "gap": LABEL_GAP,
-    "chars": LABEL_CHARS,
+    "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM,
+    "keyLeft": KEY_LEFT, "keyColumns": KEY_COLUMNS, "keyWidth": KEY_WIDTH, "keyRow": KEY_ROW, "chars": LABEL_CHARS,
 }  # fmt: skip
+EMPTY = "No arm that is switched on has a line here."
 FOCUSABLE = ' tabindex="0"'  # of a chart whose values can be read off
 Track = Sequence[float | None]
 
@@ -38,7 +40,7 @@ class Chart:
     """Lines over the same positions of the horizontal axis."""
 
     id: str
-    title: str
+    title: str  # names of arms in it and in `says` stand between backticks
     says: str
     unit: str  # of metrics.Metric
     axis: str  # what the horizontal axis counts: week
@@ -87,19 +89,6 @@ def extent(series: Sequence[Series], unit: str) -> tuple[float, float]:
     return low, max(high, low + least)
 
 
-def spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Positions at least LABEL_GAP apart, in the same order, as near to the wanted ones as a sweep gets them."""
-    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
-    placed = [0.0] * len(wanted)
-    edge = top - LABEL_GAP
-    for i in order:
-        edge = placed[i] = max(wanted[i], edge + LABEL_GAP)
-    edge = bottom + LABEL_GAP
-    for i in reversed(order):
-        edge = placed[i] = min(placed[i], edge - LABEL_GAP)
-    return placed
-
-
 def last(track: Track) -> int | None:
     """Index of the last known value."""
     return next((i for i in range(len(track) - 1, -1, -1) if track[i] is not None), None)
@@ -134,14 +123,17 @@ class Frame:
 
 
 def path(frame: Frame, positions: Sequence[float], track: Track) -> str:
-    """SVG path of a line, broken where a value is missing."""
-    parts, pen = [], "M"
-    for position, value in zip(positions, track, strict=True):
+    """SVG path of a line, broken where a value is missing; a dash where both neighbours are."""
+    parts = []
+    for i, (position, value) in enumerate(zip(positions, track, strict=True)):
         if value is None:
-            pen = "M"
             continue
-        parts.append(f"{pen}{frame.x(position):.1f} {frame.y(value):.1f}")
-        pen = "L"
+        x, y = frame.x(position), frame.y(value)
+        starts, ends = i == 0 or track[i - 1] is None, i == len(track) - 1 or track[i + 1] is None
+        if starts and ends:  # a line of one point would not be seen
+            parts.append(f"M{x - 2:.1f} {y:.1f}L{x + 2:.1f} {y:.1f}")
+        else:
+            parts.append(f"{'M' if starts else 'L'}{x:.1f} {y:.1f}")
     return "".join(parts)
 
 
@@ -161,14 +153,27 @@ def band(frame: Frame, positions: Sequence[float], low: Track, high: Track) -> s
     return "".join(out)
 
 
+def banded(shown: Sequence[Series]) -> Sequence[Series]:
+    """Lines that show their bands, so that these do not drown one another: two at most, the main ones of many."""
+    if len(shown) <= 2:
+        return shown
+    return [s for s in shown if "main" in s.css.split()] or shown[:1]
+
+
+def height(entries: int) -> int:
+    """Of a chart with so many lines in its key."""
+    return HEIGHT + KEY_ROW * -(-entries // KEY_COLUMNS)
+
+
 def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
     """The chart as one `<svg>` element; lines of arms that are not visible are there, marked `off`."""
     shown = [s for s in chart.series if s.name in visible]
     marks, step = ticks(*extent([*shown, *chart.ceilings], chart.unit))
     frame = Frame(chart.positions[0], chart.positions[-1], marks[0], marks[-1])
     right, floor = WIDTH - RIGHT, HEIGHT - BOTTOM
+    keys, bands = _labels(shown, chart.ceilings, chart.unit), banded(shown)
     out = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"{attributes}',
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height(len(keys))}" role="img"{attributes}',
         f' aria-label="{escape(describe(chart, visible))}"><clipPath id="{chart.id}-c">',
         f'<rect x="{LEFT}" y="{TOP - 2}" width="{right - LEFT + 2}" height="{floor - TOP + 3}"/>',
         '</clipPath><g class="grid">',
@@ -191,28 +196,32 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
         out.append(f'<path class="under" d="{band(frame, chart.positions, bottom, ceiling.mean)}"/>')
         out.append(f'<path class="line" d="{path(frame, chart.positions, ceiling.mean)}"/></g>')
     for series in reversed(chart.series):  # the first arm lies on top
-        off = "" if series.name in visible else " off"
+        off = ("" if series.name in visible else " off") + (" banded" if series in bands else "")
         out.append(f'<g class="arm {series.css}{off}" data-name="{escape(series.name)}">')
         out.append(f'<path class="band" d="{band(frame, chart.positions, series.low, series.high)}"/>')
         out.append(f'<path class="line" d="{path(frame, chart.positions, series.mean)}"/></g>')
-    out.append(f'</g><g class="labels">{_labels(chart, frame, [*chart.ceilings, *shown])}</g>')
+    out.append(f'</g><g class="labels">{"".join(keys)}</g>')
+    empty = "" if shown or chart.ceilings else EMPTY
+    out.append(
+        f'<text class="empty" x="{(LEFT + right) / 2}" y="{(TOP + floor) / 2}" text-anchor="middle">{empty}</text>'
+    )
     out.append(f'<line class="cursor" y1="{TOP}" y2="{floor}" x1="-9" x2="-9"/></svg>')
     return "".join(out)
 
 
-def _labels(chart: Chart, frame: Frame, series: Sequence[Series]) -> str:
-    ends = [(s, i, s.mean[i] or 0.0) for s in series if (i := last(s.mean)) is not None]
-    placed = spread([frame.y(value) for _, _, value in ends], TOP, HEIGHT - BOTTOM)
-    right = WIDTH - RIGHT
+def _labels(shown: Sequence[Series], ceilings: Sequence[Series], unit: str) -> list[str]:
+    """The key under the plot: stroke, name and last value of each line, the highest first, then the ceilings."""
+    last_known = [(s, last(s.mean)) for s in (*shown, *ceilings)]
+    ends = [(s, s.mean[i] or 0.0) for s, i in last_known if i is not None]
+    ends.sort(key=lambda end: (end[0] in ceilings, -end[1]))
     out = []
-    for (s, i, value), at in zip(ends, placed, strict=True):
-        x, y = frame.x(chart.positions[i]), frame.y(value)
+    for n, (s, value) in enumerate(ends):
+        x, y = KEY_LEFT + KEY_WIDTH * (n % KEY_COLUMNS), HEIGHT + KEY_ROW * (n // KEY_COLUMNS + 0.5)
         out.append(
-            f'<g class="label {s.css}" data-name="{escape(s.name)}">'
-            f'<path class="lead" d="M{x:.1f} {y:.1f}L{right + 3} {y:.1f}L{right + 9} {at:.1f}"/>'
-            f'<text x="{right + 12}" y="{at + 3.5:.1f}">{escape(label(s.name, value, chart.unit))}</text></g>'
+            f'<g class="label {s.css}" data-name="{escape(s.name)}"><path class="line" d="M{x} {y}h14"/>'
+            f'<text x="{x + 18}" y="{y + 3.5}">{escape(label(s.name, value, unit))}</text></g>'
         )
-    return "".join(out)
+    return out
 
 
 def label(name: str, value: float | None, unit: str) -> str:
@@ -232,4 +241,4 @@ def describe(chart: Chart, visible: Collection[str]) -> str:
             first, final = number(s.mean[start], chart.unit), number(s.mean[end], chart.unit)
             at = f"{chart.axis} {chart.positions[start]:g}", f"{chart.axis} {chart.positions[end]:g}"
             words.append(f"{s.name} from {first} at {at[0]} to {final} at {at[1]}")
-    return f"{chart.title}: {'; '.join(words)}." if words else f"{chart.title}: no arm is shown."
+    return f"{plain(chart.title)}: {'; '.join(words) or 'no arm is shown'}."

@@ -2,7 +2,7 @@
 // Arms on and off in all figures at once, and reading values off. Geometry and rounding follow chart.py.
 (() => {
   const data = JSON.parse(document.getElementById("figures-data").textContent);
-  const { width: W, height: H, left: L, right: R, top: T, bottom: B, gap: GAP, chars: CHARS } = data.geometry;
+  const { width: W, height: H, left: L, right: R, top: T, bottom: B, keyLeft, keyColumns, keyWidth, keyRow, chars: CHARS } = data.geometry;
   const svgNS = "http://www.w3.org/2000/svg";
   const boxes = [...document.querySelectorAll("input[name=arm]")];
   const shown = () => new Set(boxes.filter((b) => b.checked).map((b) => b.value));
@@ -48,23 +48,15 @@
     if (high < 0 && high > 0.6 * low) high = 0;
     return [low, Math.max(high, low + (unit === "share" ? 0.02 : 1e-6))];
   }
-  function spread(wanted) {
-    const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b] || a - b), placed = [];
-    let edge = T - GAP;
-    for (const i of order) edge = placed[i] = Math.max(wanted[i], edge + GAP);
-    edge = H - B + GAP;
-    for (const i of order.reverse()) edge = placed[i] = Math.min(placed[i], edge - GAP);
-    return placed;
-  }
   const across = (positions) => (position) => L + ((W - L - R) * (position - positions[0])) / Math.max(positions.at(-1) - positions[0], 1e-9);
   function path(positions, track, x, y) {
-    let out = "", pen = "M";
-    track.forEach((v, i) => {
-      if (v === null) { pen = "M"; return; }
-      out += `${pen}${x(positions[i]).toFixed(1)} ${y(v).toFixed(1)}`;
-      pen = "L";
-    });
-    return out;
+    const known = (i) => i >= 0 && i < track.length && track[i] !== null;
+    return track.map((v, i) => {
+      if (v === null) return "";
+      const [px, py] = [x(positions[i]), y(v).toFixed(1)];
+      if (!known(i - 1) && !known(i + 1)) return `M${(px - 2).toFixed(1)} ${py}L${(px + 2).toFixed(1)} ${py}`;
+      return `${known(i - 1) ? "L" : "M"}${px.toFixed(1)} ${py}`;
+    }).join("");
   }
   function band(positions, low, high, x, y) {
     const pieces = [[]];
@@ -78,7 +70,9 @@
     return `${name.length <= room ? name : name.slice(0, room - 1) + "…"} ${text}`;
   }
   function draw(chart, visible) {
-    const { svg, positions, unit, x } = chart, on = chart.series.filter((s) => visible.has(s.name)), all = [...chart.ceilings, ...on];
+    const { svg, positions, unit, x } = chart, on = chart.series.filter((s) => visible.has(s.name)), all = [...on, ...chart.ceilings];
+    const main = on.filter((s) => s.css.split(" ").includes("main"));
+    const banded = on.length <= 2 ? on : main.length ? main : on.slice(0, 1);
     const [marks, step] = ticks(...extent(all, unit));
     const y = (v) => H - B - ((H - T - B) * (v - marks[0])) / (marks.at(-1) - marks[0]);
     svg.querySelector(".grid").replaceChildren(...marks.flatMap((m) => {
@@ -94,16 +88,20 @@
     for (const group of svg.querySelectorAll(".arm")) {
       const s = chart.series.find((c) => c.name === group.dataset.name);
       group.classList.toggle("off", !visible.has(s.name));
+      group.classList.toggle("banded", banded.includes(s));
       group.querySelector(".line").setAttribute("d", path(positions, s.mean, x, y));
       group.querySelector(".band").setAttribute("d", band(positions, s.low, s.high, x, y));
     }
-    const ends = all.map((s) => [s, s.mean.findLastIndex((v) => v !== null)]).filter(([, i]) => i >= 0);
-    const placed = spread(ends.map(([s, i]) => y(s.mean[i])));
-    svg.querySelector(".labels").replaceChildren(...ends.map(([s, i], n) => {
-      const group = node("g", { class: `label ${s.css}`, "data-name": s.name }), level = y(s.mean[i]).toFixed(1);
+    const ends = all.map((s) => [s, s.mean.findLast((v) => v !== null)]).filter(([, v]) => v !== undefined)
+      .sort(([a, v], [b, w]) => chart.ceilings.includes(a) - chart.ceilings.includes(b) || w - v);
+    svg.setAttribute("viewBox", `0 0 ${W} ${H + keyRow * Math.ceil(ends.length / keyColumns)}`);
+    svg.querySelector(".empty").textContent = all.length ? "" : data.empty;
+    svg.querySelector(".labels").replaceChildren(...ends.map(([s, value], n) => {
+      const group = node("g", { class: `label ${s.css}`, "data-name": s.name });
+      const left = keyLeft + keyWidth * (n % keyColumns), middle = H + keyRow * (Math.floor(n / keyColumns) + 0.5);
       group.append(
-        node("path", { class: "lead", d: `M${x(positions[i]).toFixed(1)} ${level}L${W - R + 3} ${level}L${W - R + 9} ${placed[n].toFixed(1)}` }),
-        node("text", { x: W - R + 12, y: (placed[n] + 3.5).toFixed(1) }, label(s.name, s.mean[i], unit)),
+        node("path", { class: "line", d: `M${left} ${middle}h14` }),
+        node("text", { x: left + 18, y: middle + 3.5 }, label(s.name, value, unit)),
       );
       return group;
     }));
@@ -129,8 +127,8 @@
       document.body.classList.toggle("lifting", on);
       for (const g of document.querySelectorAll(".chart [data-name]")) g.classList.toggle("lifted", on && g.dataset.name === name);
     };
-    chip.addEventListener("pointerenter", lift(true));
-    chip.addEventListener("pointerleave", lift(false));
+    for (const start of ["pointerenter", "focusin"]) chip.addEventListener(start, lift(true));
+    for (const end of ["pointerleave", "focusout"]) chip.addEventListener(end, lift(false));
   }
 
   // ------------------------------------------------------------------------------------ reading values off

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.analysis.report.arms import Look
-from skg_bench.analysis.report.chart import GEOMETRY, Chart, Series, Track
+from skg_bench.analysis.report.chart import EMPTY, GEOMETRY, Chart, Series, Track
+from skg_bench.analysis.report.sentences import code, plain
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.core.errors import UsageError
 
@@ -31,7 +32,13 @@ WEEKLY = (
 )  # fmt: skip
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
 CEILINGS = ("ceiling_1", "ceiling_2", "ceiling_3")
+LEAST = 10  # users that a mean in a chart needs
 EVENTS = "*"  # the arm under which `curves.csv` holds what belongs to the events
+
+
+def least(users: int) -> int:
+    """How many users a mean needs to be drawn, in a run of so many: LEAST, or half of the users of a small run."""
+    return min(LEAST, -(-users // 2))
 
 
 @dataclass(frozen=True)
@@ -42,14 +49,18 @@ class Curves:
     tracks: Mapping[tuple[str, str], tuple[Track, Track, Track]]
 
     @classmethod
-    def read(cls, path: Path) -> "Curves":
-        """Raises UsageError if the file is not there."""
+    def read(cls, path: Path, users: int) -> "Curves":
+        """Without the points to which fewer of the `users` of the run contribute than `least`.
+
+        Raises UsageError if the file is not there.
+        """
         if not path.is_file():
             raise UsageError(f"{path} is missing; finish the run with `skg-bench run`")
         rows: dict[tuple[str, str], dict[int, list[float | None]]] = {}
         with path.open(encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines):
-                values = [float(row[c]) if row[c] else None for c in ("mean", "low", "high")]
+                enough = int(row["n"]) >= least(users)
+                values = [float(row[c]) if row[c] and enough else None for c in ("mean", "low", "high")]
                 rows.setdefault((row["arm"], row["metric"]), {})[int(row["period"])] = values
         weeks = max((max(periods) for periods in rows.values()), default=1)
         nothing: list[float | None] = [None, None, None]
@@ -68,7 +79,8 @@ class Curves:
 
     def chart(self, metric: str, title: str, says: str, unit: str, looks: Sequence[Look]) -> Chart:
         """The arms' curves of a metric."""
-        lines = [s for look in looks if (s := self.series(look.arm, metric, look.classes)) is not None]
+        drawn = [look for look in looks if look.drawn]
+        lines = [s for look in drawn if (s := self.series(look.arm, metric, look.classes)) is not None]
         ceilings = [
             s
             for name in CEILINGS
@@ -90,7 +102,7 @@ def weekly(
         unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue
-        named = {"reference": reference}
+        named = {"reference": code(str(reference))}
         chart = curves.chart(metric, title.format(**named), says.format(**named), unit, looks)
         if chart.series:
             charts.append(chart)
@@ -114,11 +126,11 @@ def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) 
             *([getattr(f, end) for f in against[look.arm]] for end in ("mean", "low_new", "high_new")),
         )
         for look in looks
-        if any(f.mean is not None for f in against.get(look.arm, ()))
+        if look.drawn and any(f.mean is not None for f in against.get(look.arm, ()))
     ]
     if reference is None or not lines or len(prices) < 2:
         return None
-    title = f"Utility beyond {reference}, by the price of a wrong answer"
+    title = f"Utility beyond {code(reference)}, by the price of a wrong answer"
     says = f"A right answer is worth 1; the price of a wrong one is set to {summary.utility.wrong:g} in this run."
     return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)
 
@@ -127,10 +139,11 @@ def packed(charts: Sequence[Chart]) -> dict[str, Any]:
     """What `figures.js` needs to draw them again."""
     return {
         "geometry": GEOMETRY,
+        "empty": EMPTY,
         "charts": [
             {
                 "id": c.id,
-                "title": c.title,
+                "title": plain(c.title),
                 "unit": c.unit,
                 "axis": c.axis,
                 "positions": list(c.positions),

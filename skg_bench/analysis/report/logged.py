@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skg_bench.analysis.counts.wording import number
-from skg_bench.analysis.report.sentences import Sentence, share_of
+from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
 
 
@@ -14,8 +14,8 @@ def words(summary: Summary) -> list[Sentence]:
     users = "these pseudo-users" if log["pseudo_users"] else "its users"
     sentences = [
         Sentence(
-            f"Whether {arm} serves {users} better than {reference} is not known in this log: it does not say which "
-            "answers were right, and nobody was given the skillbook's.",
+            f"Whether {code(arm)} serves {users} better than {code(str(reference))} is not known in this log: it does "
+            "not say which answers were right, and nobody was given the skillbook's.",
             "open",
         ),
         Sentence(_answered(summary, arm), "plain"),
@@ -69,7 +69,7 @@ def left_out(log: Mapping[str, Any]) -> list[str]:
 
 def _answered(summary: Summary, arm: str) -> str:
     arm_figures = summary.arms[arm]
-    text = f"{arm} would have answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
     if arm_figures["other_intent"].mean is not None:
         text += (
             f", of these {number(arm_figures['other_intent'].mean, 'share')} wrongly at least: with an answer that "
@@ -84,8 +84,8 @@ def _rated(summary: Summary, arm: str) -> str:
     n_rated = int(summary.totals[arm]["rated"] or 0)
     if "satisfaction" not in (summary.log or {})["knows"]:
         return "The log holds no ratings, so nothing was learned from any."
-    text = f"Ratings count where an arm gives the answer that was rated: {n_rated:,} under {arm}"
+    text = f"Ratings count where an arm gives the answer that was rated: {n_rated:,} under {code(arm)}"
     if summary.never is not None and summary.never != arm:
-        text += f", {int(summary.totals[summary.never]['rated'] or 0):,} under {summary.never}"
+        text += f", {int(summary.totals[summary.never]['rated'] or 0):,} under {code(summary.never)}"
     rated = summary.arms[arm]["rated_ok"]
-    return f"{text}; of {arm}'s {share_of(rated)} say ok." if rated.mean is not None else f"{text}."
+    return f"{text}; of {code(arm)}'s {share_of(rated)} say ok." if rated.mean is not None else f"{text}."

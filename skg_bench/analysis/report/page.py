@@ -12,15 +12,17 @@ from markupsafe import Markup
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.report import chart, figures, logged, tables, verdict
-from skg_bench.analysis.report.arms import Look, looks, stylesheet
+from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.proof import proof
 from skg_bench.analysis.report.roster import RosterRow, roster
-from skg_bench.analysis.report.typeset import interval, shown, typeset
-from skg_bench.analysis.report.waterfall import panels
+from skg_bench.analysis.report.sentences import code
+from skg_bench.analysis.report.typeset import interval, marked, shown
+from skg_bench.analysis.report.waterfall import WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.run import Run
+from skg_bench.core.types import CAUSES
 
 TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
@@ -35,21 +37,21 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     """
     content = summary.read(run)
     compositions = run.manifest.get("compositions") or {}
-    all_looks = looks(run.arms, content.reference, compositions, run.config.get("arms") or {})
+    all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
-    curves = figures.Curves.read(run.path / "curves.csv")
+    curves = figures.Curves.read(run.path / "curves.csv", content.users)
     small = figures.weekly(curves, all_looks, content.metrics, content.reference)
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)
     proven = proof(companion_runs(run, beside), run, all_looks)
-    over_turns = proven.over.chart if proven.over and not proven.over.looks else None
+    over_turns = proven.over.chart if proven.over and proven.over.drawing and not proven.over.looks else None
     arm = content.learner
     people = roster(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
     context: dict[str, Any] = {
         "css": _asset("page.css"),
         "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
-        "scripts": [_asset("figures.js"), _asset("users.js")],
+        "scripts": [_asset(name) for name in ("figures.js", "tables.js", "export.js", "users.js")],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, content),
         "question": content.question,
@@ -58,6 +60,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "reference": content.reference,
         "tiles": _tiles(content, arm),
         "looks": all_looks,
+        "undrawn": _undrawn(all_looks, content.reference),
+        "least": figures.least(content.users),
         "presets": _presets(all_looks, main_arms),
         "figures": [(c, _svg(c, main_arms)) for c in small],
         "effect": (effect, _svg(effect, main_arms)) if effect else None,
@@ -79,7 +83,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "people": people,
         "asked": users is not None,
         "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns) if c])),
-        "settings": _safe(_settings(compositions.get(arm) or {}, content)),
+        "settings": _safe(_settings(run, compositions.get(arm) or {}, content)),
         "timelines": _timelines(run, arm, people, cap),
         "facts": _facts(run, content),
         "repeat": _repeat(run),
@@ -87,6 +91,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "run_path": str(run.path),
         "manifest": json.dumps(run.manifest, indent=1, ensure_ascii=False),
         "glossary": entries(content),
+        "marked": marked,
+        "code": code,
     }
     environment = Environment(
         loader=PackageLoader(PACKAGE, "."),
@@ -125,13 +131,13 @@ def _verdict(content: Summary) -> dict[str, Any]:
     """The first sentence opened up: its claim large, its numbers below; then the others, then what to beware of."""
     sentences = verdict.words(content)
     spoken = [s for s in sentences if s.tone != "caution"]
-    claim, _, numbers = spoken[0].text.partition(": ") if spoken else ("No arm to compare with.", "", "")
+    claim, _, numbers = spoken[0].marked.partition(": ") if spoken else ("No arm to compare with.", "", "")
     return {
-        "headline": typeset(claim.rstrip(".") + "."),
-        "numbers": typeset(numbers[:1].upper() + numbers[1:]),
+        "headline": marked(claim.rstrip(".") + "."),
+        "numbers": marked(numbers[:1].upper() + numbers[1:]),
         "tone": spoken[0].tone if spoken else "plain",
-        "findings": [(s.tone, typeset(s.text)) for s in spoken[1:]],
-        "cautions": [typeset(s.text) for s in sentences if s.tone == "caution"],
+        "findings": [(s.tone, marked(s.marked)) for s in spoken[1:]],
+        "cautions": [marked(s.marked) for s in sentences if s.tone == "caution"],
     }
 
 
@@ -163,9 +169,8 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
         unit = content.metrics[metric].unit
         counterpart = AGAINST.get(metric, metric)
         beside = other[counterpart].mean if other and counterpart in other else None
-        compared = (
-            "" if beside is None else f"{'of ' if counterpart != metric else ''}{reference} {shown(beside, unit)}"
-        )
+        part = "of " if counterpart != metric else ""
+        compared = "" if beside is None else marked(f"{part}{code(str(reference))} {shown(beside, unit)}")
         tiles.append(
             {
                 "label": tables.label(metric, content.metrics),
@@ -177,8 +182,18 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
     return tiles
 
 
+def _undrawn(all_looks: Sequence[Look], reference: str | None) -> Markup | None:
+    """Why arms are in the tables and not in the figures."""
+    arms = [look for look in all_looks if not look.drawn]
+    if not arms:
+        return None
+    named = ", ".join(f"{code(look.arm)} ({', '.join(look.overrides)})" for look in arms)
+    did = f"did on every turn what {code(str(reference))} did"
+    return marked(f"Left out of the figures, as {'it' if len(arms) == 1 else 'they'} {did}: {named}.")
+
+
 def _presets(all_looks: Sequence[Look], main_arms: Sequence[str]) -> list[dict[str, Any]]:
-    every = [look.arm for look in all_looks]
+    every = [look.arm for look in all_looks if look.drawn]
     sets = [("main arms", list(main_arms)), ("all", every), ("none", [])]
     return [
         {"label": label, "arms": json.dumps(arms)}
@@ -202,12 +217,14 @@ def _saturation(content: Summary) -> dict[str, Any]:
     }
 
 
-def _settings(composition: Mapping[str, Any], content: Summary) -> dict[str, Any]:
-    """What a user's timeline needs: the policy's threshold, the weights of the signals, what is known, and of whom."""
+def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dict[str, Any]:
+    """What a timeline needs: the policy's threshold, the weights of the signals, what is known, of whom, and causes."""
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
     known = {"person": _person(content), "judged": content.log is None}
-    return {"threshold": policy.get("threshold"), "weights": weights, **known}
+    arm = {"arm": content.learner, "causes": {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS}}
+    report = f"skg-bench report {run.path} --user"
+    return {"threshold": policy.get("threshold"), "weights": weights, "report": report, **arm, **known}
 
 
 def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:

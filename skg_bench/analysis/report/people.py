@@ -18,7 +18,7 @@ from skg_bench.core import draws
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.record import Offsets, local_time, offsets_of
 from skg_bench.core.run import Run, ratings
-from skg_bench.core.types import RATINGS
+from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
 
 CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
@@ -100,9 +100,7 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
     updates = _by_user(run.updates(arm, None, users))
     feedback = _by_user(ratings(run.feedback(arm, None, users)))
     outcome = {
-        other: _by_user(run.turns(other, ["fallback_to_llm", "answer_correct"], users))
-        for other in run.arms
-        if other != arm
+        other: _by_user(run.turns(other, ["fallback_to_llm", "answer_correct", "cause"], users)) for other in run.arms
     }
     nothing: dict[str, list[Any]] = {}
     return {
@@ -138,7 +136,7 @@ def _timeline(
     turns: Mapping[str, list[Any]],
     updates: Mapping[str, list[Any]],
     feedback: Mapping[str, list[Any]],
-    others: Mapping[str, Mapping[str, list[Any]]],
+    arms: Mapping[str, Mapping[str, list[Any]]],
     cap: int,
 ) -> dict[str, Any]:
     n = len(turns["turn"])
@@ -184,7 +182,8 @@ def _timeline(
         "intent": [words(turns["intent"][i]) for i in keep],
         "type": [words(turns["request_type"][i]) for i in keep],
         "answerable": [turns["answerable"][i] for i in keep],
-        "others": {arm: "".join(_glyph(answers, i) for i in keep) for arm, answers in others.items()},
+        "arms": {arm: "".join(_glyph(answers, i) for i in keep) for arm, answers in arms.items()},
+        "causes": {arm: "".join(_cause(answers, i) for i in keep) for arm, answers in arms.items()},
         "updates": _updates(updates, words, title, {turns["turn"][i] for i in keep}),
         "words": words.texts,
     }
@@ -233,6 +232,12 @@ def _glyph(turns: Mapping[str, list[Any]], i: int) -> str:
         return "x" if turns["fallback_to_llm"][i] else "X"
     letter = "l" if turns["fallback_to_llm"][i] else "h"
     return letter.upper() if turns["answer_correct"][i] else letter
+
+
+def _cause(turns: Mapping[str, list[Any]], i: int) -> str:
+    """Index into CAUSES of the link of the chain that failed, `.` where there is no turn or no cause is known."""
+    cause = turns["cause"][i] if i < len(turns["turn"]) else None
+    return "." if cause is None else str(CAUSES.index(cause))
 
 
 def _updates(updates: Mapping[str, list[Any]], words: Words, title: Any, keep: set[int]) -> list[list[Any]]:

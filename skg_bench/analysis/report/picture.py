@@ -12,7 +12,8 @@ from pathlib import Path
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.report import chart, figures
-from skg_bench.analysis.report.arms import looks, stylesheet
+from skg_bench.analysis.report.arms import looks_of, stylesheet
+from skg_bench.analysis.report.sentences import plain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.core.text import printable
@@ -28,11 +29,14 @@ svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2:
 .title { fill: var(--ink); font-size: 14px; font-weight: 600; }
 .grid line { stroke: var(--rule); } .grid .zero { stroke: var(--rule-2); } .cursor { display: none; }
 .arm .line { fill: none; stroke: var(--c); stroke-width: var(--w); stroke-dasharray: var(--d); stroke-linejoin: round; }
-.band { fill: var(--c); opacity: .09; } .learning .band { opacity: .17; }
+.band { fill: var(--c); opacity: .14; } .arm:not(.banded) .band { display: none; }
 .ceiling .under { fill: var(--ceiling); }
-.ceiling .line { fill: none; stroke: var(--ceiling-line); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
-.label text { fill: var(--c); font-weight: 500; } .lead { fill: none; stroke: var(--c); stroke-width: .8; opacity: .6; }
-.label.ceiling-k text { fill: var(--soft); font-style: italic; } .label.ceiling-k .lead { stroke: var(--ceiling-line); }
+.ceiling-k .line { fill: none; stroke: var(--ceiling-line); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
+.label text { fill: var(--c); font-size: 10.5px; font-weight: 500; }
+.label .line { fill: none; stroke: var(--c); stroke-width: var(--w);
+  stroke-dasharray: var(--d); }
+.label.ceiling-k text { fill: var(--soft); font-style: italic; }
+.label.ceiling-k .line { stroke: var(--ceiling-line); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
 """
 
 
@@ -42,15 +46,17 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     Raises UsageError for an arm that the run does not have, or a run without `summary.json`.
     """
     content = summary.read(run)
-    all_looks = looks(run.arms, content.reference, run.manifest.get("compositions") or {}, run.config.get("arms") or {})
+    all_looks = looks_of(run, content)
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
-    curves = figures.Curves.read(run.path / "curves.csv")
+    curves = figures.Curves.read(run.path / "curves.csv", content.users)
     weekly = {c.id: c for c in figures.weekly(curves, all_looks, content.metrics, content.reference)}
     panels = [weekly[f"f-{metric}"] for metric in PANELS if f"f-{metric}" in weekly]
     width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
-    height = 2 * PAD + HEAD + chart.HEIGHT
+    panels = [replace(panel, series=[s for s in panel.series if s.name in shown_arms]) for panel in panels]
+    tall = max((chart.height(len(panel.series) + len(panel.ceilings)) for panel in panels), default=chart.HEIGHT)
+    height = 2 * PAD + HEAD + tall
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<style>{STYLE}{stylesheet(all_looks).replace('@media screen and', '@media')}</style>",
@@ -58,10 +64,10 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     ]
     for n, panel in enumerate(panels):
         x = PAD + n * (chart.WIDTH + GAP)
-        box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{chart.HEIGHT}"'
-        out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(panel.title)}</text>')
-        out.append(f'<text x="{x}" y="{PAD + 32}">{escape(panel.says)}</text>')
-        out.append(chart.svg(replace(panel, series=[s for s in panel.series if s.name in shown_arms]), shown_arms, box))
+        box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
+        out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(plain(panel.title))}</text>')
+        out.append(f'<text x="{x}" y="{PAD + 32}">{escape(plain(panel.says))}</text>')
+        out.append(chart.svg(panel, shown_arms, box))
     return "".join([*out, "</svg>\n"])
 
 

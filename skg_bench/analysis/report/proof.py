@@ -14,6 +14,9 @@ from skg_bench.analysis.comparison.transfer_matrix import TransferMatrix
 from skg_bench.analysis.comparison.turn_bins import BinTable, bin_names
 from skg_bench.analysis.report.arms import Look, looks
 from skg_bench.analysis.report.chart import FOCUSABLE, Chart, Series, svg
+from skg_bench.analysis.report.figures import least
+from skg_bench.analysis.report.links import flips
+from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.tables import Cell, Scale, forest, p_value
 from skg_bench.analysis.report.typeset import interval, shown
 from skg_bench.analysis.statistics.inference import PairedT
@@ -43,7 +46,7 @@ class Over:
     """Live minus frozen, drawn and as a table."""
 
     chart: Chart
-    drawing: Markup
+    drawing: Markup  # empty where no bin has enough users
     looks: Sequence[Look]  # of its arms, if they are those of a run beside, which the page's switches do not know
     grid: Grid
 
@@ -56,6 +59,7 @@ class ContrastRow:
     asks: str
     difference: str
     forest: Markup
+    turns: str  # address of the turns behind the difference
     these: str
     new: str
     p: str
@@ -119,14 +123,17 @@ def _over(run: Run, effects: LearningEffect, page: Sequence[Look] | None) -> Ove
     every = looks(run.arms, config["reference"], compositions, config["arms"], "twin") if page is None else page
     twin_looks = [next(look for look in every if look.arm == arm) for arm in effects.frozen]
     shown_arms = [look.arm for look in twin_looks if page is None or look.shown]
-    tracks = [[_track(column[i]) for column in (effects.effect.mean, effects.effect.low, effects.effect.high)]
+    table = effects.effect
+    few = table.n < least(int(table.n.max(initial=0)))
+    tracks = [[_track(np.where(few[i], np.nan, column[i])) for column in (table.mean, table.low, table.high)]
               for i in range(len(twin_looks))]  # fmt: skip
     lines = [Series(look.arm, look.classes, *track) for look, track in zip(twin_looks, tracks, strict=True)]
     says = "Utility per request beyond the twin that learns nothing after the turn where its line begins."
-    title = f"{effects.live} minus its frozen twins, by turn"
+    title = f"{code(effects.live)} minus its frozen twins, by turn"
     chart = Chart("f-over-turns", title, says, "utility", "turn", [float(e) for e in effects.edges], lines)
     names = [f"{effects.live} − {arm}" for arm in effects.frozen]
-    drawing = Markup(svg(chart, shown_arms, FOCUSABLE if page else ""))  # noqa: S704  chart escapes names
+    known = any(value is not None for line in lines for value in line.mean)
+    drawing = Markup(svg(chart, shown_arms, FOCUSABLE if page else "") if known else "")  # noqa: S704  names are escaped
     return Over(
         chart,
         drawing,
@@ -207,6 +214,7 @@ def _row(finding: ContrastResult, figure: Figure, scale: Scale) -> ContrastRow:
         contrast.asks,
         shown(finding.estimate.mean, unit, signed=True),
         forest(figure, scale),
+        flips(contrast.arm, contrast.reference),
         interval(figure.low, figure.high, unit, signed=True),
         interval(figure.low_new, figure.high_new, unit, signed=True),
         p_value(finding.p),

@@ -38,7 +38,6 @@ class RosterRow:
     utility: str
     beyond: str  # utility beyond the reference, same requests
     spark: Markup
-    command: str  # writes a page with all turns of this user
 
 
 def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | None) -> list[RosterRow]:
@@ -63,7 +62,7 @@ def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | Non
             )
         picks = [Pick(user, "asked") for user in dict.fromkeys(users)]
     beyond = None if other is None else utility - utility_of(other, prices)
-    return [_row(run, arm, p, requests, tally, utility, beyond) for p in picks]
+    return [_row(p, requests, tally, utility, beyond) for p in picks]
 
 
 def utility_of(tally: Tally, prices: Utility) -> F64:
@@ -72,16 +71,14 @@ def utility_of(tally: Tally, prices: Utility) -> F64:
     return np.asarray(total / np.maximum(tally.by_week["turn"].sum(axis=1), 1.0), np.float64)
 
 
-def _row(
-    run: Run, arm: str, p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F64 | None
-) -> RosterRow:
+def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F64 | None) -> RosterRow:
     i = int(np.flatnonzero(requests.users == p.user)[0])
     turn, hit, wrong_hit = (tally.by_week[name][i].sum() for name in ("turn", "hit", "wrong_hit"))
     rank = 1 + int((utility > utility[i]).sum())
     return RosterRow(
         user=p.user,
         why=p.why,
-        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,}) in arm {arm}" if tally.judged else WHY[p.why],
+        words=f"{WHY[p.why]} ({rank:,} of {len(utility):,})" if tally.judged else WHY[p.why],
         turns=f"{int(turn):,}",
         hit_rate=shown(hit / turn, "share"),
         err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
@@ -89,7 +86,6 @@ def _row(
         utility=shown(float(utility[i]), "utility"),
         beyond="" if beyond is None else shown(float(beyond[i]), "utility", signed=True),
         spark=_spark(tally, i),
-        command=f"skg-bench report {run.path} --user {p.user}",
     )
 
 
@@ -117,4 +113,5 @@ def _spark(tally: Tally, i: int) -> Markup:
         )
         parts.append(f'<path class="{css}" d="{bars}"/>')
     view = f"0 0 {SPARK_WIDTH} {SPARK_HEIGHT}"
-    return Markup(f'<svg class="sparks" viewBox="{view}" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704  numbers only
+    attributes = f'class="sparks" data-weeks="{len(turn)}" viewBox="{view}" aria-hidden="true"'
+    return Markup(f"<svg {attributes}>{''.join(parts)}</svg>")  # noqa: S704  numbers only

@@ -13,8 +13,23 @@ Tone = Literal["good", "bad", "open", "caution", "plain"]
 class Sentence:
     """A sentence, and what it means for the learning arm: good, bad, open; a caution; or plainly a fact."""
 
-    text: str
+    marked: str  # names of arms stand between backticks, which the page shows as code
     tone: Tone
+
+    @property
+    def text(self) -> str:
+        """The sentence without backticks, for a terminal."""
+        return plain(self.marked)
+
+
+def code(arm: str) -> str:
+    """An arm's name as a sentence holds it."""
+    return f"`{arm.replace('`', '')}`"
+
+
+def plain(marked: str) -> str:
+    """A marked text as a reader without markup sees it."""
+    return marked.replace("`", "")
 
 
 def share_of(figure: Figure) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from skg_bench.analysis.report.arms import Look
+from skg_bench.analysis.report.links import flips
 from skg_bench.analysis.report.typeset import interval, shown
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.analysis.summary.figures import NOTHING, DifferenceFigure, Figure
@@ -38,6 +39,15 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class ArmPair:
+    """Which two arms a row compares."""
+
+    look: Look  # of the arm that gives the row its colour
+    note: str  # the row's heading, empty: the arm's name
+    turns: str  # address of the turns behind the difference
+
+
+@dataclass(frozen=True, slots=True)
 class DifferenceRow:
     """One arm's row against the reference, or a live arm's against its frozen twin."""
 
@@ -45,6 +55,7 @@ class DifferenceRow:
     note: str
     difference: str
     forest: Markup
+    turns: str  # address of the turns behind the difference
     these: str
     new: str
     detectable: str
@@ -96,7 +107,10 @@ def differences(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable
     """One table per metric, arms by utility as in the table of levels."""
     against = summary.differences
     order = sorted(looks, key=lambda look: -_mean(summary.arms[look.arm].get("utility")))
-    entries = [(look, "", against[look.arm]) for look in order if look.arm in against]
+    reference = str(summary.reference)
+    entries = [
+        (ArmPair(look, "", flips(look.arm, reference)), against[look.arm]) for look in order if look.arm in against
+    ]
     return _tables(entries, summary.metrics)
 
 
@@ -106,28 +120,30 @@ def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
     entries = []
     for look in (look for look in looks if look.arm in frozen):
         effect = frozen[look.arm]
-        entries.append((look, f"{effect.live} against {look.arm}, from turn {effect.since:,}", effect.metrics))
+        note = f"{effect.live} against {look.arm}, from turn {effect.since:,}"
+        entries.append((ArmPair(look, note, flips(effect.live, look.arm)), effect.metrics))
     return _tables(entries, summary.metrics)
 
 
 def _tables(
-    entries: Sequence[tuple[Look, str, Mapping[str, DifferenceFigure]]], metrics: Mapping[str, MetricWords]
+    entries: Sequence[tuple[ArmPair, Mapping[str, DifferenceFigure]]], metrics: Mapping[str, MetricWords]
 ) -> list[DifferenceTable]:
     tables = []
     for metric, about in metrics.items():
-        some = [(look, note, by_metric[metric]) for look, note, by_metric in entries if metric in by_metric]
-        if not any(d.verdict != "not measured" for _, _, d in some):
+        some = [(pair, by_metric[metric]) for pair, by_metric in entries if metric in by_metric]
+        if not any(d.verdict != "not measured" for _, d in some):
             continue
-        scale = Scale.of([d for _, _, d in some], [look.shown for look, _, _ in some])
-        rows = [_row(look, note, d, about.unit, scale) for look, note, d in some]
+        scale = Scale.of([d for _, d in some], [pair.look.shown for pair, _ in some])
+        rows = [_row(pair, d, about.unit, scale) for pair, d in some]
         tables.append(DifferenceTable(metric, label(metric, metrics), about.says, rows))
     return tables
 
 
-def _row(look: Look, note: str, d: DifferenceFigure, unit: str, scale: "Scale") -> DifferenceRow:
+def _row(pair: ArmPair, d: DifferenceFigure, unit: str, scale: "Scale") -> DifferenceRow:
     return DifferenceRow(
-        look=look,
-        note=note,
+        look=pair.look,
+        note=pair.note or pair.look.arm,
+        turns=pair.turns,
         difference=shown(d.mean, unit, signed=True),
         forest=forest(d, scale),
         these=interval(d.low, d.high, unit, signed=True),

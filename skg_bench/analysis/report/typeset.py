@@ -2,16 +2,24 @@
 
 import re
 
+from markupsafe import Markup, escape
+
 from skg_bench.analysis.counts import wording
 
 _MINUS = re.compile(r"(?<![\w-])-(?=[$\d])")
 _UNIT = re.compile(r"(?<=\d) (?=(%|pp|s)(\W|$))")
+_CODE = re.compile(r"`([^`]+)`")
 NOTHING = "–"
 
 
 def typeset(text: str) -> str:
     """Minus signs before numbers, narrow no-break spaces before units."""
     return _UNIT.sub("\u202f", _MINUS.sub("−", text))
+
+
+def marked(text: str) -> Markup:
+    """A typeset text as markup: what stands between backticks, names of arms, is code; all else is escaped."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(typeset(text)))))  # noqa: S704  escaped first
 
 
 def shown(value: float | None, unit: str, *, signed: bool = False) -> str:

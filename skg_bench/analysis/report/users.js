@@ -1,5 +1,6 @@
 "use strict";
-// One user at a time: a strip of weeks, filters, and thirty turns of the timeline. Texts are only ever textContent.
+// The turns of one user, or those behind a bar, thirty at a time; the part of the address behind # says which.
+// Texts are only ever textContent.
 (() => {
   const panel = document.getElementById("person");
   const rows = [...document.querySelectorAll("#users tbody tr")];
@@ -10,7 +11,8 @@
   const OFFERS = ["accepted", "named badly", "declined"];
   const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"] };
   const FINE = settings.judged ? "right" : "not known to be wrong", SHADE = settings.judged ? "right" : "unknown";
-  let person = null;
+  const loaded = new Map(); // users by id, unpacked when first needed
+  let view = null; // { title, why, turns: [[user, index]], filters: those on offer, on: those pressed, search, page, index }
 
   function el(tag, attributes, ...children) {
     const made = document.createElement(tag);
@@ -39,6 +41,7 @@
   ];
 
   function load(id) {
+    if (loaded.has(id)) return loaded.get(id);
     const p = JSON.parse(document.getElementById(`user-${id}`).textContent);
     const start = Date.parse(p.start + "Z") / 1000;
     p.clock = p.time.map((t) => start + t);
@@ -47,7 +50,8 @@
     for (const u of p.updates) p.operations.set(u[0], [...(p.operations.get(u[0]) || []), u]);
     // counters change at nearly every rated use; only new or changed entries count as learned
     p.changes = new Set(p.updates.filter((u) => u[1] !== "TAG").map((u) => u[0]));
-    return { ...p, id, filters: new Set(), search: "", page: 0, index: p.turn.map((_, i) => i) };
+    loaded.set(id, { ...p, id, row: rows.find((row) => row.dataset.user === id) });
+    return loaded.get(id);
   }
 
   // ------------------------------------------------------------------------------------------ one turn
@@ -95,7 +99,7 @@
   }
 
   function elsewhere(p, i) {
-    return el("ul", { class: "elsewhere" }, ...Object.entries(p.others).filter(([, o]) => OUTCOMES[o[i]]).map(([arm, o]) => {
+    return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm, o]) => arm !== settings.arm && OUTCOMES[o[i]]).map(([arm, o]) => {
       const [who, how] = OUTCOMES[o[i]];
       return el("li", { class: how }, el("b", {}, arm), ` ${who}, ${how}`);
     }));
@@ -120,7 +124,8 @@
       part("Rated", el("p", {}, rated), offered),
       part("Learned", learned(p, i)),
       part("Truth, never shown to an arm", el("p", { class: "truth" }, `${how} ${truth}`)),
-      part(settings.judged ? "The same message in the other arms (truth)" : "The same message in the other arms", elsewhere(p, i)));
+      part(settings.judged ? "The same message in the other arms (truth)" : "The same message in the other arms", elsewhere(p, i)),
+      el("a", { class: "permalink", href: address({ user: p.id, turn: p.turn[i] }) }, `Link to turn ${p.turn[i]} of ${settings.person.toLowerCase()} ${p.id}`));
   }
 
   function turn(p, i) {
@@ -154,36 +159,36 @@
     }));
   }
   function goto(week) {
-    const first = person.index.findIndex((i) => person.week[i] >= week);
-    person.page = Math.floor(Math.max(first, 0) / PAGE);
-    list(first >= 0 ? person.turn[person.index[first]] : null);
+    const at = view.index.findIndex(([p, i]) => p.week[i] >= week);
+    list(at >= 0 ? view.index[at] : null);
   }
 
   // --------------------------------------------------------------------------------------- the timeline
   function filter() {
-    const wanted = FILTERS.filter(([key]) => person.filters.has(key)), text = person.search.toLowerCase();
-    person.index = person.turn.map((_, i) => i).filter((i) => wanted.every(([, , test]) => test(person, i))
-      && (!text || word(person, person.message[i]).toLowerCase().includes(text) || (word(person, person.skill[i]) || "").toLowerCase().includes(text)));
-    person.page = 0;
+    const wanted = view.filters.filter(([key]) => view.on.has(key)), text = view.search.toLowerCase();
+    view.index = view.turns.filter(([p, i]) => wanted.every(([, , test]) => test(p, i))
+      && (!text || word(p, p.message[i]).toLowerCase().includes(text) || (word(p, p.skill[i]) || "").toLowerCase().includes(text)));
+    view.page = 0;
     list(null);
   }
-  function list(focus) {
-    const p = person, from = p.page * PAGE, some = p.index.slice(from, from + PAGE), out = [];
+  function list(focus) { // `focus`: an entry of the index to go to
+    if (focus) view.page = Math.floor(view.index.indexOf(focus) / PAGE);
+    const from = view.page * PAGE, some = view.index.slice(from, from + PAGE), out = [];
     let day = "";
-    for (const i of some) {
-      const today = `Week ${p.week[i] + 1}, ${dayOf(p.clock[i])}`;
+    for (const [p, i] of some) {
+      const today = `${view.user ? "" : `${settings.person} ${p.id}, `}Week ${p.week[i] + 1}, ${dayOf(p.clock[i])}`;
       if (today !== day) out.push(el("h4", {}, (day = today)));
       out.push(turn(p, i));
     }
-    if (!some.length) out.push(el("p", { class: "note" }, "No turn matches these filters."));
+    if (!some.length) out.push(el("p", { class: "note" }, view.turns.length ? "No turn matches these filters." : "No such turn."));
     panel.querySelector(".timeline").replaceChildren(...out);
-    const pages = Math.max(1, Math.ceil(p.index.length / PAGE));
-    panel.querySelector(".count").textContent = p.index.length ? `${(from + 1).toLocaleString("en-US")}–${(from + some.length).toLocaleString("en-US")} of ${p.index.length.toLocaleString("en-US")} turns` : "0 turns";
-    for (const [name, off] of [["earlier", p.page === 0], ["later", p.page >= pages - 1]]) for (const b of panel.querySelectorAll(`.${name}`)) b.disabled = off;
-    if (focus !== null) document.getElementById(`u${p.id}-t${focus}`)?.scrollIntoView({ block: "center" });
+    const n = view.index.length, pages = Math.max(1, Math.ceil(n / PAGE)), number = (k) => k.toLocaleString("en-US");
+    panel.querySelector(".count").textContent = n ? `${number(from + 1)}–${number(from + some.length)} of ${number(n)} turns` : "0 turns";
+    for (const [name, off] of [["earlier", view.page === 0], ["later", view.page >= pages - 1]]) for (const b of panel.querySelectorAll(`.${name}`)) b.disabled = off;
+    if (focus) document.getElementById(`u${focus[0].id}-t${focus[0].turn[focus[1]]}`).scrollIntoView({ block: "center" });
   }
   function turnPage(step) {
-    person.page += step;
+    view.page += step;
     list(null);
     panel.querySelector(".controls").scrollIntoView({ block: "start" });
   }
@@ -193,55 +198,96 @@
       el("button", { type: "button", class: "later", onclick: () => turnPage(1) }, "Later →"));
   }
 
-  function open(id, focus) {
-    person = load(id);
-    const row = rows.find((r) => r.dataset.user === String(id));
+  function show(title, why, turns, { user = null, filters = [], notes = [] }) {
+    view = { user, turns, filters: [...filters, ...FILTERS], on: new Set(), search: "", page: 0, index: turns };
     for (const r of rows) {
-      r.classList.toggle("open", r === row);
-      r.querySelector("button").setAttribute("aria-expanded", String(r === row));
+      r.classList.toggle("open", r === user?.row);
+      r.querySelector("button").setAttribute("aria-expanded", String(r === user?.row));
     }
-    const cut = person.turn.length < person.n
-      ? el("p", { class: "note" }, `Shown are the first and the last turns, ${person.turn.length.toLocaleString("en-US")} of ${person.n.toLocaleString("en-US")}. All of them: `, el("code", {}, row.dataset.command)) : null;
-    const count = (test) => person.turn.reduce((n, _, i) => n + test(person, i), 0).toLocaleString("en-US");
-    const filters = FILTERS.map(([key, name, test]) => el("button", {
+    const count = (test) => turns.filter(([p, i]) => test(p, i)).length.toLocaleString("en-US");
+    const buttons = view.filters.map(([key, name, test]) => el("button", {
       type: "button", class: "filter", "data-filter": key, "aria-pressed": "false",
       onclick: (e) => {
-        const on = !person.filters.has(key);
-        person.filters[on ? "add" : "delete"](key);
+        const on = !view.on.has(key);
+        view.on[on ? "add" : "delete"](key);
         e.currentTarget.setAttribute("aria-pressed", String(on));
         filter();
       } }, name, el("small", {}, ` ${count(test)}`)));
-    const parts = [
-      el("header", {}, el("h3", { tabindex: "-1" }, `${settings.person} ${id}`), el("p", {}, row.dataset.why)),
-      cut,
-      strip(person),
-      settings.judged
-        ? el("p", { class: "key" }, el("i", { class: "hit right" }), "skill, right ", el("i", { class: "hit wrong" }), "skill, wrong ", el("i", { class: "llm right" }), "LLM, right ", el("i", { class: "llm wrong" }), "LLM, wrong (truth)")
-        : el("p", { class: "key" }, el("i", { class: "hit unknown" }), "skill, not known whether right ", el("i", { class: "hit wrong" }), "skill, wrong: another intent ", el("i", { class: "llm unknown" }), "LLM, as in the log or not known"),
-      el("div", { class: "controls" }, ...filters,
-        el("input", { type: "search", placeholder: "Search messages and skills", "aria-label": "Search messages and skills", oninput: (e) => { person.search = e.target.value; filter(); } })),
+    panel.replaceChildren(
+      el("header", {}, el("h3", { tabindex: "-1" }, title), el("p", {}, why)),
+      ...notes,
+      el("div", { class: "controls" }, ...buttons,
+        el("input", { type: "search", placeholder: "Search messages and skills", "aria-label": "Search messages and skills", oninput: (e) => { view.search = e.target.value; filter(); } })),
       el("div", { class: "bar-top" }, el("span", { class: "count", role: "status" }), pager()),
-      el("div", { class: "timeline" }), pager()];
-    panel.replaceChildren(...parts.filter((part) => part !== null));
+      el("div", { class: "timeline" }), pager());
     panel.hidden = false;
     list(null);
-    if (focus !== undefined) {
-      person.page = Math.floor(Math.max(0, person.turn.indexOf(focus)) / PAGE);
-      list(focus);
-      const found = document.getElementById(`u${id}-t${focus}`);
-      if (found) found.open = true;
-    }
   }
-  for (const row of rows) row.addEventListener("click", () => {
-    open(row.dataset.user);
+  function others(before, user = "U") { // where the turns are that this page does not hold
+    return el("p", { class: "note" }, before, el("code", {}, `${settings.report} ${user}`));
+  }
+  function openUser(id) {
+    const user = load(id), some = user.turn.length, number = (k) => k.toLocaleString("en-US");
+    const key = (...kinds) => el("p", { class: "key" }, ...kinds.flatMap(([kind, name]) => [el("i", { class: kind }), `${name} `]));
+    show(`${settings.person} ${id}`, user.row.dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
+      ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
+      strip(user),
+      settings.judged ? key(["hit right", "skill, right"], ["hit wrong", "skill, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
+        : key(["hit unknown", "skill, not known whether right"], ["hit wrong", "skill, wrong: another intent"], ["llm unknown", "LLM, as in the log or not known"])] });
+  }
+
+  // ------------------------------------------------------------------------------------ addresses
+  const address = (parts) => `#${new URLSearchParams(parts)}`;
+  function everyone(test) { // turns of all users of the page
+    return rows.map((row) => load(row.dataset.user)).flatMap((p) => p.turn.map((_, i) => [p, i])).filter(([p, i]) => test(p, i));
+  }
+  function showLost(arm, cause) {
+    const [code, name] = settings.causes[cause];
+    const turns = everyone((p, i) => p.causes[arm]?.[i] === code);
+    show(`${name}: turns of arm ${arm}`, "", turns, { notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
+  }
+  function showFlips(arm, against) {
+    const did = settings.judged ? "HL" : "HhX", what = settings.judged ? "Right" : "Answered by a skill";
+    const good = (p, name, i) => did.includes(p.arms[name]?.[i]), known = (p, name, i) => (p.arms[name]?.[i] ?? ".") !== ".";
+    const differ = (p, i) => known(p, arm, i) && known(p, against, i) && good(p, arm, i) !== good(p, against, i);
+    const filters = [arm, against].map((name, n) => [`flip-${n}`, `${what} in ${name} only`, (p, i) => good(p, name, i)]);
+    show(`Turns that ${arm} and ${against} answered differently`, "", everyone(differ), { filters, notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
+  }
+  function missing(id, words) {
+    panel.replaceChildren(el("header", {}, el("h3", { tabindex: "-1" }, `${settings.person} ${id}`)), others(words, id));
+    panel.hidden = false;
+  }
+  function showUser(id, turn, week) {
+    if (!rows.some((row) => row.dataset.user === id)) { missing(id, "Not on this page. A page with all turns: "); return; }
+    openUser(id);
+    if (week !== null) goto(Number(week) - 1);
+    if (turn === null) return;
+    const focus = view.index.find(([p, i]) => p.turn[i] === Number(turn));
+    if (!focus) { missing(id, `Turn ${turn} is not on this page. A page with all turns: `); return; }
+    list(focus);
+    document.getElementById(`u${id}-t${turn}`).open = true;
+  }
+  function follow() { // #user=17&turn=204, or #u17-t204, the id of a message in the logs; #user=17&week=3; #arm=..., see links.py
+    const [, user, turn] = location.hash.match(/^#u(\d+)-t(\d+)$/) || [], asked = new URLSearchParams(location.hash.slice(1));
+    const arm = asked.get("arm"), id = user ?? asked.get("user");
+    if (/^\d+$/.test(id ?? "")) showUser(id, turn ?? asked.get("turn"), asked.get("week"));
+    else if (arm !== null && Object.hasOwn(settings.causes, asked.get("lost") ?? "")) showLost(arm, asked.get("lost"));
+    else if (arm !== null && asked.has("against")) showFlips(arm, asked.get("against"));
+    else return;
     panel.querySelector("h3").focus({ preventScroll: true });
-    panel.scrollIntoView({ block: "nearest" });
-  });
-  function follow() { // #u17-t204, the id of a message in the logs, opens that turn
-    const [, user, at] = location.hash.match(/^#u(\d+)-t(\d+)$/) || [];
-    if (user && document.getElementById(`user-${user}`)) open(user, Number(at));
+    if (!panel.querySelector(".turn[open]")) panel.scrollIntoView({ block: id ? "nearest" : "start" });
   }
+  function go(parts) {
+    history.pushState(null, "", address(parts));
+    follow();
+  }
+  for (const row of rows) row.addEventListener("click", (event) => {
+    const weeks = event.target.closest(".sparks"), user = row.dataset.user;
+    if (!weeks) { go({ user }); return; }
+    const { left, width } = weeks.getBoundingClientRect(), n = Number(weeks.dataset.weeks);
+    go({ user, week: 1 + Math.min(n - 1, Math.floor(((event.clientX - left) / width) * n)) });
+  });
   addEventListener("hashchange", follow);
   if (location.hash) follow();
-  if (!person) open((rows.find((row) => row.dataset.pick === "drawn") || rows[0]).dataset.user);
+  if (!view && panel.hidden) openUser((rows.find((row) => row.dataset.pick === "drawn") || rows[0]).dataset.user);
 })();

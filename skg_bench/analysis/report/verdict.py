@@ -3,7 +3,7 @@
 from skg_bench.analysis.counts.kinds import WORDS
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report import logged
-from skg_bench.analysis.report.sentences import Sentence, share_of
+from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
 
@@ -20,19 +20,20 @@ def words(summary: Summary) -> list[Sentence]:
 def _against_reference(summary: Summary) -> Sentence | None:
     arm, reference = summary.learner, summary.reference
     gap = summary.differences.get(arm, {}).get("utility")
-    if gap is None or gap.mean is None:
+    if reference is None or gap is None or gap.mean is None:
         return None
+    other = f"the LLM alone ({code(reference)})" if reference == summary.never else code(reference)
     size = number(abs(gap.mean), "utility")
     if gap.verdict == "identical":
-        return Sentence(f"{arm} and {reference} are identical: they did the same on every turn.", "plain")
+        return Sentence(f"{code(arm)} and {code(reference)} are identical: they did the same on every turn.", "plain")
     given = ", if a skill is a stored text" if summary.serving == "stored" else ""
     numbers = f"{size} {{}} utility per request ({_new(gap)})"
     if gap.verdict == "better":
-        return Sentence(f"{arm} serves its users better than {reference}{given}: {numbers.format('more')}.", "good")
+        return Sentence(f"{code(arm)} serves its users better than {other}{given}: {numbers.format('more')}.", "good")
     if gap.verdict == "worse":
-        return Sentence(f"{arm} serves its users worse than {reference}{given}: {numbers.format('less')}.", "bad")
+        return Sentence(f"{code(arm)} serves its users worse than {other}{given}: {numbers.format('less')}.", "bad")
     return Sentence(
-        f"Whether {arm} serves its users better than {reference} stays open: a difference of "
+        f"Whether {code(arm)} serves its users better than {other} stays open: a difference of "
         f"{number(gap.mean, 'utility', signed=True)} utility per request ({_new(gap)}){_why_open(gap)}.",
         "open",
     )
@@ -44,10 +45,11 @@ def _effects(summary: Summary) -> list[Sentence]:
         gap = effect.metrics["utility"]
         if gap.mean is None:
             continue
-        what = f"what {effect.live} learned after turn {effect.since} (against {arm})"
+        live = code(effect.live)
+        what = f"what {live} learned after turn {effect.since} (against {code(arm)})"
         size = f"{number(abs(gap.mean), 'utility')} utility per request ({_new(gap)})"
         if gap.verdict == "identical":
-            sentences.append(Sentence(f"{effect.live} and {arm} are identical after turn {effect.since}.", "plain"))
+            sentences.append(Sentence(f"{live} and {code(arm)} are identical after turn {effect.since}.", "plain"))
         elif gap.verdict == "better":
             sentences.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
         elif gap.verdict == "worse":
@@ -66,14 +68,14 @@ def _effects(summary: Summary) -> list[Sentence]:
 def _answers(summary: Summary) -> Sentence:
     arm, reference = summary.learner, summary.reference
     arm_figures = summary.arms[arm]
-    text = f"{arm} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
     if arm_figures["err_per_request"].mean is None:
         return Sentence(f"{text}; nobody can judge some of its answers.", "plain")
     text += f"; of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
-    if reference not in (None, arm) and summary.arms[reference]["err_per_request"].mean is not None:
-        text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {reference}'s"
+    if reference is not None and reference != arm and summary.arms[reference]["err_per_request"].mean is not None:
+        text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {code(reference)}'s"
     return Sentence(f"{text}.", "plain")
 
 
@@ -83,9 +85,9 @@ def _kinds(summary: Summary) -> Sentence | None:
     listed = [
         f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in WORDS.items() if kind in parts
     ]
-    if len(listed) < 2:
+    if summary.reference is None or len(listed) < 2:
         return None
-    return Sentence(f"Utility beyond {summary.reference} by kind of request: {', '.join(listed)}.", "plain")
+    return Sentence(f"Utility beyond {code(summary.reference)} by kind of request: {', '.join(listed)}.", "plain")
 
 
 def _pays(summary: Summary) -> Sentence | None:
@@ -100,7 +102,7 @@ def _pays(summary: Summary) -> Sentence | None:
     so = "they pay" if low > 0 else "they do not pay" if high < 0 else "whether they pay stays open"
     return Sentence(
         f"An answer from the skillbook is worth more than the LLM's if it is right in {number(needed.mean, 'share')} "
-        f"of cases ({number(free, 'share')} if wrong answers cost nothing extra); those of {arm} are right in "
+        f"of cases ({number(free, 'share')} if wrong answers cost nothing extra); those of {code(arm)} are right in "
         f"{share_of(right)}: {so}.",
         "plain",
     )
@@ -115,18 +117,19 @@ def _order(summary: Summary) -> Sentence | None:
     if len(means) < 2:
         return None
     order = sorted(means, key=lambda arm: -means[arm])
-    listed = ", ".join(f"{arm} {number(means[arm], 'utility')}" for arm in order)
+    listed = ", ".join(f"{code(arm)} {number(means[arm], 'utility')}" for arm in order)
     return Sentence(f"By mean utility: {listed}.", "plain")
 
 
 def _price(summary: Summary) -> Sentence | None:
     arm, reference = summary.learner, summary.reference
     price = summary.sensitivity.break_even.get(arm)
-    if price is None:
+    if price is None or reference is None:
         return None
     now = summary.utility.wrong
     return Sentence(
-        f"{arm} and {reference} would be level if a wrong answer cost {price:.2g} right ones (here {now:g}).",
+        f"{code(arm)} and {code(reference)} would be level if a wrong answer cost {price:.2g} right ones "
+        f"(here {now:g}).",
         "plain",
     )
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
+from skg_bench.analysis.report.links import lost
 from skg_bench.analysis.report.typeset import interval, shown
 from skg_bench.analysis.summary.content import Summary, Waterfall
 from skg_bench.analysis.summary.figures import NOTHING, Figure
@@ -112,12 +113,15 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
         loss, middle = losses[cause], (n + 0.5) * ROW
         before, after = x(levels[n - 1]), x(levels[n])
         wide = max(before - after, 0.8)
+        turns = f"Turns of {look.arm} lost to: {WORDS[cause][0]}"
+        out.append(f'<a href="{escape(lost(look.arm, cause))}" aria-label="{escape(turns)}">')
+        out.append(f'<path class="target" d="M0 {n * ROW}H{WIDTH}v{ROW}H0z"/>')
         out.append(f'<rect x="{after}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
         if loss.low_new is not None and loss.high_new is not None:
             ends = [x(levels[n - 1] - end) for end in (loss.high_new, loss.low_new)]
             out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')
         out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + BAR / 2}" y2="{(n + 1) * ROW}"/>')
-        out.append(_words(WORDS[cause][0], _mean(loss), n))
+        out.append(_words(WORDS[cause][0], _mean(loss), n) + "</a>")
     return "".join([*out, _words("Reached", levels[-1], len(levels)), _level(x(levels[-1]), len(levels)), "</svg>"])
 
 
