@@ -19,7 +19,7 @@ class Neighbourhood:
     place: I64  # [B, N] of the examples in the book
     mask: Bool  # [B, N] there is such an example
     skill: I64  # [B, N] its skill; anything where there is none
-    asked: F64  # [B, N] cosine of the message to it
+    cosine: F64  # [B, N] of the message to it
 
     def gram(self, query: Query) -> F64:
         """Cosines of the examples with one another, `[B, N, N]`."""
@@ -44,9 +44,9 @@ def neighbourhood(query: Query, books: Skillbooks, most: int) -> Neighbourhood:
     known = np.arange(dots.shape[1]) < books.n_examples[:, None]
     known &= np.take_along_axis(books.active, books.example_skill, axis=1)
     place = _nearest(dots, known, books)[:, :most]
-    asked = np.take_along_axis(dots, place, axis=1).astype(np.float64) / SCALE**2
+    cosine = np.take_along_axis(dots, place, axis=1).astype(np.float64) / SCALE**2
     skill = np.take_along_axis(books.example_skill, place, axis=1).astype(np.int64)
-    return Neighbourhood(place, np.take_along_axis(known, place, axis=1), skill, asked)
+    return Neighbourhood(place, np.take_along_axis(known, place, axis=1), skill, cosine)
 
 
 def _nearest(dots: F32, known: Bool, books: Skillbooks) -> I64:

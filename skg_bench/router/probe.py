@@ -43,5 +43,5 @@ class Probe:
         system = near.gram(query) * (near.mask[:, :, None] & near.mask[:, None])
         n = near.mask.shape[1]
         system[:, np.arange(n), np.arange(n)] += self.l2
-        share = solve(system, np.where(near.mask, near.asked, 0.0))
+        share = solve(system, np.where(near.mask, near.cosine, 0.0))
         return near.shortlist(books, near.sums(books, share), self.top_k)

@@ -59,7 +59,7 @@ class Recipe:
         system = self._kernel(near.gram(query)) * (near.mask[:, :, None] & near.mask[:, None])
         n = near.mask.shape[1]
         system[:, np.arange(n), np.arange(n)] += self.ridge * np.where(near.mask, weight, 1.0)
-        share = solve(system, np.where(near.mask, self._kernel(near.asked), 0.0))
+        share = solve(system, np.where(near.mask, self._kernel(near.cosine), 0.0))
         score = (1.0 + self.ridge) * near.sums(books, share)
         return near.shortlist(books, 1.0 + np.log(np.maximum(score, _LEAST)) / self.width, self.top_k)
 
