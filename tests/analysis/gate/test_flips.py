@@ -77,6 +77,15 @@ def test_the_metric_with_the_largest_harm_in_margins_is_explained(runs: dict[str
     assert flips.metric == "hit_rate"
 
 
+@pytest.mark.parametrize("explained", ["err_per_hit", "err_per_request"])
+def test_a_harm_is_the_larger_the_narrower_its_margin(runs: dict[str, Run], explained: str) -> None:
+    before, after = panel(runs["before"], "skg"), panel(runs["wrong"], "skg")
+    wide = dict.fromkeys(("err_per_hit", "err_per_request"), 10.0)
+    flips = explain(hold(after, before, wide | {explained: 0.001}, "baseline", "file"), runs["wrong"])
+    assert flips is not None
+    assert flips.metric == explained
+
+
 def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:
     same = panel(runs["before"], "skg")
     assert explain(hold(same, same, MARGINS, "baseline", "file"), runs["before"]) is None
