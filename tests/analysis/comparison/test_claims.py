@@ -162,6 +162,7 @@ def test_a_claim_is_not_reproduced_by_an_arm_that_is_not_ahead_of_doing_nothing(
     ahead, behind = Measured(0.02, 0.01, 0.03, "utility"), Measured(0.001, -0.01, 0.012, "utility")
     assert verdict(holds=True, fails=False, beyond=ahead) == "reproduced"
     assert verdict(holds=True, fails=False, beyond=behind) == "not testable here"
+    assert verdict(holds=True, fails=False, beyond=replace(ahead, low=0.0)) == "not testable here"
     assert verdict(holds=False, fails=True, beyond=behind) == "not reproduced"
 
 
