@@ -7,7 +7,7 @@ of [message, intent] pairs; the intent `oos` is out of scope in any split.
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.routing_quality.recipe import Messages
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16
+from skg_bench.core.grid import I16, I32
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import Precomputed, save
@@ -23,6 +23,7 @@ from skg_bench.simulator.corpus import load
 
 CACHE = Path("runs/vectors")
 OUT = "oos"
+_PARTS = 5  # of the skills, by number; one is out of scope at test, one at validation
 _SPLITS = {"train": ("train", "oos_train"), "validation": ("val", "oos_val"), "test": ("test", "oos_test")}
 
 
@@ -75,6 +76,34 @@ def read(file: Path, cache: Path = CACHE) -> Corpus:
         made[name] = Messages(vectors[begin : begin + len(pairs)], skill)
         begin += len(pairs)
     return Corpus(file.parent.name or file.stem, tuple(names), **made)
+
+
+def without_labels(corpus: Corpus) -> Corpus:
+    """No router is given an out-of-scope message to train on."""
+    return replace(corpus, train=corpus.train.rows(corpus.train.skill >= 0))
+
+
+def held_back(corpus: Corpus) -> Corpus:
+    """What is out of scope is near: the messages of intents that nothing before had a message of.
+
+    A fifth of the intents is out of scope in test and absent from training and validation, another fifth is out of
+    scope in validation and absent from training and test. The corpus' own out-of-scope messages stay in training only.
+    """
+    at_test, at_validation = 0, 1  # of the parts
+
+    def relabelled(messages: Messages, outside: int, absent: int) -> Messages:
+        kept = messages.rows((messages.skill >= 0) & (messages.skill % _PARTS != absent))
+        labels: I32 = np.where(kept.skill % _PARTS == outside, -1, kept.skill).astype(np.int32)
+        return Messages(kept.vectors, labels)
+
+    known = (corpus.train.skill < 0) | (corpus.train.skill % _PARTS > max(at_test, at_validation))
+    return Corpus(
+        f"{corpus.name}, intents held back",
+        tuple(name for i, name in enumerate(corpus.skills) if i % _PARTS not in (at_test, at_validation)),
+        corpus.train.rows(known),
+        relabelled(corpus.validation, at_validation, at_test),
+        relabelled(corpus.test, at_test, at_validation),
+    )
 
 
 def _vectors(texts: Sequence[str], path: Path) -> I16:

@@ -11,9 +11,10 @@ out-of-scope messages are given for training, there is no such column and the sc
 looks at the nearest examples only, like MaxSim, a small one at where a skill lies as a whole, like a probe; which skill
 it is and how far a message is from all of them may be told best at different widths.
 
-Widths and ridges are chosen on the validation messages: by accuracy of the skills, and by AUROC of the score. The
-threshold is the best at the stated share of out-of-scope messages. Where validation has none, each third of the skills
-is left out of training in turn, and the validation messages of these skills stand in.
+Widths and ridges are chosen on the validation messages, by accuracy of the skills and by AUROC of the score, with fits
+on at most SEARCH examples; the last fit takes all. The threshold is the best at the stated share of out-of-scope
+messages. Where validation has none, each third of the skills is left out of training in turn, and the validation
+messages of these skills stand in.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from skg_bench.core.grid import F32, F64, I16, I32, SCALE
 SHARE = 0.2  # stated share of out-of-scope messages: one in five
 WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 RIDGE, RIDGES = 0.3, (0.1, 1.0)  # where the search begins, and what else is tried
+SEARCH = 6_000  # examples of the fits that widths and ridges are chosen from, as many of each skill
 LIMIT = 16_000  # examples: the kernel matrix is [n, n] and takes n^3 / 3 multiplications; beyond, as many of each skill
 _FOLDS = 3
 
@@ -92,9 +94,9 @@ def fit(train: Messages, validation: Messages, share: float = SHARE) -> Model:
     Raises UsageError for messages without a skill, of other dimensions, or a share outside (0, 1).
     """
     _check(train, validation)
-    train = _limited(train)
+    train = _limited(train, LIMIT)
     trials = [(train, validation)] if (validation.skill < 0).any() else _stand_ins(train, validation)
-    fitted = [_Fitting(known) for known, _ in trials]
+    fitted = [_Fitting(_limited(known, SEARCH)) for known, _ in trials]
 
     def judged(width: float, ridge: float) -> tuple[float, float]:
         """Accuracy of the skills and AUROC of the score."""
@@ -116,7 +118,7 @@ def fit(train: Messages, validation: Messages, share: float = SHARE) -> Model:
                 seen[width, ridge] = judged(width, ridge)
         chosen.append(max((pair for pair in seen if pair[0] == width), key=lambda pair: seen[pair][what]))
 
-    of_trials = [candidate.model(chosen, share) for candidate in fitted]
+    of_trials = [_Fitting(known).model(chosen, share) for known, _ in trials]
     scored = [made.score(held_out) for made, (_, held_out) in zip(of_trials, trials, strict=True)]
     columns = (np.concatenate([getattr(s, f) for s in scored]) for f in ("skill", "score", "truth"))
     threshold = best_threshold(Scored(*columns), share)
@@ -148,7 +150,8 @@ class _Fitting:
 
     def model(self, chosen: list[tuple[float, float]], share: float) -> Model:
         """With these (width, ridge) for the skill and for the score, and no threshold yet."""
-        of_skill, of_scope = (self.fit(*pair) for pair in chosen)
+        fits = {pair: self.fit(*pair) for pair in set(chosen)}
+        of_skill, of_scope = (fits[pair] for pair in chosen)
         return Model(self.skills.astype(np.int32), of_skill, of_scope, np.nan, share)
 
 
@@ -174,14 +177,14 @@ def _check(train: Messages, validation: Messages) -> None:
         )
 
 
-def _limited(train: Messages) -> Messages:
-    """At most LIMIT messages: the first ones of each skill, of all skills as evenly as there are any."""
-    if len(train.skill) <= LIMIT:
+def _limited(train: Messages, most: int) -> Messages:
+    """At most `most` messages: the first ones of each skill, of all skills as evenly as there are any."""
+    if len(train.skill) <= most:
         return train
     order = np.argsort(train.skill, kind="stable")
     skills = train.skill[order]
     nth = np.arange(len(skills)) - np.searchsorted(skills, skills)
-    kept = order[np.argsort(nth, kind="stable")[:LIMIT]]
+    kept = order[np.argsort(nth, kind="stable")[:most]]
     return train.rows(np.sort(kept))
 
 

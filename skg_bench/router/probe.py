@@ -16,9 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import F32, I64, SCALE, Bool, snap
 from skg_bench.core.linalg import solve
-from skg_bench.core.shortlist import ranked
+from skg_bench.core.neighbourhood import neighbourhood
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
@@ -40,30 +39,9 @@ class Probe:
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The skills that the message belongs to most, best first; similarity is the score, in [0, 1]."""
-        dots = query.similarity.dots()
-        b, width = books.active.shape
-        known = np.arange(dots.shape[1]) < books.n_examples[:, None]
-        known &= np.take_along_axis(books.active, books.example_skill, axis=1)
-        near = _nearest(dots, known, books)[:, : self.neighbours]
-        mask = np.take_along_axis(known, near, axis=1)
-        system = query.similarity.gram(near).astype(np.float64) / SCALE**2
-        system *= mask[:, :, None] & mask[:, None]
-        system[:, np.arange(near.shape[1]), np.arange(near.shape[1])] += self.l2
-        query_dots = np.take_along_axis(dots, near, axis=1).astype(np.float64) / SCALE**2
-        share = solve(system, np.where(mask, query_dots, 0.0))
-        row, position = np.nonzero(mask)
-        at = row * width + books.example_skill[row, near[row, position]]
-        score = np.bincount(at, share[row, position], b * width).reshape(b, width)
-        listed = np.bincount(at, minlength=b * width).reshape(b, width) > 0
-        return ranked(snap(np.clip(score, 0.0, 1.0)), listed, self.top_k)
-
-
-def _nearest(dots: F32, known: Bool, books: Skillbooks) -> I64:
-    """Places of the known examples, then of the others, `[B, E]`; nearest first, then by skill and age.
-
-    This order does not depend on whether a book keeps its examples by skill, as sums in another order have other bits.
-    """
-    by_skill = np.argsort(books.example_skill, axis=1, kind="stable")
-    keys = np.where(known, -dots.astype(np.int64), np.iinfo(np.int64).max)
-    keys = np.take_along_axis(keys, by_skill, axis=1)
-    return np.take_along_axis(by_skill, np.argsort(keys, axis=1, kind="stable"), axis=1)
+        near = neighbourhood(query, books, self.neighbours)
+        system = near.gram(query) * (near.mask[:, :, None] & near.mask[:, None])
+        n = near.mask.shape[1]
+        system[:, np.arange(n), np.arange(n)] += self.l2
+        share = solve(system, np.where(near.mask, near.cosine, 0.0))
+        return near.shortlist(books, near.sums(books, share), self.top_k)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from experiments.routing_quality import analysis, corpora, hard_negatives
-from experiments.routing_quality.baselines import baselines
-from experiments.routing_quality.corpora import Corpus
+from experiments.routing_quality.baselines import Entry, baselines
+from experiments.routing_quality.corpora import Corpus, held_back, without_labels
 from experiments.routing_quality.measure import Scored, best_threshold, bootstrap, figures, interval
 from experiments.routing_quality.recipe import Messages, fit
 from skg_bench.app.experiment_report import Table
@@ -157,10 +157,24 @@ def test_where_wordings_vary_the_recipe_is_better_than_maxsim_with_the_best_thre
     ours, peer = lines[analysis.RECIPE], lines[analysis.PEER]
     for figure in (1, 5):  # accuracy, AUROC
         assert interval(ours.resampled[:, figure] - peer.resampled[:, figure])[0] > 0
-    parts = analysis.section(sample, list(lines.values()), analysis.shifted(entries, analysis.SHARES), 0.2)
-    figures, shares = (part for part in parts if isinstance(part, Table))
+    parts = analysis.section(sample, entries, list(lines.values()), 0.2)
+    figures, of_figures, shares = (part for part in parts if isinstance(part, Table))
     assert [row[0] for row in figures.rows] == [*lines, "recipe - MaxSim, same messages"]
     assert len(shares.rows) == 7
+    assert [row[0] for row in of_figures.rows] == ["acc all", "OOS F1", "AUROC"]
+
+
+def test_by_each_figure_the_best_router_and_what_the_recipe_is_ahead_of_the_best_other_one_are_said() -> None:
+    def line(name: str, accuracy: float, f1: float, area: float) -> analysis.Line:
+        values = np.array([0.0, accuracy, 0.0, 0.0, f1, area])
+        return analysis.Line(name, 0.5, values, np.stack([values, values]), 0.0)
+
+    lines = [line("a", 80.0, 70.0, 95.0), line(analysis.RECIPE, 82.0, 69.0, 94.0), line("b", 81.0, 60.0, 96.5)]
+    assert analysis.best(lines) == [
+        ("acc all", analysis.RECIPE, "b", "+1.0 (+1.0 to +1.0)", "+1.0 (+1.0 to +1.0)"),
+        ("OOS F1", "a", analysis.RECIPE, "+1.0 (+1.0 to +1.0)", "-1.0 (-1.0 to -1.0)"),
+        ("AUROC", "b", "a", "+1.5 (+1.5 to +1.5)", "-2.5 (-2.5 to -2.5)"),
+    ]
 
 
 def test_where_they_do_not_the_recipe_is_as_good() -> None:
@@ -169,6 +183,66 @@ def test_where_they_do_not_the_recipe_is_as_good() -> None:
     ours, peer = lines[analysis.RECIPE], lines[analysis.PEER]
     for figure in (0, 1, 5):
         assert ours.values[figure] > peer.values[figure] - 2
+
+
+@pytest.mark.parametrize("out", [(30, 30, 200), (0, 30, 200)])
+def test_no_router_chooses_anything_on_the_test_messages(out: tuple[int, int, int]) -> None:
+    """Test messages of other labels change neither a threshold, nor a score of validation, nor which router it is."""
+    sample = corpus(out=out)
+    rng = np.random.default_rng(1)
+    other = replace(sample, test=Messages(rng.permutation(sample.test.vectors), rng.permutation(sample.test.skill)))
+    first, second = ([*baselines(c), analysis.recipe(c)[1]] for c in (sample, other))
+    for a, b in zip(first, second, strict=True):
+        assert a.name == b.name
+        assert np.array_equal(a.validation.score, b.validation.score), a.name
+        assert np.array_equal(a.validation.skill, b.validation.skill), a.name
+        assert not np.array_equal(a.test.score, b.test.score), a.name
+    thresholds = [[line.threshold for line in analysis.table(entries, 0.2)] for entries in (first, second)]
+    assert thresholds[0] == thresholds[1]
+
+
+def test_thresholds_for_other_shares_are_those_of_validation_as_well() -> None:
+    validation = Scored(np.zeros(4, np.int32), np.array([0.1, 0.4, 0.6, 0.9]), np.array([-1, 0, 0, 0], np.int32))
+    test = Scored(np.zeros(4, np.int32), np.array([0.1, 0.4, 0.6, 0.9]), np.array([-1, -1, -1, 0], np.int32))
+    entry = Entry("one", validation, test)  # best on validation: 0.25, best on test: 0.75
+    assert [line.threshold for line in analysis.table([entry], 0.2)] == [0.25]
+    assert analysis.shifted([entry], (0.2,)) == [("one", [50.0])]
+
+
+def test_labelled_out_of_scope_messages_help_rivals_too_and_one_that_they_do_not_help_ignores_them() -> None:
+    """They are near to those of test here, all in one corner, which looks like a skill."""
+    sample = corpus(noise=0.5)
+    corner = quantise(np.random.default_rng(3).normal(size=64) + 0.2 * np.random.default_rng(4).normal(size=(600, 64)))
+
+    def outside(messages: Messages, rows: slice) -> Messages:
+        known, vectors = messages.rows(messages.skill >= 0), corner[rows]
+        skill = np.concatenate([known.skill, np.full(len(vectors), -1, np.int32)])
+        return Messages(np.concatenate([known.vectors, vectors]), skill)
+
+    given = replace(
+        sample, train=outside(sample.train, slice(0, 100)), validation=outside(sample.validation, slice(100, 200)),
+        test=outside(sample.test, slice(200, 600)),
+    )  # fmt: skip
+    having, lacking = (
+        {e.name.split(",")[0]: figures(e.test, 0.0)[0, 5] for e in baselines(c)} for c in (given, without_labels(given))
+    )
+    for name in ("MaxSim", "centroid", "half MaxSim", "logistic probe"):
+        assert having[name] > 99.5, name
+        assert having[name] >= lacking[name], name
+    assert having["SKG's rule: MaxSim"] == lacking["SKG's rule: MaxSim"]
+
+
+def test_held_back_intents_are_out_of_scope_and_nothing_before_has_a_message_of_them() -> None:
+    sample = corpus()
+    held = held_back(sample)
+    assert set(held.train.skill.tolist()) == {-1, 2, 3, 4, 7}
+    assert held.skills == ("c", "d", "e", "h")
+    assert int((held.train.skill < 0).sum()) == 30  # the corpus' own
+    for part, of, outside in ((held.validation, sample.validation, (1, 6)), (held.test, sample.test, (0, 5))):
+        expected = of.rows(np.isin(of.skill, (*outside, 2, 3, 4, 7)))
+        assert np.array_equal(part.vectors, expected.vectors)
+        assert np.array_equal(part.skill, np.where(np.isin(expected.skill, outside), -1, expected.skill))
+    assert not (without_labels(held).train.skill < 0).any()
 
 
 def test_nothing_of_the_test_messages_goes_into_the_recipe() -> None:

@@ -230,7 +230,9 @@ def test_the_cheat_is_told_from_honest_routers_where_ids_are_those_of_the_corpus
     assert right > 0.3
 
 
-@pytest.mark.parametrize("arms", [("skg", "bm25", "probe", "without", "oracle", "exact", "everything", "vcache")])
+@pytest.mark.parametrize(
+    "arms", [("skg", "bm25", "probe", "recipe", "without", "oracle", "exact", "everything", "vcache")]
+)
 def test_ids_may_be_permuted_in_another_way_and_no_decision_changes(tmp_path: Path, arms: tuple[str, ...]) -> None:
     first = world.run(tmp_path / "first", 24, 1000, arms=arms)
     with pytest.MonkeyPatch.context() as patch:

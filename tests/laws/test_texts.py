@@ -112,7 +112,7 @@ def test_the_log_rebuilds_books_of_notes(notes: Run) -> None:
 def test_notes_are_the_same_bits_in_any_cohort_stack_and_fork_looked_up_or_computed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bool, notes: Run
 ) -> None:
-    arms = ("skg", "bm25", "probe", "centroid", "knn", "masked", "exp4", "as_before", "donor", "hindsight")
+    arms = ("skg", "bm25", "probe", "recipe", "centroid", "knn", "masked", "exp4", "as_before", "donor", "hindsight")
     whole = world.carry_out(plan(*arms), tmp_path / "whole", USERS, 1000)
     monkeypatch.setattr(engine, "_TABLE_PAYS", 0 if table else engine._TABLE_PAYS)
     small = world.carry_out(plan(*arms), tmp_path / "small", USERS, 7)

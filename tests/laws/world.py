@@ -61,6 +61,7 @@ ARMS = {
     "vcache": ["policy=vcache", "policy.delta=0.3", "policy.least=1"],
     "hybrid": ["router=hybrid"],
     "probe": ["router=probe", "policy.threshold=0.2"],
+    "recipe": ["router=recipe"],
     "frequency": ["router=frequency", "policy=proportional"],
     "random": ["policy=uniform"],
     "repeat_last": ["router=repeat_last", "policy=matched_random", "policy.rate=0.3"],

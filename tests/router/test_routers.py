@@ -24,6 +24,7 @@ from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.maxsim_centroid import MaxSimCentroid
 from skg_bench.router.oracle import RightSkill
 from skg_bench.router.probe import Probe
+from skg_bench.router.recipe import Recipe
 from skg_bench.router.repeat_last import RepeatLast
 from tests.core import samples
 
@@ -34,6 +35,7 @@ ROUTERS: list[Router] = [
     KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(RightSkill(), KNN(20, 20), 0, 70),
     Masked(BM25(5, 1.5, 0.75), 1, 0.6),
     RepeatLast(), Probe(5, 32, 0.3), Probe(70, 1, 1.0), Probe(70, 5, 0.1),
+    Recipe(5, 32, 4.0, 0.3), Recipe(70, 5, 16.0, 1.0),
 ]  # fmt: skip
 TEXTS = 40  # few, so that messages come back verbatim
 seeds = st.integers(0, 2**32)

@@ -58,6 +58,23 @@ def test_a_turn_of_sgd_has_its_first_active_intent_and_the_answer_after_it(tmp_p
     assert record.left_out == {"no dialogue of the published form in dialogues_001.json": {"rows": 1, "first": [2]}}
 
 
+@pytest.mark.parametrize(
+    ("active", "expected"),
+    [
+        ([("Hotels_1", "FindHotel"), ("Weather_1", "GetWeather")], "Hotels.FindHotel | answer 1"),
+        ([("Weather_1", "GetWeather"), ("Hotels_1", "FindHotel")], "Weather.GetWeather | answer 1"),
+        ([("Weather_1", "NONE"), ("Hotels_1", "FindHotel"), ("Music_2", "PlaySong")], "Hotels.FindHotel | answer 1"),
+    ],
+)
+def test_of_several_active_intents_of_a_turn_of_sgd_the_first_one_counts(
+    tmp_path: Path, active: list[tuple[str, str]], expected: str
+) -> None:
+    dialogue = {"dialogue_id": "1_00000", "turns": [speak("USER", "both", *active), speak("SYSTEM", "Yes.")]}
+    (tmp_path / "dialogues_001.json").write_text(json.dumps([dialogue]), "utf-8")
+    simulator = recorded(tmp_path, "sgd")
+    assert simulator.types[population(simulator).truth.type[0, 0]] == expected
+
+
 USS = """USER\ttea please\tREQUEST\t3,3,3
 SYSTEM\tGreen?\tREQUEST\t
 USER\tblack\tINFORM\t4,3,5,4
