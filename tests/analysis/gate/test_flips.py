@@ -105,13 +105,13 @@ def test_harm_to_few_is_explained_by_the_wrong_answers_of_each(runs: dict[str, R
     assert [user.harm for user in flips.users] == pytest.approx(sorted(rise, reverse=True)[: len(flips.users)])
 
 
-@pytest.mark.parametrize("explained", ["err_per_hit", "err_per_request"])
-def test_a_harm_is_the_larger_the_narrower_its_margin(runs: dict[str, Run], explained: str) -> None:
-    before, after = panel(runs["before"], "skg"), panel(runs["wrong"], "skg")
-    wide = dict.fromkeys(("err_per_hit", "err_per_request"), 10.0)
-    flips = explain(hold(after, before, wide | {explained: 0.001}, "baseline", "file"), runs["wrong"])
+@pytest.mark.parametrize("narrow", ["utility", "err_per_request"])
+def test_a_harm_is_the_larger_the_narrower_its_margin(runs: dict[str, Run], narrow: str) -> None:
+    before, after = panels(runs, "wrong")
+    both = (replace(rule(name), margin=0.001 if name == narrow else 10.0) for name in ("utility", "err_per_request"))
+    flips = explain(held_to(after, before, *both), runs["wrong"])
     assert flips is not None
-    assert flips.metric == explained
+    assert flips.metric == narrow
 
 
 def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:
