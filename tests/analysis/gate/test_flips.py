@@ -108,7 +108,7 @@ def test_harm_to_few_is_explained_by_the_wrong_answers_of_each(runs: dict[str, R
 @pytest.mark.parametrize("narrow", ["utility", "err_per_request"])
 def test_a_harm_is_the_larger_the_narrower_its_margin(runs: dict[str, Run], narrow: str) -> None:
     before, after = panels(runs, "wrong")
-    both = (replace(rule(name), margin=0.001 if name == narrow else 0.005) for name in ("utility", "err_per_request"))
+    both = (replace(rule(name), margin=0.005 if name == narrow else 0.05) for name in ("utility", "err_per_request"))
     flips = explain(held_to(after, before, *both), runs["wrong"])
     assert flips is not None
     assert flips.metric == narrow
