@@ -20,7 +20,7 @@ from skg_bench.app import blocks
 from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.paths import EXPERIMENTS
 from skg_bench.core.run import Run
 
@@ -114,7 +114,7 @@ def run(name: str, arguments: Sequence[str]) -> int:
             raise
         raise UsageError(
             f"experiment {name} needs the package {error.name}, which is not installed; install all that experiments "
-            "need: pip install 'skg-bench[all]'"
+            f"need: {install('all')}"
         ) from error
     return code
 

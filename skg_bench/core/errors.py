@@ -1,5 +1,16 @@
 """The one error a user is meant to read: it names the value, what is valid, and what to do."""
 
+import sys
+from pathlib import Path
+
 
 class UsageError(Exception):
     """Bad input: printed as one plain message without a traceback, exit code 2."""
+
+
+def install(extra: str) -> str:
+    """How to install an optional part of skg_bench: from a checkout, if this is one."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "pyproject.toml").is_file():
+        return f"pip install 'skg-bench[{extra}]'"
+    return f"in {root}: {sys.executable} -m pip install -c constraints.txt -e '.[{extra}]'"

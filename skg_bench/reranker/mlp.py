@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from skg_bench.core.draws import Purpose, draw, key
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, UNIT, WEIGHT_UNIT, snap
 from skg_bench.core.types import Scorer, TrainingRows
@@ -77,7 +77,7 @@ class MLP:
         if self.device not in get_args(Device):
             raise UsageError(f"reranker.device={self.device!r}, valid are {', '.join(get_args(Device))}")
         if find_spec("torch") is None:
-            raise UsageError("reranker=mlp needs torch: pip install 'skg_bench[torch]'")
+            raise UsageError(f"reranker=mlp needs torch: {install('torch')}")
         if self.device == "cuda" and not _torch().cuda.is_available():
             raise UsageError("reranker.device=cuda, but torch finds no GPU here; take reranker.device=cpu")
 

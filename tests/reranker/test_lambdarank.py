@@ -132,5 +132,5 @@ def test_parameters_out_of_range_are_refused_by_name(change: dict[str, Any], rea
 
 def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lambdarank, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install 'skg_bench\[lightgbm\]'"):
+    with pytest.raises(UsageError, match=r"pip install -c constraints.txt -e '\.\[lightgbm\]'"):
         replace(RANK)

@@ -123,7 +123,7 @@ def test_a_gpu_gives_the_same_bits() -> None:
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlp, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install 'skg_bench\[torch\]'"):
+    with pytest.raises(UsageError, match=r"pip install -c constraints.txt -e '\.\[torch\]'"):
         replace(NET)
 
 

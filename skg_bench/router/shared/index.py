@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, install
 from skg_bench.core.grid import F32, I16, I32, I64
 
 Kind = Literal["flat", "hnsw", "ivf"]
@@ -171,6 +171,6 @@ def _faiss() -> ModuleType:
     try:
         import faiss
     except ImportError as error:
-        raise UsageError("an index over a shared skillbook needs FAISS: pip install 'skg_bench[faiss]'") from error
+        raise UsageError(f"an index over a shared skillbook needs FAISS: {install('faiss')}") from error
     module: ModuleType = faiss
     return module
