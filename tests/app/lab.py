@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from skg_bench.app import packages
+from skg_bench.app.run_identity import code_digest
 
 PARTS = '''
     """Parts of a laboratory."""
@@ -137,6 +138,7 @@ def forget() -> None:
     """Forget what was found on the search path."""
     packages.packages.cache_clear()
     packages.groups.cache_clear()
+    code_digest.cache_clear()
 
 
 @contextmanager
