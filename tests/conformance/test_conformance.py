@@ -89,14 +89,15 @@ def test_no_component_escapes_the_suite_for_want_of_a_yaml(seam: str) -> None:
     assert suite.unlisted(seam) == (made_with_an_index if seam == "router" else [])
 
 
-def test_the_pages_reranker_is_found_in_its_package_and_keeps_to_it_too(
+def test_the_pages_components_are_found_in_their_package_and_keep_to_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in example().items():
         write(tmp_path / "site" / name, text)
     with joined(tmp_path / "site", "mine", monkeypatch) as cases:
-        assert [str(case) for case in cases] == ["reranker=freshness"]
-        assert suite.failures(cases[0], tmp_path / "runs") == []
+        assert [str(case) for case in cases] == ["assistant=echo", "reranker=freshness"]
+        for case in cases:
+            assert suite.failures(case, tmp_path / "runs" / case.seam) == []
 
 
 # -------------------------------------------------------------------------------------- that the suite can fail

@@ -22,7 +22,7 @@ BACKWARDS = '''
             for index in reversed(range(len(tasks))):
                 results[index] = run(tasks[index], lambda _steps: None)
                 with open("order", "a") as file:
-                    file.write(f"{type(job).__name__} {index}\\n")
+                    file.write(f"{type(tasks[index]).__name__} {index}\\n")
             return [results[index] for index in range(len(tasks))]
 '''
 SMALL = ["users=7", "weeks=1", "cohort=4", "arms={skg: [], bm25: [router=bm25], never: [policy=never]}"]
@@ -52,7 +52,7 @@ def shards(run: skg_bench.Run) -> dict[str, bytes]:
 def test_a_launcher_of_another_package_gives_the_same_shards_to_the_byte(package: Path) -> None:
     there = skg_bench.run([*SMALL, "launcher=backwards", "out=there"])
     order = (package / "order").read_text("utf-8").splitlines()
-    begun = [int(line.split()[1]) for line in order if line.startswith("Job ")]
+    begun = [int(line.split()[1]) for line in order if line.startswith("Task ")]
     assert len(begun) > 4
     assert begun == sorted(begun, reverse=True)
     here = skg_bench.run([*SMALL, "workers=2", "out=here"])
