@@ -159,6 +159,12 @@ class Ensemble(Assistant[S], Protocol[S]):
         """After `learn`: the operations of the turn."""
         ...
 
+
+class BookEnsemble(Ensemble[S], Protocol[S]):
+    """An ensemble with skillbooks in whose place the engine can put others: for arms with `book=donor` or `hindsight`,
+    which `Stackable.check` lets through.
+    """
+
     def sizes(self, state: S) -> I32:
         """Skills of each skillbook."""
         ...
@@ -197,7 +203,7 @@ class Stackable(Protocol):
         """Can both be stepped together? Both have assistants of this class."""
         ...
 
-    def ensemble(self, arms: Any) -> Ensemble[Any]:
+    def ensemble(self, arms: Any) -> BookEnsemble[Any]:
         """Arms that are alike, as one."""
         ...
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from skg_bench.core import state
 from skg_bench.core.arms import Arm, Fork
+from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import arms_word, key
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay
@@ -98,10 +99,9 @@ def run_cohort(
     """
     order = np.repeat(np.argsort(-cohort.n, kind="stable"), len(arms))
     cohort = cohort.rows(order)  # who has most turns comes first, so those still here are a prefix
-    turns = int(cohort.n.max(initial=0))
-    labels = setting.labels(ensemble(arms).reasons)
+    turns, rollout = int(cohort.n.max(initial=0)), Rollout(setting, arms, cohort)
+    labels = setting.labels(rollout.assistant.reasons)
     log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k=top_k, labels=labels)
-    rollout = Rollout(setting, arms, cohort)
     if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
         as_before = state.rows(cohort.memory, np.arange(len(cohort.n)))
         rollout.run(min(max(arm.cuts[-1] for arm in arms), turns), NullWriter(), lambda _: progress(0))
@@ -117,7 +117,8 @@ class Rollout:
 
     def __init__(self, setting: Setting, arms: Sequence[Arm], cohort: Cohort) -> None:
         self._setting, self._arms, self._user, self._n = setting, arms, cohort.user, cohort.n
-        rows, assistant, keys = len(cohort.n), ensemble(arms), key(arms_word(setting.seed), cohort.user)
+        self.assistant = assistant = ensemble(arms)
+        rows, keys = len(cohort.n), key(arms_word(setting.seed), cohort.user)
         self._scene = Scene(
             setting.world, WithWritten(setting.similarity(), setting.texts), Keys(key(setting.seed, cohort.user), keys),
             setting.texts, setting.type_names, assistant,
@@ -125,6 +126,11 @@ class Rollout:
         self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
         start, before = assistant.start(rows), np.zeros(rows, np.int64)
         self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys))
+
+    @property
+    def _books(self) -> BookEnsemble[Any]:
+        """The assistant, where an arm asks for other books: only one with skillbooks may (core/arms.py)."""
+        return cast("BookEnsemble[Any]", self.assistant)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last` - 1, through all forks."""
@@ -144,7 +150,7 @@ class Rollout:
         rows = np.arange(len(self._n))
         self.state.arm = self._arms[0].at(max(cut for arm in self._arms for cut in arm.cuts))
         self.state.users, shift = brought(users, rows, self.ledger, rows)
-        self.state.memory = self._scene.assistant.rewind(self.state.memory, shift)
+        self.state.memory = self._books.rewind(self.state.memory, shift)
         self.state.pending = Pending(len(rows))
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
@@ -166,7 +172,7 @@ class Rollout:
         rows = rows[self._n[rows] > fork.turn]
         if not len(rows):
             return
-        setting, assistant = self._setting, self._scene.assistant
+        setting, assistant = self._setting, self._books
         user, now = self._user[rows], setting.world.events(self.state.users, fork.turn).time[rows]
 
         def until_now(candidate: I64 | int) -> Cohort:

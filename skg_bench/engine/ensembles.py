@@ -11,7 +11,7 @@ from skg_bench.core.assistant import Applied, Columns, Ensemble, Experience, Gro
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, I64
+from skg_bench.core.grid import I32
 from skg_bench.core.world import FALLBACK, PROMPTED, STORED
 
 
@@ -105,15 +105,3 @@ class Alone:
     def updates(self, state: Any) -> tuple[Batch, Applied] | None:
         """None."""
         return None
-
-    def sizes(self, state: Any) -> I32:
-        """It has no skillbooks that the engine could hand over; `Arm` refuses to ask."""
-        raise NotImplementedError
-
-    def adopt(self, state: Any, rows: I64, donors: Any, theirs: I64, shift: int) -> Any:
-        """See `sizes`."""
-        raise NotImplementedError
-
-    def rewind(self, state: Any, shift: int) -> Any:
-        """See `sizes`."""
-        raise NotImplementedError

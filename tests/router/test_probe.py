@@ -12,23 +12,15 @@ from sklearn.linear_model import Ridge
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import UNIT, quantise
-from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.core.types import Shortlist
 from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.router.centroid import Centroid
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.probe import Probe
 from tests.core import samples
+from tests.router.regressions import world
 
 seeds = st.integers(0, 2**32)
-
-
-def world(seed: int, users: int = 20, examples: int = 25) -> tuple[Query, Skillbooks, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    vectors = samples.vectors(rng, 60, 64)
-    books = samples.lengthened(samples.ragged(rng, users, examples, texts=60, skills=8), vectors)
-    wide = vectors.astype(np.float32)
-    text = rng.integers(0, 60, users).astype(np.int32)
-    return samples.query(text, SimilarityTable(wide @ wide.T), books), books, vectors / 4000.0
 
 
 @settings(deadline=None, max_examples=10)

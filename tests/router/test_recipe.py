@@ -15,18 +15,10 @@ from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.router.maxsim import MaxSim
 from skg_bench.router.recipe import Recipe
 from tests.core import samples
+from tests.router.regressions import world
 
 seeds = st.integers(0, 2**32)
 GRID = np.array([[4000, 0], [3200, 2400], [2400, 3200], [0, 4000], [2400, -3200]], np.float32)
-
-
-def world(seed: int, users: int = 20, examples: int = 25) -> tuple[Query, Skillbooks, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    vectors = samples.vectors(rng, 60, 64)
-    books = samples.lengthened(samples.ragged(rng, users, examples, texts=60, skills=8), vectors)
-    wide = vectors.astype(np.float32)
-    text = rng.integers(0, 60, users).astype(np.int32)
-    return samples.query(text, SimilarityTable(wide @ wide.T), books), books, vectors / 4000.0
 
 
 def planar(asked: int, example: list[int], skill: list[int]) -> tuple[Query, Skillbooks]:
