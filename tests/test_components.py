@@ -209,10 +209,11 @@ def test_an_llm_meters_its_calls_and_says_how_able_it_is_but_not_whether_it_was_
     assert calls.cost_usd.dtype == calls.latency_ms.dtype == np.float64
     assert all(getattr(calls, f.name).shape == (B,) for f in fields(calls))
     assert all((getattr(calls, f.name) > 0).all() for f in fields(calls))
-    ability = llm.ability(words % 2 == 0)
-    assert ability.dtype == np.float64
-    assert ability.shape == (B,)
-    assert (np.isnan(ability) | ((ability >= 0) & (ability <= 1))).all()
+    for fitting in (True, False):
+        ability = llm.ability(words % 2 == 0, fitting=fitting)
+        assert ability.dtype == np.float64
+        assert ability.shape == (B,)
+        assert (np.isnan(ability) | ((ability >= 0) & (ability <= 1))).all()
 
 
 def same(mixed: Any, whole: Any, order: np.ndarray, kind: type[Any]) -> bool:

@@ -58,7 +58,7 @@ class Answering:
         """At the same cost."""
         return self.llm.complete(prompts)
 
-    def ability(self, with_skill: Bool) -> F64:
+    def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
         """Of each row its own."""
         return self.right[: len(with_skill)]
 

@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     WORDING = 25
     ONE_OFF_ORDER = 26
     ORDER = 27
+    HABIT = 28
     LLM_RIGHT = 40
     SKILL_RIGHT = 41
     LATENCY = 42

@@ -257,8 +257,10 @@ class LLM(Protocol):
         """Metered calls."""
         ...
 
-    def ability(self, with_skill: Bool) -> F64:
-        """Probability that the answer of each call is right, `[B]`, which the world draws; NaN: nobody knows."""
+    def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
+        """Probability that the answer of each call is right, `[B]`, which the world draws; NaN: nobody knows.
+        `fitting`: what it is if skills in prompts are about the request, or are about something else.
+        """
         ...
 
 

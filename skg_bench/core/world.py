@@ -20,7 +20,11 @@ Stream = Literal["exogenous", "stateful", "reactive"]
 Supposing = Literal["as given", "rightly", "rightly now"]
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
 FALLBACK, STORED, PROMPTED = 0, 1, 2  # how a turn was served
-WRONG, NEAR, RIGHT = 0, 1, 2  # quality of an answer; NEAR: the right intent, but other slot values or expired
+WRONG, NEAR, RIGHT = (
+    0,
+    1,
+    2,
+)  # quality of an answer; NEAR: the right intent, but other slot values, expired, or not done
 UNKNOWN, LOGGED = -1, -2  # not known; not known either, but it is the very answer of a replayed log
 
 S = TypeVar("S")  # what users remember: a state as that of a component, see core/state.py
@@ -39,7 +43,7 @@ class Event:
     type: I32  # request type, -1 for a one-off
     intent: I32  # -1 for a one-off
     answerable: I32  # earlier answers of this user that still hold for this event, -1: not known
-    used_up: Bool  # all wordings of this type were said before; for a one-off: it was drawn again
+    used_up: Bool  # a repeat for want of another wording of this type; for a one-off: it was drawn again
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +93,15 @@ class Ledger:
     """What the world alone knows of the answers of each row, `[B, W]` each. `mint` writes into the arrays."""
 
     type: I32  # request type that it was given to, -1: a one-off
+    text: I32  # text id of the message that it was given to
     right: Bool  # was it right when it was given?
     time: I64  # when it was given
 
     @staticmethod
     def blank(n: int, width: int) -> "Ledger":
         """Room for `width` answers a row."""
-        return Ledger(np.full((n, width), -1, np.int32), np.zeros((n, width), np.bool_), np.zeros((n, width), np.int64))
+        type_, text = np.full((n, width), -1, np.int32), np.full((n, width), -1, np.int32)
+        return Ledger(type_, text, np.zeros((n, width), np.bool_), np.zeros((n, width), np.int64))
 
     @staticmethod
     def of(events: Events) -> "Ledger":
@@ -104,14 +110,14 @@ class Ledger:
         row, turn = np.nonzero(np.arange(events.number.shape[1])[None] < events.n[:, None])
         number = events.number[row, turn]
         ledger.type[row, number] = events.truth.type[row, turn]
-        ledger.time[row, number] = events.time[row, turn]
+        ledger.text[row, number], ledger.time[row, number] = events.text[row, turn], events.time[row, turn]
         return ledger
 
     def mint(self, row: I64, event: Event, right: Bool) -> None:
         """New answers of rows `row` `[n]` at their events; `event` and `right` are of all rows."""
         number = event.number[row]
         self.type[row, number], self.right[row, number] = event.type[row], right[row]
-        self.time[row, number] = event.time[row]
+        self.text[row, number], self.time[row, number] = event.text[row], event.time[row]
 
 
 def brought(state: S, rows: I64, ledger: Ledger, theirs: I64) -> tuple[S, int]:
@@ -164,6 +170,7 @@ class Served:
     how: I32  # FALLBACK, STORED or PROMPTED
     answer: I32  # handle of the answer that the skill stores, -1: no skill was served
     ability: F64  # probability that the model which was called is right; NaN: nobody knows
+    if_misled: F64  # the same where its prompt turns out to be about something else
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
 
 

@@ -161,11 +161,11 @@ def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """What is served, what it costs, and what comes of it."""
     llm, (how, known, unjudged) = state.arm.llm, _resolved(state, turn, reply)
-    ability = llm.ability(how == PROMPTED)
+    ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
     if unjudged is not None:
         ability = np.where(unjudged, np.nan, ability)
     compared = np.full(len(how), -1, np.int32) if reply.compared is None else reply.compared
-    served = Served(how, known, ability, compared)
+    served = Served(how, known, ability, if_misled, compared)
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
     if unjudged is not None:
         response = _without_judgement(response, unjudged)

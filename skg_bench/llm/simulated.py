@@ -11,10 +11,13 @@ from skg_bench.core.types import Completions, Prompts
 
 @dataclass(frozen=True)
 class Simulated:
-    """Right with probability `right`, or `right_with_skill` when it follows a skill's prompt."""
+    """Right with probability `right`, or `right_with_skill` when it follows the prompt of a skill that fits. Another
+    skill's prompt misleads it with probability `misled`: it is wrong where it would have been right.
+    """
 
     right: float
     right_with_skill: float
+    misled: float
     prompt_tokens: int
     skill_tokens: int
     tokens_per_word: float
@@ -26,7 +29,7 @@ class Simulated:
     latency_spread: float
 
     def __post_init__(self) -> None:
-        for name in ("right", "right_with_skill"):
+        for name in ("right", "right_with_skill", "misled"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"llm.{name}={getattr(self, name)} must lie in [0, 1]")
         for name in self.__dataclass_fields__:
@@ -42,9 +45,10 @@ class Simulated:
         latency = np.rint(self.latency_ms * np.exp(self.latency_spread * _spread(prompts.latency)))
         return Completions(tokens_in.astype(np.int32), tokens_out.astype(np.int32), usd, latency)
 
-    def ability(self, with_skill: Bool) -> F64:
+    def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
         """Probability that the answer of each call is right, `[B]`."""
-        return np.where(with_skill, self.right_with_skill, self.right)
+        prompted = self.right_with_skill if fitting else self.right * (1.0 - self.misled)
+        return np.where(with_skill, prompted, self.right)
 
 
 def _spread(u: F64) -> F64:

@@ -32,7 +32,7 @@ _VAGUE = ("stuff", "the-usual", "question", "that-thing", "misc")
 _NAMELESS = "unnamed"
 _PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
-    "accept", "accept_one_off", "bad_name_share",
+    "accept", "accept_one_off", "bad_name_share", "habit",
 )  # fmt: skip
 _POSITIVE = (
     "messages_per_day", "max_per_day", "conversation_length", "concentration", "lag_scale", "lag_power",
@@ -62,6 +62,7 @@ class AssistantUsers:
     lag_scale: float
     lag_power: float
     follow_boost: float
+    habit: float
     answers_stale_hours: float | None
     rating_if_right: Sequence[float]
     rating_if_near: Sequence[float]
@@ -169,11 +170,12 @@ class AssistantUsers:
 
     @cached_property
     def _ttl_of(self) -> I64:
-        """Seconds that an answer to each request type holds; 0 for index -1, a one-off."""
-        ttl = np.minimum(self._corpus.ttl, 2**39)
+        """Seconds that an answer to each request type holds; for index -1, a one-off, as long as any."""
+        forever, ttl = 2**39, self._corpus.ttl
         if self.answers_stale_hours is not None:
-            ttl = np.full(len(ttl), int(min(self.answers_stale_hours * 3600, 2**39)), np.int64)
-        return np.append(ttl[self._corpus.intent], 0)
+            forever = int(min(self.answers_stale_hours * 3600, forever))
+            ttl = np.where(ttl == 0, 0, forever)
+        return np.append(np.minimum(ttl, 2**39)[self._corpus.intent], forever)
 
     # ----------------------------------------------------------------------------------------------- events
 
@@ -199,8 +201,17 @@ class AssistantUsers:
         events = self._worded(users, keys, time, n, type_, m, intent)
         if self.order == "permuted":
             events = permuted(keys, events)
-        truth = replace(events.truth, answerable=answerable(events.truth.type, time, self._ttl_of))
-        return replace(events, truth=truth)
+        return replace(events, truth=replace(events.truth, answerable=self._answerable(events)))
+
+    def _answerable(self, events: Events) -> I32:
+        """Earlier answers that still hold: to requests of the same type, to one-offs in the same words."""
+        corpus, type_ = self._corpus, events.truth.type
+        about = np.where(
+            type_ >= 0, type_, len(corpus.types) + events.text - len(corpus.messages) + len(corpus.one_offs)
+        )
+        about = np.where(np.arange(type_.shape[1])[None] < events.n[:, None], about, -1).astype(np.int32)
+        ttl = np.concatenate([self._ttl_of[:-1], np.full(len(corpus.one_offs), self._ttl_of[-1])])
+        return answerable(about, events.time, ttl)
 
     def _by_day(self, habits: Habits, keys: U64, weeks: int) -> I64:
         return messages_by_day(
@@ -305,7 +316,9 @@ class AssistantUsers:
         return type_, number, np.where(type_ >= 0, corpus.intent[type_], -1).astype(np.int32)
 
     def _worded(self, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32) -> Events:
-        """Texts for the requests: the k-th use of a type takes the k-th wording of a keyed permutation."""
+        """Texts for the requests. The first wording of a keyed permutation is the user's usual one for a type; who
+        does not say it again, with probability `habit`, takes the next one.
+        """
         corpus = self._corpus
         text = np.zeros(type_.shape, np.int32)
         used_up = np.zeros(type_.shape, np.bool_)
@@ -327,16 +340,19 @@ class AssistantUsers:
         group = np.cumsum(first) - 1
         start = np.flatnonzero(first)
         k = np.arange(len(order)) - start[group]
+        row_s, col_s, ty_s = row[order], col[order], ty[order]
+        usual = (k > 0) & (draw(keys[row_s], ty_s, Purpose.HABIT, k) < self.habit)
+        said = np.cumsum(~usual)
+        other = said - said[start][group]  # wordings before this one, among those that are not said by habit
         width = corpus.wordings.shape[1]
         g_row, g_type = row[order][start], ty[order][start]
         u = draw(keys[g_row][:, None], g_type[:, None], Purpose.WORDING, np.arange(width)[None])
         u = np.where(np.arange(width)[None] < corpus.n_wordings[g_type][:, None], u, 2.0)
         permutation = np.argsort(u, axis=1, kind="stable")
-        wordings = corpus.n_wordings[ty[order]]
-        word = permutation[group, k % wordings]
-        row_s, col_s, ty_s = row[order], col[order], ty[order]
+        wordings = corpus.n_wordings[ty_s]
+        word = permutation[group, np.where(usual, 0, other % wordings)]
         text[row_s, col_s] = corpus.wordings[ty_s, word]
-        used_up[row_s, col_s] = k >= wordings
+        used_up[row_s, col_s] = ~usual & (other >= wordings)
         events = np.tile(np.arange(type_.shape[1], dtype=np.int32), (len(users), 1))
         return Events(users, n, events, time, text, Truth(type_, intent, np.zeros(type_.shape, np.int32), used_up))
 

@@ -4,7 +4,8 @@ Larson et al., An Evaluation Dataset for Intent Classification and Out-of-Scope 
 its format is a JSON object of splits (`train, val, test, oos_train, oos_val, oos_test`), each a list of [message,
 intent] pairs.
 
-* How long an answer holds is not in it; a table of intent names says so (`data/clinc150.yaml`).
+* How long an answer holds, and which intents are acts, is not in it; a table of intent names says so
+  (`data/clinc150.yaml`).
 * Slot values are not annotated. An intent whose answers depend on them has its messages dealt, by their hashes, to so
   many `values` of equal size: messages of one value count as the same request in other words, those of two as requests
   of other slot values. So texts do not show which value they mean, and which of a user's own requests of such an intent
@@ -30,11 +31,22 @@ from skg_bench.core.datasets import datasets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 from skg_bench.core.statehash import text_hash
-from skg_bench.simulator.corpus import KINDS, SLOT, STALE, Corpus, Intent, Request, assembled
+from skg_bench.simulator.corpus import (
+    ACT,
+    ANSWER,
+    KINDS,
+    LOOK_UP,
+    SLOT,
+    STALE,
+    Corpus,
+    Intent,
+    Request,
+    assembled,
+)
 
 Split = Literal["train", "val", "test"]
 _FILE = "data_full.json"
-_SECTIONS = (*KINDS, "also_slot")
+_SECTIONS = (*KINDS, "also_slot")  # `acts` may be left out
 _REREAD = "; get the file again, or name another: simulator.corpus.file=FILE"
 
 
@@ -96,7 +108,7 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
         hour_weight=np.ones((n, 24)),
         day_weight=np.ones((n, 2)),
         follows=np.zeros((n, n), np.bool_),
-        described=[f"{intent.kind} {intent.ttl_hours}" for intent in intents],
+        described=[f"{intent.kind} {intent.ttl_hours} {intent.effect}" for intent in intents],
     )
 
 
@@ -140,10 +152,10 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
         table = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise fail(f"it is no table ({' '.join(str(error).split())})") from error
-    if not isinstance(table, dict) or set(table) != set(_SECTIONS):
+    if not isinstance(table, dict) or set(table) - {"acts"} != set(_SECTIONS):
         keys = sorted(map(str, table)) if isinstance(table, dict) else repr(table)
-        raise fail(f"it has {keys}; valid labels are exactly {', '.join(_SECTIONS)}")
-    intents: list[Intent] = []
+        raise fail(f"it has {keys}; valid labels are exactly {', '.join(_SECTIONS)}, and acts")
+    acts, intents = table.get("acts") or [], list[Intent]()
     for kind, label in enumerate(KINDS):
         shape = dict if kind == STALE else list
         listed = shape() if table[label] is None else table[label]
@@ -155,10 +167,13 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
                 raise fail(f"{label} has {name!r}, which is no text; quote it")
             if hours is not None and not (isinstance(hours, int | float) and 0 < hours < float("inf")):
                 raise fail(f"stale: {name}: {hours!r} must be hours, above 0")
-            intents.append(Intent(name, kind, hours))
+            effect = ACT if name in acts else LOOK_UP if kind == STALE else ANSWER
+            intents.append(Intent(name, kind, hours, effect))
     names = [intent.name for intent in intents]
     if twice := [name for name in names if names.count(name) > 1]:
         raise fail(f"{twice[0]!r} has two labels")
+    if unknown := [name for name in acts if name not in names]:
+        raise fail(f"acts has {unknown[0]!r}, which has no other label")
     also = table["also_slot"] or []
     if unknown := [name for name in also if name not in (table["stale"] or {})]:
         raise fail(f"also_slot has {unknown[0]!r}, which is not stale")

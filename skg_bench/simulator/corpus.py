@@ -1,8 +1,9 @@
 """A corpus of assistant requests: intents with wordings and slot values, and one-off messages.
 
-Format: `intents/*.yaml` (intent, kind, ttl_hours, hours, weekdays, follows, slot, answer, wordings) and `one_offs.txt`
-(one message a line). The built-in corpus lies in `data/corpus`; any folder of the same format can take its place, and a
-`Source` reads another format.
+Format: `intents/*.yaml` (intent, kind, effect, ttl_hours, hours, weekdays, follows, slot, answer, wordings) and
+`one_offs.txt` (one message a line). Without an `effect` what goes stale is looked up, and all else is an answer. The
+built-in corpus lies in `data/corpus`; any folder of the same format can take its place, and a `Source` reads another
+format.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +22,11 @@ from skg_bench.core.paths import DATA
 
 STABLE, SLOT, STALE = 0, 1, 2  # how long an answer holds: for ever; for its slot values; for its time to live
 KINDS = ("stable", "slot", "stale")
+ANSWER, LOOK_UP, ACT = 0, 1, 2  # what an intent asks for: knowledge; what some service knows; that something is done
+EFFECTS = ("answer", "look-up", "act")
 _WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
 _REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
-_KNOWN = {*_REQUIRED, "ttl_hours", "slot"}
+_KNOWN = {*_REQUIRED, "effect", "ttl_hours", "slot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Corpus:
     n_wordings: I32  # [T]
     intent: I32  # [T] intent of each request type
     kind: I32  # [I] STABLE, SLOT or STALE
-    ttl: I64  # [I] seconds that an answer holds; STALE only, else the largest int64
+    effect: I32  # [I] ANSWER, LOOK_UP or ACT
+    ttl: I64  # [I] seconds that an answer holds: that of an act 0, as its text does nothing; else the largest int64
     hour_weight: F64  # [I, 24] relative rate by local hour
     day_weight: F64  # [I, 2] relative rate on workdays, at weekends
     follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
@@ -53,6 +57,7 @@ class Intent:
     name: str
     kind: int  # STABLE, SLOT or STALE
     ttl_hours: float | None  # for how long an answer holds; of STALE only
+    effect: int  # ANSWER, LOOK_UP or ACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,8 @@ def _check(row: Any, file: Path) -> None:
         fail("`ttl_hours` belongs to kind stale, and to no other")
     if row["kind"] == "stale" and not _above_zero(row["ttl_hours"]):
         fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0")
+    if row.get("effect", "answer") not in EFFECTS:
+        fail(f"effect={row['effect']!r}, valid are {', '.join(EFFECTS)}")
     if row["weekdays"] not in tuple(_WEEKDAYS):
         fail(f"weekdays={row['weekdays']!r}, valid are {', '.join(_WEEKDAYS)}")
     if not _texts(row["wordings"]):
@@ -207,12 +214,18 @@ def _compile(rows: list[dict[str, Any]], one_offs: list[str]) -> Corpus:
     return assembled(
         requests,
         one_offs,
-        intents=[Intent(row["intent"], KINDS.index(row["kind"]), row.get("ttl_hours")) for row in rows],
+        intents=[_intent(row) for row in rows],
         hour_weight=hour_weight,
         day_weight=np.array([_WEEKDAYS[row["weekdays"]] for row in rows]),
         follows=follows,
         described=[repr(sorted(row.items(), key=str)) for row in rows],
     )
+
+
+def _intent(row: dict[str, Any]) -> Intent:
+    kind = KINDS.index(row["kind"])
+    effect = EFFECTS.index(row["effect"]) if "effect" in row else LOOK_UP if kind == STALE else ANSWER
+    return Intent(row["intent"], kind, row.get("ttl_hours"), effect)
 
 
 def assembled(
@@ -244,7 +257,6 @@ def assembled(
     digest = blake2b(digest_size=16)
     for part in (*messages, *types, *names, *described):
         digest.update(part.encode() + b"\0")
-    forever = np.iinfo(np.int64).max
     return Corpus(
         messages=tuple(messages),
         intents=names,
@@ -254,10 +266,18 @@ def assembled(
         n_wordings=np.array([len(request.wordings) for request in requests], np.int32),
         intent=np.array([request.intent for request in requests], np.int32),
         kind=np.array([intent.kind for intent in intents], np.int32),
-        ttl=np.array([forever if i.ttl_hours is None else int(float(i.ttl_hours) * 3600) for i in intents], np.int64),
+        effect=np.array([intent.effect for intent in intents], np.int32),
+        ttl=np.array([_seconds(intent) for intent in intents], np.int64),
         hour_weight=hour_weight,
         day_weight=day_weight,
         follows=follows,
         one_offs=np.arange(n_typed, len(messages), dtype=np.int32),
         digest=digest.hexdigest(),
     )
+
+
+def _seconds(intent: Intent) -> int:
+    """For how long a stored answer holds."""
+    if intent.effect == ACT:
+        return 0
+    return int(np.iinfo(np.int64).max) if intent.ttl_hours is None else int(float(intent.ttl_hours) * 3600)

@@ -39,9 +39,11 @@ class Users:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judging:
-    """Quality of answers. Both arrays end with one more value, which index -1 reads: type -1 is a one-off."""
+    """Quality of answers. Both arrays end with one more value, which index -1 reads: type -1 is a one-off, whose answer
+    is about nothing but the same message.
+    """
 
-    intent_of: I32  # [types + 1] intent of a request type; the last value equals no intent
+    intent_of: I32  # [types + 1] intent of a request type; the last value equals no other
     ttl_of: I64  # [types + 1] seconds that an answer to it holds
 
     def judge(self, ledger: Ledger, event: Event, row: I64, answer: I32, supposing: Supposing) -> I32:
@@ -49,7 +51,8 @@ class Judging:
         at = row * ledger.type.shape[1] + answer  # answer -1 reads another answer's cell; `about` masks it
         type_, source = event.type.take(row), ledger.type.reshape(-1).take(at, mode="wrap")
         intent = self.intent_of.take(type_, mode="wrap")
-        about = (answer >= 0) & (type_ >= 0) & (intent == self.intent_of.take(source, mode="wrap"))
+        about = (answer >= 0) & (intent == self.intent_of.take(source, mode="wrap"))
+        about &= (type_ >= 0) | (event.text.take(row) == ledger.text.reshape(-1).take(at, mode="wrap"))
         if supposing == "as given":
             about &= ledger.right.reshape(-1).take(at, mode="wrap")
         same = about & (type_ == source)
@@ -65,13 +68,14 @@ class Judging:
         """Quality and handle of the answers given, `[B]`; those of a model are minted."""
         rows = np.arange(len(served.how))
         called, prompted = served.how != STORED, served.how == PROMPTED
-        right = np.where(prompted, draws.skill_right, draws.llm_right) < served.ability
-        quality = np.where(right, RIGHT, np.where(np.isnan(served.ability), UNKNOWN, WRONG)).astype(np.int32)
-        if not called.all():
-            quality = np.where(called, quality, self.judge(ledger, event, rows, served.answer, "as given"))
+        ability = served.ability
         if prompted.any():  # a skill's prompt carries no answer: what counts is that it is about the same intent
             about = self.judge(ledger, event, rows, served.answer, "rightly now")
-            quality[prompted & (about == WRONG)] = WRONG
+            ability = np.where(prompted & (about == WRONG), served.if_misled, ability)
+        right = np.where(prompted, draws.skill_right, draws.llm_right) < ability
+        quality = np.where(right, RIGHT, np.where(np.isnan(ability), UNKNOWN, WRONG)).astype(np.int32)
+        if not called.all():
+            quality = np.where(called, quality, self.judge(ledger, event, rows, served.answer, "as given"))
         ledger.mint(np.flatnonzero(called), event, quality == RIGHT)
         return quality, np.where(called, event.number, served.answer)
 

@@ -122,9 +122,9 @@ class Contrary:
         """At the same cost."""
         return self.llm.complete(prompts)
 
-    def ability(self, with_skill: Bool) -> F64:
+    def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
         """The rest to one."""
-        return 1.0 - self.llm.ability(with_skill)
+        return 1.0 - self.llm.ability(with_skill, fitting=fitting)
 
 
 @dataclass

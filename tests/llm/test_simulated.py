@@ -11,7 +11,7 @@ from skg_bench.core.grid import Bool
 from skg_bench.core.types import Completions, Prompts
 from skg_bench.llm.simulated import Simulated
 
-LLM = Simulated(0.9, 0.93, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
+LLM = Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
 N = 40_000
 FINE = (np.arange(N) + 0.5) / N
 WORDS = (np.arange(N) % 40).astype(np.int32)
@@ -23,10 +23,11 @@ def prompts(with_skill: Bool) -> Prompts:
 
 
 @pytest.mark.parametrize("llm", [LLM, replace(LLM, right=0.0, right_with_skill=1.0), replace(LLM, right=1.0)], ids=repr)
-def test_its_ability_is_as_declared_with_and_without_a_skill(llm: Simulated) -> None:
+def test_its_ability_is_as_declared_without_a_skill_with_one_and_with_another(llm: Simulated) -> None:
     """That answers are right as often is the world's: tests/simulator/test_judging.py."""
     with_skill = WORDS % 3 == 0
-    assert np.array_equal(llm.ability(with_skill), [llm.right_with_skill if w else llm.right for w in with_skill])
+    for fitting, able in ((True, llm.right_with_skill), (False, llm.right * (1 - llm.misled))):
+        assert np.array_equal(llm.ability(with_skill, fitting=fitting), np.where(with_skill, able, llm.right))
 
 
 @pytest.mark.req("K20")

@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = yaml.safe_load((CONF / "simulator" / "assistant.yaml"
 del DEFAULTS["_target_"]
 PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
-    "accept", "accept_one_off", "bad_name_share",
+    "accept", "accept_one_off", "bad_name_share", "habit",
 )  # fmt: skip
 POSITIVE = (
     "messages_per_day", "max_per_day", "conversation_length", "concentration", "lag_scale", "lag_power",

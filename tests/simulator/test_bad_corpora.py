@@ -52,11 +52,12 @@ def test_the_digest_sees_every_change(tmp_path: Path) -> None:
             ("hours", {"7-9": 5}),
             ("weekdays", "weekend"),
             ("intent", "t"),
+            ("effect", "act"),
         ]
     ):
         (tmp_path / str(i)).mkdir()
         digests.add(load(write(tmp_path / str(i), TEA | {field: value})).digest)
-    assert len(digests) == 6
+    assert len(digests) == 7
 
 
 CHANGES: list[tuple[dict[str, Any], str]] = [
@@ -65,6 +66,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"wordings": ["tea", 12]}, "quote numbers"),
     ({"kind": "fresh"}, "kind='fresh', valid are stable, slot, stale"),
     ({"kind": ["stable"]}, "valid are stable, slot, stale"),
+    ({"effect": "lookup"}, "effect='lookup', valid are answer, look-up, act"),
     ({"kind": "slot"}, "kind slot needs a `slot`"),
     ({"kind": "stale"}, "`ttl_hours` belongs to kind stale"),
     ({"ttl_hours": 3}, "`ttl_hours` belongs to kind stale"),

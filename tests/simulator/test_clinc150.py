@@ -15,7 +15,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF, DATA
 from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.clinc150 import Clinc150, Split
-from skg_bench.simulator.corpus import SLOT, STABLE, STALE
+from skg_bench.simulator.corpus import ACT, ANSWER, LOOK_UP, SLOT, STABLE, STALE
 
 SAID: dict[str, Any] = {
     "train": [
@@ -93,6 +93,14 @@ def test_the_hash_sees_messages_values_labels_and_hours(tmp_path: Path) -> None:
     assert len(made) == 6
 
 
+def test_acts_are_no_answers_and_what_goes_stale_is_looked_up(tmp_path: Path) -> None:
+    loaded = corpus(tmp_path, table=TABLE | {"acts": ["joke"]}).load()
+    assert loaded.effect.tolist() == [ACT, LOOK_UP, ANSWER]
+    assert loaded.ttl.tolist() == [0, 3 * 3600, np.iinfo(np.int64).max]
+    (tmp_path / "without").mkdir()
+    assert loaded.digest != corpus(tmp_path / "without").load().digest
+
+
 def test_no_message_of_one_split_is_said_in_another(data_full: Path) -> None:
     splits = {split: set(Clinc150(str(data_full), None, split, 4).load().messages) for split in get_args(Split)}
     sizes = {split: len(messages) for split, messages in splits.items()}
@@ -124,7 +132,7 @@ def test_the_table_holds_names_and_no_message(data_full: Path) -> None:
 def test_a_user_says_each_wording_of_a_request_once_before_any_comes_again(data_full: Path) -> None:
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
     del node["_target_"]
-    users = AssistantUsers(**node | {"corpus": Clinc150(str(data_full), None, "test", 4)})
+    users = AssistantUsers(**node | {"corpus": Clinc150(str(data_full), None, "test", 4), "habit": 0.0})
     events = users.population(0, np.arange(24, dtype=np.int32), 4)
     loaded, types = users._corpus, set()
     for text, kind, used_up, n in zip(events.text, events.truth.type, events.truth.used_up, events.n, strict=True):
@@ -179,6 +187,7 @@ TABLES: list[tuple[Any, str]] = [
     (TABLE | {"slot": ["translate", "joke"]}, "'joke' has two labels"),
     (TABLE | {"stable": ["joke", True]}, "stable has True, which is no text; quote it"),
     (TABLE | {"also_slot": ["joke"]}, "also_slot has 'joke', which is not stale"),
+    (TABLE | {"acts": ["riddle"]}, "acts has 'riddle', which has no other label"),
     (TABLE | {"stable": ["joke", "riddle"]}, "intent 'riddle' has no wordings in split train"),
 ]
 

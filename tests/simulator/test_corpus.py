@@ -79,8 +79,11 @@ def test_the_nearest_message_has_the_right_intent_often_but_not_always() -> None
 
 
 def test_stale_intents_alone_have_a_time_to_live() -> None:
-    assert ((CORPUS.ttl < 366 * 86_400) == (CORPUS.kind == corpora.STALE)).all()
-    assert CORPUS.ttl.min() >= 60
+    acts = CORPUS.effect == corpora.ACT
+    assert ((CORPUS.ttl < 366 * 86_400) == ((CORPUS.kind == corpora.STALE) | acts)).all()
+    assert (CORPUS.ttl[acts] == 0).all()
+    assert np.bincount(CORPUS.effect).tolist() == [63, 46, 11]
+    assert CORPUS.ttl[~acts].min() >= 60
 
 
 def test_another_reading_of_the_same_files_is_the_same_corpus() -> None:

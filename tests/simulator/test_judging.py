@@ -34,11 +34,12 @@ def responded(
     answer: int = -1,
     compared: int = -1,
     right: Bool = RIGHTLY,
+    if_misled: float = 0.0,
 ) -> tuple[Users, Response]:
     """The same answer to N users."""
     event = moment(all_of(type_), number=NUMBER)
     before = earlier_answers(N, np.append(BEHIND, -1).astype(np.int32), right, np.full(NUMBER + 1, 60))
-    served = Served(all_of(how), all_of(answer), np.full(N, ability), all_of(compared))
+    served = Served(all_of(how), all_of(answer), np.full(N, ability), np.full(N, if_misled), all_of(compared))
     return world.respond(at(event, before), event, served, DRAWS)
 
 
@@ -70,7 +71,9 @@ def test_a_prompt_helps_with_requests_of_its_intent_alone(world: AssistantUsers)
     assert np.array_equal(responded(world, PROMPTED, PARIS_ZONE, 0.6, OSAKA_ZONE)[1].quality, same)
     assert np.array_equal(responded(world, PROMPTED, PARIS_ZONE, 0.6, PARIS_ZONE, right=~RIGHTLY)[1].quality, same)
     for type_, answer in ((PARIS_ZONE, EGG), (ONE_OFF, EGG), (ONE_OFF, 3), (EGG, 3), (EGG, -1)):
-        assert (responded(world, PROMPTED, type_, 1.0, answer)[1].quality == WRONG).all()
+        for able in (0.0, 0.4, 1.0):
+            quality = responded(world, PROMPTED, type_, 1.0, answer, if_misled=able)[1].quality
+            assert np.array_equal(quality == RIGHT, DRAWS.skill_right < able)
 
 
 def test_where_nobody_knows_how_able_a_model_is_its_answers_are_unknown_and_not_remembered_as_right(

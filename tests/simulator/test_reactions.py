@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -48,7 +49,7 @@ TABLE = [  # the event's type, the stored answer's type, whether that was right,
     (NEWS, NEWS, True, HOUR // 2 - 1, RIGHT),
     (NEWS, NEWS, True, HOUR // 2, NEAR),
     (NEWS, EGG, True, 0, WRONG),
-    (ONE_OFF, ONE_OFF, True, 0, WRONG),  # nobody asks it twice: two one-offs have nothing in common
+    (ONE_OFF, ONE_OFF, True, 0, WRONG),  # in other words: two one-offs have nothing in common
     (ONE_OFF, EGG, True, 0, WRONG),
     (EGG, ONE_OFF, True, 0, WRONG),
 ]
@@ -64,6 +65,35 @@ def test_a_stored_answer_is_judged_by_intent_slots_age_and_rightness(tmp_path: P
     assert np.array_equal(supposed, judged(world, event.astype(np.int32), source.astype(np.int32), right | True, age))
     fresh = judged(world, event.astype(np.int32), source.astype(np.int32), right, age, "rightly now")
     assert np.array_equal(fresh, judged(world, event.astype(np.int32), source.astype(np.int32), right | True, 0 * age))
+
+
+def test_a_one_off_that_comes_again_is_answered_by_its_own_answer_if_that_was_right(tmp_path: Path) -> None:
+    world = assistant(corpus=small_corpus(tmp_path))
+    none = np.full(4, ONE_OFF, np.int32)
+    said, right = np.array([7, 7, 8, 8], np.int32), np.array([True, False, True, False])
+    event = moment(none[:1], text=7)
+    users = at(event, earlier_answers(1, none, right, np.array([0, 0, 0, 0]), said))
+    row, handles = np.zeros((1, 1), np.int64), np.arange(4, dtype=np.int32)
+    assert world.judge(users, event, row, handles).tolist() == [[RIGHT, WRONG, WRONG, WRONG]]
+    assert world.judge(users, event, row, handles, "rightly").tolist() == [[RIGHT, RIGHT, WRONG, WRONG]]
+
+
+def test_the_text_of_an_act_does_nothing(tmp_path: Path) -> None:
+    """It is about the request, so that its prompt helps, and it is no answer, however fresh."""
+    folder = tmp_path
+    small_corpus(folder)
+    file = next((folder / "intents").glob("*.yaml"))
+    rows = yaml.safe_load(file.read_text())
+    rows["intents"][0]["effect"] = "act"
+    file.write_text(yaml.safe_dump(rows))
+    egg, now = np.array([EGG], np.int32), np.array([0])
+    for hours in (None, 100.0):
+        world = assistant(corpus=str(folder), answers_stale_hours=hours)
+        for supposing in get_args(Supposing):
+            assert judged(world, egg, egg, egg == EGG, now, supposing).tolist() == [[NEAR]]
+        made = world.population(0, np.arange(9, dtype=np.int32), 4)
+        assert (made.truth.answerable[made.truth.type == EGG] == 0).all()
+        assert made.truth.answerable.any()
 
 
 def test_no_answer_is_wrong_whatever_is_asked(tmp_path: Path) -> None:

@@ -205,20 +205,27 @@ def test_users_have_tastes_of_their_own(wide: Events) -> None:
 
 
 @pytest.mark.req("K02")
-def test_the_kth_use_of_a_type_takes_the_kth_wording_of_a_keyed_permutation(long: Events) -> None:
-    corpus, checked = assistant()._corpus, 0
-    for u in range(0, 60, 6):
-        typed, text = long.truth.type[u, : long.n[u]], long.text[u, : long.n[u]]
+@pytest.mark.parametrize("habit", [0.0, 0.5, 1.0])
+def test_a_type_is_asked_in_the_usual_words_or_in_the_next_of_a_keyed_permutation(habit: float) -> None:
+    world, checked, again, usual = assistant(habit=habit), 0, 0, 0
+    corpus, long = world._corpus, world.population(0, np.arange(0, 60, 6, dtype=np.int32), 26)
+    for row, u in enumerate(range(0, 60, 6)):
+        typed, text = long.truth.type[row, : long.n[row]], long.text[row, : long.n[row]]
         for t in np.unique(typed[typed >= 0]):
-            n = int(corpus.n_wordings[t])
-            texts = text[typed == t]
+            n, texts = int(corpus.n_wordings[t]), text[typed == t]
             uniform = draw(key(0, np.array([u])), int(t), Purpose.WORDING, np.arange(n))
             permutation = corpus.wordings[t, np.argsort(uniform, kind="stable")]
-            assert texts.tolist() == np.resize(permutation, len(texts)).tolist()
-            assert len(set(texts[:n])) == min(n, len(texts))  # none twice before all were said
-            assert (long.truth.used_up[u, : long.n[u]][typed == t] == (np.arange(len(texts)) >= n)).all()
-            checked += len(texts) > n
-    assert checked > 0
+            by_habit = draw(key(0, np.array([u])), int(t), Purpose.HABIT, np.arange(len(texts))) < habit
+            by_habit[0] = False
+            others = texts[~by_habit]
+            assert (texts[by_habit] == permutation[0]).all()
+            assert others.tolist() == np.resize(permutation, len(others)).tolist()
+            used_up = long.truth.used_up[row, : long.n[row]][typed == t]
+            assert not used_up[by_habit].any()
+            assert (used_up[~by_habit] == (np.arange(len(others)) >= n)).all()
+            checked, again, usual = checked + used_up.any(), again + len(texts) - 1, usual + by_habit.sum()
+    assert checked > 0 or habit == 1.0
+    assert abs(usual / again - habit) < 0.03
 
 
 def test_nobody_says_a_one_off_twice_before_all_were_said() -> None:

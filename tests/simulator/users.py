@@ -75,9 +75,11 @@ def at(event: Event, ledger: Ledger, fatigue: F64 | None = None, idle: I64 | Non
     return Users(one, np.zeros(b) if fatigue is None else fatigue, NOW - since, ledger)
 
 
-def earlier_answers(b: int, type_: I32, right: Bool, age: I64) -> Ledger:
-    """Answers that each of `b` users was given, `[W]` each: to what, whether rightly, and how long ago."""
-    return Ledger(np.tile(type_, (b, 1)), np.tile(right, (b, 1)), np.tile(NOW - age, (b, 1)))
+def earlier_answers(b: int, type_: I32, right: Bool, age: I64, text: I32 | None = None) -> Ledger:
+    """Answers that each of `b` users was given, `[W]` each: to what, whether rightly, how long ago, to which text."""
+    said = np.full(len(type_), -1, np.int32) if text is None else text
+    rows = (b, 1)
+    return Ledger(np.tile(type_, rows), np.tile(said, rows), np.tile(right, rows), np.tile(NOW - age, rows))
 
 
 def judged(
