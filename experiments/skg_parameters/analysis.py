@@ -4,11 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from skg_bench.analysis.comparison import contrasts
 from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, verdict
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.analysis.comparison.matched import Pair
-from skg_bench.analysis.counts.measure import contrast
+from skg_bench.analysis.counts.measure import contrast, measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
@@ -24,9 +26,17 @@ UNSHOWN = "but its own arm is not ahead of one that reuses nothing"
 NUMBERS = ("K11", "K16", "K17", "K19")  # the paper chooses one, and the arm has another; all else are parts
 COMMAND = "skg-bench run experiment=skg_parameters profile=demo; skg-bench experiment skg_parameters RUN"
 COLUMNS = (
-    "claim", "asks about", "arm - reference", "utility", "new requests", "p (Holm)", "hit rate", "at equal errors",
-    "verdict",
+    "claim", "asks about", "at hits", "arm - reference", "utility", "new requests", "at most", "p (Holm)", "hit rate",
+    "at equal errors", "verdict",
 )  # fmt: skip
+POINTS = (("As the paper has it", False), ("Every answer is captured, and the threshold is 0.6", True))
+SWEPT = ("threshold", "candidates that reach it", "hits", "right hits", "utility")
+VERBATIM = 0.9999  # cosine of a text with itself, on the grid of vectors
+READ = (
+    "*At hits*: the operating point, the hit rate of the reference. *At most*: what an oracle in the place of the part "
+    "brings over the reference, the largest effect that could have been found here. A part is called worth less than "
+    "the margin only where an oracle is shown to be worth more than it."
+)
 _ASKS = re.compile(r"(K\d\d): (.+)")
 
 
@@ -36,6 +46,7 @@ class Line:
 
     id: str
     asks: str
+    hits: float  # of the reference: the operating point
     utility: contrasts.ContrastResult
     hit_rate: contrasts.ContrastResult
     matched: Pair | None  # hit rate of both at the lower of their error rates, over the whole run
@@ -60,11 +71,13 @@ def lines(run: Run) -> list[Line]:
     equal = {match.arm: match.figures["hit_rate"] for match in compare([run], REFERENCE).matched}
     ps = holm([finding.estimate.p(new=True) for finding in utility])
     numbers = [bool(name and name[1] in NUMBERS) for name in named]
+    operating = _hit_rates(run, [finding.contrast.reference for finding in utility])
     alone = _beyond_never(run, [finding.contrast for finding in utility], numbers)
     return [
         Line(
             name[1],
             name[2],
+            operating[finding.contrast.reference],
             finding,
             hit,
             _matched(finding, equal),
@@ -75,6 +88,14 @@ def lines(run: Run) -> list[Line]:
         for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
         if name
     ]
+
+
+def _hit_rates(run: Run, arms: Sequence[str]) -> dict[str, float]:
+    requests, hit_rate = events(run), metrics(Utility.of(run.config))["hit_rate"]
+    return {
+        arm: measure([hit_rate], tallies(run, arm, requests)[0], requests)["hit_rate"].mean
+        for arm in dict.fromkeys(arms)
+    }
 
 
 def _beyond_never(run: Run, pairs: Sequence[contrasts.Contrast], numbers: Sequence[bool]) -> list[Measured]:
@@ -103,7 +124,9 @@ def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, num
     e = finding.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
     better, worse = p < ALPHA and e.mean > 0, p < ALPHA and e.mean <= 0
-    small = not (better or worse) and at_most < finding.margin
+    largest = finding.largest
+    could = largest is None or largest.interval(new=True)[0] > finding.margin  # an oracle is worth more than the margin
+    small = not (better or worse) and at_most < finding.margin and could
     holds, fails = (worse or small, better) if number else (better, worse or small)
     if better:
         words = "this serves users better" if number else "it serves users better"
@@ -113,6 +136,8 @@ def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, num
         words = (
             f"this is no more than {finding.margin:g} better" if number else f"it is worth less than {finding.margin:g}"
         )
+    elif not could and at_most < finding.margin:
+        words = f"nothing in its place is shown to be worth {finding.margin:g} here, an oracle neither"
     else:
         words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
     says = verdict(holds=holds, fails=fails, beyond=beyond)
@@ -121,10 +146,11 @@ def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, num
 
 def cells(line: Line) -> tuple[str, ...]:
     """A row of the table."""
-    e, contrast = line.utility.estimate, line.utility.contrast
+    e, contrast, largest = line.utility.estimate, line.utility.contrast, line.utility.largest
     return (
-        line.id, line.asks, f"{contrast.arm} - {contrast.reference}", number(e.mean, "utility", signed=True),
-        interval(*e.interval(new=True), "utility", signed=True), f"{line.p:.3f}",
+        line.id, line.asks, number(line.hits, "share"), f"{contrast.arm} - {contrast.reference}",
+        number(e.mean, "utility", signed=True), interval(*e.interval(new=True), "utility", signed=True),
+        "-" if largest is None else number(largest.mean, "utility", signed=True), f"{line.p:.3f}",
         number(line.hit_rate.estimate.mean, "difference", signed=True), _hits(line.matched),
         f"{line.verdict}: {line.words}",
     )  # fmt: skip
@@ -143,10 +169,10 @@ def findings(run: Run, claim_lines: Sequence[Line]) -> list[Finding]:
     return [
         Finding(
             line.id,
-            f"varied: {line.asks}",
+            f"varied: {line.asks}, at {number(line.hits, 'share')} hits",
             Measured.of(line.utility.estimate),
             line.verdict,
-            f"{line.asks[:1].upper()}{line.asks[1:]}: {line.words}.",
+            f"{line.asks[:1].upper()}{line.asks[1:]}, stored answers, {number(line.hits, 'share')} hits: {line.words}.",
             evidence,
             line.beyond,
         )
@@ -154,14 +180,58 @@ def findings(run: Run, claim_lines: Sequence[Line]) -> list[Finding]:
     ]
 
 
+def _often(line: Line) -> bool:
+    return line.utility.contrast.reference.startswith("often")
+
+
+def thresholds(run: Run) -> list[tuple[str, ...]]:
+    """Rows under SWEPT: of the arms that differ from skg in their threshold."""
+    requests, shown = events(run), metrics(Utility.of(run.config))
+    score = run.turns(REFERENCE, ["skill_score"])["skill_score"].to_numpy()
+    some = score > 0  # there is a candidate
+    by_threshold = {float(parts["policy"]["threshold"]): arm for arm, parts in run.manifest["compositions"].items()
+                    if arm == REFERENCE or arm.startswith("threshold_")}  # fmt: skip
+    rows: list[tuple[str, ...]] = []
+    for threshold, arm in sorted(by_threshold.items()):
+        e = measure(shown.values(), tallies(run, arm, requests)[0], requests)
+        right = 1.0 - e["err_per_hit"].mean if e["err_per_hit"].n_users else float("nan")
+        rows.append((
+            f"{threshold:g}", number(float((score[some] >= threshold).mean()), "share"),
+            number(e["hit_rate"].mean, "share"), number(right, "share"), number(e["utility"].mean, "utility"),
+        ))  # fmt: skip
+    return rows
+
+
+def verbatim(run: Run) -> str:
+    """How far scores lie below 1 where a message is word for word an example."""
+    table = run.turns(REFERENCE, ["max_sim", "skill_score"])
+    same = table["max_sim"].to_numpy() > VERBATIM
+    if not same.any():
+        return "No message was word for word an example."
+    score = np.quantile(table["skill_score"].to_numpy()[same], (0.25, 0.5, 0.75))
+    quartiles = ", ".join(f"{q:.2f}" for q in score)
+    return (
+        f"A threshold is a place on this project's own scale of scores: where the message is word for word an example "
+        f"({number(float(same.mean()), 'share')} of turns), the best score has quartiles {quartiles}. So a sweep of "
+        '"0.5" is a sweep of this scale, and what carries over is the share of candidates that reach a threshold, and '
+        "the share of hits that are right."
+    )
+
+
 def analyse(run: OneRun) -> Report:
     """From a run of `skg_parameters`; nothing expected is checked."""
     claim_lines = lines(run)
-    table = Table("", COLUMNS, list(map(cells, claim_lines)))
+    tables = [
+        Table(title, COLUMNS, [cells(line) for line in claim_lines if _often(line) == often]) for title, often in POINTS
+    ]
     m = run.manifest
     scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
-    text = page("Numbers and parts of the SKG paper", f"{COMMAND} --write reports", scope, table.markdown())
-    return Report([table], text, findings=lambda: findings(run, claim_lines))
+    sweep = Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run))
+    text = page(
+        "Numbers and parts of the SKG paper", f"{COMMAND} --write reports", scope, READ,
+        *(table for table in tables if table.rows), sweep, verbatim(run),
+    )  # fmt: skip
+    return Report([*tables, sweep], text, findings=lambda: findings(run, claim_lines))
 
 
 EXPERIMENT = Experiment(analyse)

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import ADD, Batch
+from skg_bench.core.combine import combine
 from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
@@ -61,6 +63,22 @@ class Answering:
     def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
         """Of each row its own."""
         return self.right[: len(with_skill)]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnWeights(Signals):
+    """Signals that each row weighs in its own way."""
+
+    weights: F64  # [3, B]: similarity, preference, score
+
+    @classmethod
+    def of(cls, signals: Signals, weights: F64) -> "OwnWeights":
+        """These signals under other weights."""
+        return cls(**{f.name: getattr(signals, f.name) for f in fields(Signals)}, weights=weights)
+
+    def combine(self, similarity: F64, preference: F64, score: F64 | None) -> F64:
+        """As the one, with the weights of each row."""
+        return combine(self.weights[:, : len(similarity), None], similarity, preference, score)
 
 
 def side_by_side(ways: Sequence[Either], index: I64) -> Either:

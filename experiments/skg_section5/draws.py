@@ -19,12 +19,13 @@ import pyarrow.parquet as pq
 import typer
 
 from experiments.skg_section5 import prior
-from experiments.skg_section5.crowd import Answering, Crowd, Weekly, side_by_side
+from experiments.skg_section5.crowd import Answering, Crowd, OwnWeights, Weekly, side_by_side
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import identity, provenance, write_json
+from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, check
@@ -86,7 +87,9 @@ def batch(plan: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.T
     events = events.rows(np.argsort(-events.n, kind="stable"))  # a cohort's order
     draw_index = np.searchsorted(draws, events.user // plan.users)
     crowd = Crowd(plan.simulator, side_by_side([way.reactions for way in ways], draw_index))
-    arm = replace(plan.arm, llm=Answering(plan.arm.llm, values["llm_right"][draw_index]))
+    weights = np.stack([values[name][draw_index] for name in prior.WEIGHTS])
+    arm = with_components(plan.arm, signals=OwnWeights.of(components(plan.arm).signals, weights))
+    arm = replace(arm, llm=Answering(arm.llm, values["llm_right"][draw_index]))
     log, cohort = Weekly(len(events.n), plan.weeks), Cohort(events.user, events.n, Users.of(events))
     rollout = Rollout(Setting(plan.seed, cast("World[Users]", crowd), similarity, plan.weeks), [arm], cohort)
     rollout.run(events.time.shape[1], log, lambda _: None)

@@ -14,7 +14,8 @@ from skg_bench.core.grid import F64, I64
 from skg_bench.core.statehash import text_hash
 
 FILE = Path(__file__).with_name("prior.yaml")
-_LLM = ("llm_right", "llm_seconds")
+WEIGHTS = ("similarity_weight", "preference_weight", "score_weight")
+_SYSTEM = ("llm_right", "llm_seconds", *WEIGHTS)
 _SAID = ("ok_if_right", "ok_if_near", "ok_if_wrong")
 _PARTIAL = {"ok_if_right": 0.7, "ok_if_near": 0.5, "ok_if_wrong": 0.15}  # of what is not ok
 
@@ -65,4 +66,4 @@ def of_users(values: Mapping[str, float]) -> dict[str, Any]:
     ratings = {
         f"rating_{name[3:]}": [p, (1 - p) * _PARTIAL[name], (1 - p) * (1 - _PARTIAL[name])] for name, p in ok.items()
     }
-    return {name: float(v) for name, v in values.items() if name not in (*_SAID, *_LLM)} | ratings
+    return {name: float(v) for name, v in values.items() if name not in (*_SAID, *_SYSTEM)} | ratings

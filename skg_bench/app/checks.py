@@ -93,11 +93,11 @@ def _contrasts(value: Any) -> str | None:
         return None
     from skg_bench.analysis.comparison.contrasts import KINDS, Contrast
 
-    keys = [field.name for field in fields(Contrast)]
+    keys = [field.name for field in fields(Contrast) if field.name != "bound"]
     if not isinstance(value, list) or not all(
-        isinstance(entry, Mapping) and set(entry) == set(keys) for entry in value
+        isinstance(entry, Mapping) and set(entry) - {"bound"} == set(keys) for entry in value
     ):
-        return f"must be a list of entries with exactly the keys {', '.join(keys)}"
+        return f"must be a list of entries with exactly the keys {', '.join(keys)}, and bound if you like"
     kinds = [entry["kind"] for entry in value if entry["kind"] not in KINDS]
     return f"has kind {kinds[0]!r}; kinds are {', '.join(map(repr, KINDS))}" if kinds else None
 
@@ -154,7 +154,7 @@ def check_root(root: Mapping[str, Any]) -> None:
             raise UsageError(f"{key}={root[key]!r} {reason}")
     check_arms(root["arms"], root["reference"])
     for contrast in root["contrasts"]:
-        for arm in (contrast["arm"], contrast["reference"]):
+        for arm in (contrast["arm"], contrast["reference"], *([contrast["bound"]] if "bound" in contrast else [])):
             if arm not in root["arms"]:
                 raise UsageError(
                     f"contrasts has {contrast['arm']} against {contrast['reference']}, and {arm!r} is no arm; "

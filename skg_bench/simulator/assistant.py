@@ -198,7 +198,7 @@ class AssistantUsers:
         keys = key(seed, users)
         time, n = self._times(habits, keys, weeks)
         type_, m, intent = self._requests(habits, keys, time, n)
-        events = self._worded(users, keys, time, n, type_, m, intent)
+        events = self._worded(habits, users, keys, time, n, type_, m, intent)
         if self.order == "permuted":
             events = permuted(keys, events)
         return replace(events, truth=replace(events.truth, answerable=self._answerable(events)))
@@ -315,7 +315,9 @@ class AssistantUsers:
         type_, number = type_[back], number[back]
         return type_, number, np.where(type_ >= 0, corpus.intent[type_], -1).astype(np.int32)
 
-    def _worded(self, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32) -> Events:
+    def _worded(
+        self, habits: Habits, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32
+    ) -> Events:
         """Texts for the requests. The first wording of a keyed permutation is the user's usual one for a type; who
         does not say it again, with probability `habit`, takes the next one.
         """
@@ -341,7 +343,8 @@ class AssistantUsers:
         start = np.flatnonzero(first)
         k = np.arange(len(order)) - start[group]
         row_s, col_s, ty_s = row[order], col[order], ty[order]
-        usual = (k > 0) & (draw(keys[row_s], ty_s, Purpose.HABIT, k) < self.habit)
+        habit = np.broadcast_to(habits.habit, len(keys))[row_s]
+        usual = (k > 0) & (draw(keys[row_s], ty_s, Purpose.HABIT, k) < habit)
         said = np.cumsum(~usual)
         other = said - said[start][group]  # wordings before this one, among those that are not said by habit
         width = corpus.wordings.shape[1]

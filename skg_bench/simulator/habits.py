@@ -1,4 +1,4 @@
-"""How much users ask, and how much of it again. Each parameter is one for all, or one for each user."""
+"""How much users ask, how much of it again, and in which words. Each parameter is one for all, or one for each user."""
 
 from dataclasses import dataclass, fields
 
@@ -23,6 +23,7 @@ class Habits:
     discount: float | F64
     lag_scale: float | F64
     lag_power: float | F64
+    habit: float | F64
 
     def of(self, rows: I64 | slice) -> "Habits":
         """Those of some users, where each has their own."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.skg_parameters.analysis import analyse, findings, judged, lines
+from experiments.skg_parameters.analysis import analyse, findings, judged, lines, thresholds, verbatim
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison import contrasts
 from skg_bench.analysis.comparison.claims import Measured
@@ -23,11 +23,11 @@ from tests.report.conftest import ARMS as SYNTHETIC
 AHEAD, BEHIND = Measured(0.02, 0.01, 0.03, "utility per request"), Measured(-0.03, -0.05, -0.01, "utility per request")
 
 
-def found(mean: float, se: float) -> contrasts.ContrastResult:
+def found(mean: float, se: float, largest: Estimate | None = None) -> contrasts.ContrastResult:
     estimate = Estimate(mean, se, 99, se, 99, 100, 0)
     contrast = contrasts.Contrast("effect", "a", "b", "K11: something")
     return contrasts.ContrastResult(
-        contrast, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive"
+        contrast, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive", largest
     )
 
 
@@ -46,6 +46,35 @@ def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part
     p = finding.estimate.p(new=True)
     assert judged(finding, p, AHEAD, number=True)[0] == number
     assert judged(finding, p, AHEAD, number=False)[0] == part
+
+
+@pytest.mark.parametrize(("largest", "says"), [(0.02, "not reproduced"), (0.006, "not testable here")])
+def test_what_no_part_could_have_moved_by_more_is_no_verdict_on_the_part(largest: float, says: str) -> None:
+    """An oracle in its place is worth 0.02, or is not shown to be worth more than the margin of 0.005."""
+    finding = found(0.001, 0.001, Estimate(largest, 0.002, 99, 0.002, 99, 100, 0))
+    verdict, words = judged(finding, finding.estimate.p(new=True), AHEAD, number=False)
+    assert verdict == says
+    assert ("an oracle neither" in words) == (says == "not testable here")
+
+
+def test_beside_a_verdict_stand_its_operating_point_and_what_an_oracle_would_have_brought(run: Run) -> None:
+    arms = summary.read(run).arms
+    number, part = lines(run)
+    assert number.hits == pytest.approx(arms["skg"]["hit_rate"].mean)
+    assert part.hits == pytest.approx(arms["no_reranker"]["hit_rate"].mean)
+    assert number.utility.largest is None
+    assert part.utility.largest is not None
+    gain = (arms["oracle"]["utility"].mean or 0.0) - (arms["no_reranker"]["utility"].mean or 0.0)
+    assert part.utility.largest.mean == pytest.approx(gain, abs=1e-9)
+
+
+def test_thresholds_are_told_by_how_many_candidates_reach_them(run: Run) -> None:
+    rows = thresholds(run)
+    assert [row[0] for row in rows] == ["0.4", "0.7"]
+    reached = [float(row[1].removesuffix(" %")) for row in rows]
+    score = run.turns("skg", ["skill_score"])["skill_score"].to_numpy()
+    assert reached == pytest.approx([100 * (score[score > 0] >= t).mean() for t in (0.4, 0.7)], abs=0.06)
+    assert "quartiles" in verbatim(run)
 
 
 def test_an_arm_that_loses_to_doing_nothing_reproduces_nothing() -> None:
@@ -77,17 +106,18 @@ def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(r
 def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim() -> None:
     root = compose(["experiment=skg_parameters"]).root
     named = {contrast[side] for contrast in root["contrasts"] for side in ("arm", "reference")}
-    assert set(root["arms"]) - named == {"never"}
+    assert set(root["arms"]) - named == {"never", *(c["bound"] for c in root["contrasts"])}
+    assert all("bound" in contrast for contrast in root["contrasts"])
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two contrasts of the experiment, small."""
     arms: dict[str, Any] = {"skg": [], "never": ["policy=never"], "threshold_70": ["policy.threshold=0.7"],
-                            "no_reranker": ["reranker=identity"]}  # fmt: skip
+                            "no_reranker": ["reranker=identity"], "oracle": ["router=oracle"]}  # fmt: skip
     entries = (
         "{kind: effect, arm: threshold_70, reference: skg, asks: 'K11: a threshold of 0.7'},"
-        "{kind: effect, arm: skg, reference: no_reranker, asks: 'K10: the reranker'}"
+        "{kind: effect, arm: skg, reference: no_reranker, bound: oracle, asks: 'K10: the reranker'}"
     )
     out = tmp_path_factory.mktemp("parameters") / "run"
     return simulate([f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=8", "weeks=2",

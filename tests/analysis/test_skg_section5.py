@@ -54,6 +54,8 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(
     row = some(study, similarity, DRAW).iloc[0]
     values = {parameter.name: float(row[parameter.name]) for parameter in prior.parameters()}
     overrides = [f"simulator.{name}={value}" for name, value in prior.of_users(values).items()]
+    names = zip(("similarity", "preference", "score"), prior.WEIGHTS, strict=True)
+    overrides += [f"signals.{name}={values[weight]}" for name, weight in names]
     overrides += [f"users={USERS * (DRAW + 1)}", f"weeks={WEEKS}", f"llm.right={values['llm_right']}"]
     run = skg_bench.run(["experiment=skg_section5", f"out={tmp_path / 'run'}", *overrides])
     users = list(range(USERS * DRAW, USERS * (DRAW + 1)))

@@ -28,6 +28,7 @@ class Contrast:
     arm: str
     reference: str
     asks: str
+    bound: str | None = None  # arm with an oracle in the place of the part: the largest effect it could have had
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class ContrastResult:
     estimate: Estimate
     p: float  # of "the means differ by the margin or more", new requests
     verdict: Verdict
+    largest: Estimate | None  # of `bound` against the reference; None: there is no such arm
 
 
 def contrasts(run: Run) -> list[Contrast]:
@@ -52,14 +54,16 @@ def findings(run: Run) -> list[ContrastResult]:
     pairs, requests, shown = contrasts(run), events(run), metrics(Utility.of(run.config))
     since = {pair: parting(run, pair) for pair in pairs}
     starts = sorted(set(since.values()))
-    arms = dict.fromkeys(arm for pair in pairs for arm in (pair.arm, pair.reference))
+    arms = dict.fromkeys(arm for pair in pairs for arm in (pair.arm, pair.reference, pair.bound) if arm is not None)
     by_arm: dict[str, dict[int, Tally]] = {arm: tallies(run, arm, requests, since=starts) for arm in arms}
     rows = []
     for name, margin in MARGINS.items():
         for pair in pairs:
             arm, reference = (by_arm[a][since[pair]] for a in (pair.arm, pair.reference))
-            estimate = contrast([shown[name]], arm, reference, requests)[name]
-            rows.append(ContrastResult(pair, shown[name], margin, estimate, *verdict(estimate, margin)))
+            estimate, largest = contrast([shown[name]], arm, reference, requests)[name], None
+            if pair.bound is not None:
+                largest = contrast([shown[name]], by_arm[pair.bound][since[pair]], reference, requests)[name]
+            rows.append(ContrastResult(pair, shown[name], margin, estimate, *verdict(estimate, margin), largest))
     return rows
 
 
