@@ -2,7 +2,7 @@
 
 Whether an answer was right, no log knows. An arm's answer is known *to be that of the log* where the LLM answers what
 it answered then, or a skill returns the very same text; then the rating of the log counts too. A stored answer to
-another intent is wrong. All else is unknown, not wrong, and rated by nobody.
+another intent is taken to be wrong. All else is unknown, not wrong, and rated by nobody.
 """
 
 from collections import Counter
@@ -143,6 +143,8 @@ class Recorded:
         }
         if "action" not in log.knows:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
+        if "intent" in log.knows:
+            assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
         dialogues = self.format in ("sgd", "uss")
         if dialogues:
             assumes = ASSUMES | assumes

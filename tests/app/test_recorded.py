@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 import skg_bench
 from skg_bench.analysis.report.people import CAP, timelines
+from skg_bench.analysis.report.verdict import words
+from skg_bench.analysis.summary import read
 from skg_bench.app.agentropy import convert
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
@@ -155,7 +157,22 @@ def test_the_page_says_what_is_not_known_and_which_rows_were_left_out(replayed: 
     assert "Where utility is lost" not in page
     assert "Was the corpus used up?" not in page
     assert "a log has no offers to name a skill: each is accepted with probability 1" in page
+    assert "no answer does for two intents: one that was given to another is wrong" in page
     assert "NaN" not in page.partition("<script>")[0]
+
+
+def test_what_an_answer_to_another_intent_takes_for_granted_is_said_and_it_is_no_lower_bound(replayed: Run) -> None:
+    summary = read(replayed)
+    share = summary.arms["skg"]["other_intent"].mean
+    assert share is not None
+    text = " ".join(sentence.text for sentence in words(summary))
+    assert (
+        f"of these {100 * share:.1f} % with an answer that had been given to another intent: wrong, if no answer does "
+        "for two intents" in text
+    )
+    says = (replayed.path / "report.html").read_text("utf-8") + text
+    for bound in ("wrong at least", "wrongly at least", "nown to be wrong", "certainly"):
+        assert bound not in says, bound
 
 
 def test_books_are_rebuilt_from_the_log_of_a_replay(replayed: Run, capsys: pytest.CaptureFixture[str]) -> None:
