@@ -32,7 +32,7 @@ from skg_bench.engine.plan import Plan
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
 State = Literal["new", "unfinished", "finished"]
-_SAMPLED = 64  # users from whom the number of turns is estimated
+_SAMPLED = 64  # simulated users from whom the number of turns is estimated
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,17 @@ class PreparedRun:
     launcher: Launcher
     sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
 
+    @property
+    def counted(self) -> bool:
+        """Whether `turns` is exact."""
+        return replay(self.plan.simulator) is not None
+
     def turns(self) -> int:
-        """Estimated turns of all arms, from the numbers of events of the first users."""
+        """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
         import numpy as np
 
-        sampled: I32 = np.arange(min(_SAMPLED, self.plan.users), dtype=np.int32)
+        users = self.plan.users if self.counted else min(_SAMPLED, self.plan.users)
+        sampled: I32 = np.arange(users, dtype=np.int32)
         counts = self.plan.simulator.count(self.plan.seed, sampled, self.plan.weeks)
         return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
 

@@ -190,8 +190,8 @@ def test_compare_leaves_out_what_is_not_known(replayed: Run) -> None:
 
 def test_a_gate_and_a_counterexample_need_truth(replayed: Run, tmp_path: Path) -> None:
     gated = ["gate", str(replayed.path), "--baseline", str(tmp_path / "b.json"), "--update", "--arm", "skg"]
-    for words in (gated, ["counterexample", "find", str(replayed.path), "--arm", "skg"]):
-        done = CliRunner().invoke(app, words)
+    for command in (gated, ["counterexample", "find", str(replayed.path), "--arm", "skg"]):
+        done = CliRunner().invoke(app, command)
         assert done.exit_code == 2, done.output
 
 
@@ -204,6 +204,25 @@ def test_a_gate_and_a_counterexample_need_truth(replayed: Run, tmp_path: Path) -
 def test_arms_that_need_what_no_log_says_are_refused(tmp_path: Path, arm: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         prepare(compose(overrides(log(tmp_path), tmp_path / "run", f"+arms.other={arm}")))
+
+
+@pytest.mark.parametrize("weeks", [None, 1])
+def test_turns_of_a_log_are_counted_and_not_estimated_from_the_first_users(tmp_path: Path, weeks: int | None) -> None:
+    rows = [
+        turn(f"user {user}", f"2023-05-{1 + i % 14:02d}T09:{i:02d}:00", f"message {user} {i}")
+        for user in range(90)
+        for i in range(1 + user % 13)
+    ]
+    path = write_csv(tmp_path / "log.csv", rows)
+    given = ["simulator=recorded", f"simulator.path={path}", "embedder=hashing", f"out={tmp_path / 'run'}",
+             *([] if weeks is None else [f"weeks={weeks}"])]  # fmt: skip
+    arms = 5
+    turns = arms * sum(weeks is None or int(row["time"][8:10]) <= 7 for row in rows)
+    assert prepare(compose(given)).turns() == turns
+    done = CliRunner().invoke(app, ["run", *given, "--dry-run"])
+    assert f"run (new), {turns:,} turns\n" in done.output
+    done = CliRunner().invoke(app, ["run", *given, "seed=0,1", "--multirun", "--dry-run"])
+    assert f"2 runs, {2 * turns:,} turns to simulate\n" in done.output
 
 
 def test_all_of_a_log_is_refused_where_there_is_none(tmp_path: Path) -> None:
