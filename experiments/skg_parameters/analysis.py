@@ -14,6 +14,7 @@ from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA, holm
+from skg_bench.analysis.summary.saturation import saturation
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
@@ -60,6 +61,7 @@ def lines(run: Run) -> list[Line]:
     equal = {match.arm: match.figures["hit_rate"] for match in compare([run], REFERENCE).matched}
     ps = holm([finding.estimate.p(new=True) for finding in utility])
     numbers = [bool(name and name[1] in NUMBERS) for name in named]
+    used_up = saturation(events(run)).reasons
     alone = _beyond_never(run, [finding.contrast for finding in utility], numbers)
     return [
         Line(
@@ -70,7 +72,7 @@ def lines(run: Run) -> list[Line]:
             _matched(finding, equal),
             float(p),
             beyond,
-            *judged(finding, float(p), beyond, number=name[1] in NUMBERS),
+            *judged(finding, float(p), beyond, number=name[1] in NUMBERS, used_up=used_up),
         )
         for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
         if name
@@ -98,7 +100,9 @@ def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pa
     return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
-def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool) -> tuple[Verdict, str]:
+def judged(
+    finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool, used_up: Sequence[str] = ()
+) -> tuple[Verdict, str]:
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
     e = finding.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
@@ -115,7 +119,9 @@ def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, num
         )
     else:
         words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
-    says = verdict(holds=holds, fails=fails, beyond=beyond)
+    says = verdict(holds=holds, fails=fails, beyond=beyond, used_up=used_up)
+    if used_up:
+        return says, f"{words}, but the corpus was used up: {'; '.join(used_up)}"
     return says, f"{words}, {UNSHOWN}" if holds and says != "reproduced" else words
 
 
