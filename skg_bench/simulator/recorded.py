@@ -256,9 +256,9 @@ class Recorded:
         active_of, said_of = self._log.active_of, self._log.answer_of
         type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
         same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
-        asked, answered = active_of[type_][..., :, None], active_of[source][..., None, :]
-        shared = ((asked == answered) & (asked >= 0)).any(axis=(-2, -1))
-        other = (asked[..., 0, 0] >= 0) & (answered[..., 0, 0] >= 0) & ~shared
+        request, answered = active_of[type_][..., :, None], active_of[source][..., None, :]
+        shared = ((request == answered) & (request >= 0)).any(axis=(-2, -1))
+        other = (request[..., 0, 0] >= 0) & (answered[..., 0, 0] >= 0) & ~shared
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:

@@ -88,9 +88,9 @@ def _change(frame: Any, before: Any) -> tuple[bool, ...]:
     if before is None:
         return True, True, True, acts
     state, old = frame["state"], before.get("state", {})
-    asks = set(state.get("requested_slots", ())) - set(old.get("requested_slots", ()))
-    told = state.get("slot_values") != old.get("slot_values")
-    return False, _intent(frame) != _intent(before), bool(asks or told), acts
+    question = set(state.get("requested_slots", ())) - set(old.get("requested_slots", ()))
+    value = state.get("slot_values") != old.get("slot_values")
+    return False, _intent(frame) != _intent(before), bool(question or value), acts
 
 
 def _intent(frame: Any) -> str:

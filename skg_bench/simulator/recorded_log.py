@@ -60,8 +60,8 @@ class RecordedLog:
     @property
     def intent_of(self) -> I32:
         """Own intent of each type `[T + 1]`, -1: not known; the last, which index -1 finds, is -1."""
-        own: I32 = self.active_of[:, 0]
-        return own
+        first: I32 = self.active_of[:, 0]
+        return first
 
     @property
     def weeks(self) -> int:
@@ -212,8 +212,8 @@ def _coded(values: Sequence[_Coded | None]) -> tuple[tuple[_Coded, ...], I32]:
 
 def _active(row: RecordedTurn) -> tuple[str, ...] | None:
     """Intents of a turn, its own first; None where it has none of its own."""
-    own = _said(row.intent)
-    return None if own is None else (own, *row.also)
+    intent = _said(row.intent)
+    return None if intent is None else (intent, *row.also)
 
 
 def _members(actives: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], I32]:
