@@ -64,6 +64,8 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
     for job in jobs:
         if dry_run:
             tables.plan(screen, job)
+            for line in job.cautions():
+                screen.print(line, soft_wrap=True)
         turns = job.turns() if dry_run or job.state != "finished" else 0
         whole += turns if job.state != "finished" else 0
         cost = f", {_about([job])}{turns:,} turns" if turns else ""
