@@ -98,6 +98,7 @@ def measured(run: Run, summary: Summary) -> list[claims.Finding]:
         beyond = alone if name == "K02" else None  # K01 is about the difference to `never` itself
         verdict = claims.verdict(holds=holds, fails=shown and not holds, beyond=beyond)
         words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
+        words = "the corpus was used up" if figure["verdict"] == "not testable here" else words
         words = claims.ONLY_LESS if holds and verdict != "reproduced" else words
         value = _measured(figure, unit) or "too few users got there"
         results.append(

@@ -196,6 +196,8 @@ def judged(difference: Difference, beyond: Measured) -> tuple[Judged, str]:
     """`beyond`: the arm beyond one that reuses nothing."""
     better, worse = difference.verdict == "better", difference.verdict == "worse"
     says = claim_verdict(holds=better, fails=worse, beyond=beyond)
+    if difference.verdict == "not testable here":
+        return says, "the corpus was used up"
     if better:
         return says, "it serves users better" if says == "reproduced" else ONLY_LESS
     open_ = f"not shown either way; such a run finds {difference.mde_new:.4f}"

@@ -66,9 +66,13 @@ def findings(corpus_grids: Sequence[Grid], effects: Sequence[Effect]) -> list[Fi
             if (effect.corpus, effect.factor, effect.metric.name) == (grid.corpus, "reranker", "utility"):
                 helps = effect.holds and effect.estimate.mean > 0
                 beyond = None if effect.beyond is None else Measured.of(effect.beyond)
-                says = verdict(holds=helps, fails=effect.holds and not helps, beyond=beyond)
+                used_up = grid.used_up.reasons
+                says = verdict(holds=helps, fails=effect.holds and not helps, beyond=beyond, used_up=used_up)
                 what = _against_none(effect, len(effects))
-                what += f": {ONLY_LESS}" if helps and says != "reproduced" else ""
+                if used_up:
+                    what += f", but the corpus was used up: {'; '.join(used_up)}"
+                elif helps and says != "reproduced":
+                    what += f": {ONLY_LESS}"
                 sentence = f"reranker={effect.option} over all routers, on {effect.corpus}, {what}."
                 results.append(Finding("K10", CLAIM, Measured.of(effect.estimate), says, sentence, evidence, beyond))
     return results

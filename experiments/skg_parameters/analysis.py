@@ -16,6 +16,7 @@ from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA, holm
+from skg_bench.analysis.summary.saturation import saturation
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
@@ -72,6 +73,7 @@ def lines(run: Run) -> list[Line]:
     ps = holm([finding.estimate.p(new=True) for finding in utility])
     numbers = [bool(name and name[1] in NUMBERS) for name in named]
     operating = _hit_rates(run, [finding.contrast.reference for finding in utility])
+    used_up = saturation(events(run)).reasons
     alone = _beyond_never(run, [finding.contrast for finding in utility], numbers)
     return [
         Line(
@@ -83,7 +85,7 @@ def lines(run: Run) -> list[Line]:
             _matched(finding, equal),
             float(p),
             beyond,
-            *judged(finding, float(p), beyond, number=name[1] in NUMBERS),
+            *judged(finding, float(p), beyond, number=name[1] in NUMBERS, used_up=used_up),
         )
         for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
         if name
@@ -119,7 +121,9 @@ def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pa
     return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
-def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool) -> tuple[Verdict, str]:
+def judged(
+    finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool, used_up: Sequence[str] = ()
+) -> tuple[Verdict, str]:
     """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
     e = finding.estimate
     at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
@@ -140,7 +144,9 @@ def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, num
         words = f"nothing in its place is shown to be worth {finding.margin:g} here, an oracle neither"
     else:
         words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
-    says = verdict(holds=holds, fails=fails, beyond=beyond)
+    says = verdict(holds=holds, fails=fails, beyond=beyond, used_up=used_up)
+    if used_up:
+        return says, f"{words}, but the corpus was used up: {'; '.join(used_up)}"
     return says, f"{words}, {UNSHOWN}" if holds and says != "reproduced" else words
 
 

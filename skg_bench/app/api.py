@@ -18,7 +18,7 @@ def run(overrides: Sequence[str] = (), progress: Progress | bool | None = None) 
     """Simulate what the overrides say and return the run; a finished run of the same identity is returned at once.
 
     `progress(done, total)` counts turns; for a new run its first call comes before anything is simulated, with an
-    estimated total.
+    estimated total (of a log: the exact one).
     True: what the command line shows, on standard error; False: nothing; None: True on a terminal and in a notebook.
 
     >>> run(["experiment=assistant_growth", "profile=smoke"]).turns("skg")

@@ -28,7 +28,7 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     jobs = _jobs(composed, multirun=multirun)
     turns = _announce(jobs, screen, dry_run=dry_run)
     if multirun:
-        screen.print(f"{plural(len(jobs), 'run')}, about {turns:,} turns to simulate")
+        screen.print(f"{plural(len(jobs), 'run')}, {_about(jobs)}{turns:,} turns to simulate")
     if dry_run:
         return
     for job in jobs:
@@ -64,10 +64,18 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
     for job in jobs:
         if dry_run:
             tables.plan(screen, job)
+            for line in job.cautions():
+                screen.print(line, soft_wrap=True)
         turns = job.turns() if dry_run or job.state != "finished" else 0
         whole += turns if job.state != "finished" else 0
-        screen.print(f"{job.out} ({job.state})" + (f", about {turns:,} turns" if turns else ""), soft_wrap=True)
+        cost = f", {_about([job])}{turns:,} turns" if turns else ""
+        screen.print(f"{job.out} ({job.state}){cost}", soft_wrap=True)
     return whole
+
+
+def _about(jobs: "Sequence[PreparedRun]") -> str:
+    """What stands before their number of turns."""
+    return "" if all(job.counted for job in jobs) else "about "
 
 
 def _carry_out(job: "PreparedRun", screen: Console) -> None:

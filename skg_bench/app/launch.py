@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from skg_bench.analysis.comparison.compare import Comparison
 from skg_bench.analysis.comparison.compare import compare as paired
+from skg_bench.analysis.summary.saturation import LIMIT, corpus
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
@@ -32,7 +33,7 @@ from skg_bench.engine.plan import Plan
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
 State = Literal["new", "unfinished", "finished"]
-_SAMPLED = 64  # users from whom the number of turns is estimated
+_SAMPLED = 64  # simulated users from whom the number of turns is estimated
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,35 @@ class PreparedRun:
     launcher: Launcher
     sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
 
+    @property
+    def counted(self) -> bool:
+        """Whether `turns` is exact."""
+        return replay(self.plan.simulator) is not None
+
     def turns(self) -> int:
-        """Estimated turns of all arms, from the numbers of events of the first users."""
+        """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
+        counts = self.plan.simulator.count(self.plan.seed, self._sampled, self.plan.weeks)
+        return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
+
+    def cautions(self) -> list[str]:
+        """What the corpus lacks for this run, known before anything is computed."""
+        expected = getattr(self.plan.simulator, "one_offs_again", None)
+        share = 0.0 if expected is None else expected(self.plan.seed, self._sampled, self.plan.weeks)
+        if share <= LIMIT:
+            return []
+        line = (
+            f"{corpus(self.composed.root)} has too few one-offs for this run: about {share:.0%} of those that users "
+            f"send in {self.plan.weeks} weeks come again (limit {LIMIT:.0%}), so that claims about curves and utility "
+            "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
+        )
+        return [line]
+
+    @property
+    def _sampled(self) -> I32:
+        """Users from whom something is estimated; of a log all."""
         import numpy as np
 
-        sampled: I32 = np.arange(min(_SAMPLED, self.plan.users), dtype=np.int32)
-        counts = self.plan.simulator.count(self.plan.seed, sampled, self.plan.weeks)
-        return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
+        return np.arange(self.plan.users if self.counted else min(_SAMPLED, self.plan.users), dtype=np.int32)
 
 
 def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
@@ -146,8 +169,8 @@ def start(
     """Run to the end, or go on where an earlier attempt was stopped; then write tables and page. A finished run is
     delivered to its trackers: what is not there yet.
 
-    `say` is told what became of each tracker; default: it is logged. `embedding(done, total)` counts texts that are
-    embedded before the first turn.
+    `say` is told what the corpus lacks, and what became of each tracker; default: it is logged. `embedding(done,
+    total)` counts texts that are embedded before the first turn.
     """
     say = say or logging.getLogger("skg_bench").warning
     if job.state == "finished":
@@ -166,6 +189,8 @@ def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progr
     manifest = {**_manifest(job), **provenance()}
     job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
     write_json(job.out / "manifest.json", manifest)
+    for line in job.cautions():
+        say(line)
     root, watch = job.composed.root, _Watch(progress)
     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
         plan = said_only(job.plan, job.turns() // len(job.plan.arms))

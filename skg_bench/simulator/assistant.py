@@ -119,7 +119,12 @@ class AssistantUsers:
 
     @cached_property
     def _corpus(self) -> corpora.Corpus:
-        return corpora.load(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
+        corpus = corpora.load(self.corpus) if isinstance(self.corpus, str | None) else self.corpus.load()
+        return corpora.with_one_offs(corpus, self.one_off_share, self.corpus)
+
+    def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
+        """Expected share of a user's one-offs that come again, as the corpus has fewer; mean over these users."""
+        return self.habits.one_offs_again(self.count(seed, users, weeks), len(self._corpus.one_offs))
 
     @property
     def messages(self) -> Sequence[str]:
@@ -146,12 +151,8 @@ class AssistantUsers:
         """Names that users give to skills: of each request type, of each one-off, and vague ones; last one for none."""
         corpus = self._corpus
         one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
-        return [
-            *(t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types),
-            *one_offs,
-            *_VAGUE,
-            _NAMELESS,
-        ]
+        types = [t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types]
+        return [*types, *one_offs, *_VAGUE, _NAMELESS]
 
     @property
     def digest(self) -> str:
@@ -410,7 +411,7 @@ class AssistantUsers:
         type_ = event.type
         code, tired, among = reactions.offer(type_ >= 0, state.fatigue, event.time - state.last_offer, draws)
         n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
-        proper = np.where(type_ >= 0, type_, n_types + event.text - int(self._corpus.one_offs[0]))
+        proper = np.where(type_ >= 0, type_, n_types + event.text - (len(self._corpus.messages) - n_singles))
         vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)
         named = np.where(code == OFFERS.index("badly_named"), vague, proper)
         name = np.where(offers & (code != OFFERS.index("declined")), named, -1).astype(np.int32)

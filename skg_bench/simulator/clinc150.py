@@ -124,15 +124,16 @@ def _raw(file: str | None) -> bytes:
 
 
 def _read(raw: bytes, split: Split, source: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Pairs of the split, and its messages out of scope."""
+    """Pairs of the split, and its messages out of scope, if there are any."""
     try:
         document = json.loads(raw)
     except ValueError as error:
         raise UsageError(f"{source} is not whole json ({error}){_REREAD}") from error
     parts = []
     for name in (split, f"oos_{split}"):
-        pairs = document.get(name) if isinstance(document, Mapping) else None
-        if not isinstance(pairs, list) or not pairs or not all(_pair(pair) for pair in pairs):
+        optional = name != split
+        pairs = document.get(name, [] if optional else None) if isinstance(document, Mapping) else None
+        if not isinstance(pairs, list) or not (pairs or optional) or not all(_pair(pair) for pair in pairs):
             raise UsageError(f"{source} has no split {name!r}, a list of [message, intent] pairs{_REREAD}")
         parts.append([(str(message), str(intent)) for message, intent in pairs])
     return parts[0], [message for message, _ in parts[1]]

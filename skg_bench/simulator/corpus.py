@@ -1,9 +1,9 @@
 """A corpus of assistant requests: intents with wordings and slot values, and one-off messages.
 
 Format: `intents/*.yaml` (intent, kind, effect, ttl_hours, hours, weekdays, follows, slot, answer, wordings) and
-`one_offs.txt` (one message a line). Without an `effect` what goes stale is looked up, and all else is an answer. The
-built-in corpus lies in `data/corpus`; any folder of the same format can take its place, and a `Source` reads another
-format.
+`one_offs.txt` (one message a line; none are needed with `simulator.one_off_share=0`). Without an `effect` what goes
+stale is looked up, and all else is an answer. The built-in corpus lies in `data/corpus`; any folder of the same format
+can take its place, and a `Source` reads another format.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class Corpus:
     hour_weight: F64  # [I, 24] relative rate by local hour
     day_weight: F64  # [I, 2] relative rate on workdays, at weekends
     follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
-    one_offs: I32  # [M] text ids of messages that nobody asks twice
+    one_offs: I32  # [M] text ids of messages that nobody asks twice: the last M
     digest: str  # hash of messages and labels, hex
 
 
@@ -86,18 +86,31 @@ def load(path: str | None = None) -> Corpus:
     return _load(str(Path(path)) if path else str(DATA / "corpus"))
 
 
+def with_one_offs(corpus: Corpus, share: float, source: str | Source | None) -> Corpus:
+    """The corpus from `source`, for users of whose messages this share are one-offs.
+
+    Raises UsageError where they need some, and it has none.
+    """
+    if share > 0 and not len(corpus.one_offs):
+        raise UsageError(
+            f"simulator.corpus={source} has no one-offs, messages that nobody asks twice, and "
+            f"simulator.one_off_share={share:g} of messages are such: set simulator.one_off_share=0, or add one-offs "
+            "(one_offs.txt of a folder; messages out of scope of a file in CLINC150's format)"
+        )
+    return corpus
+
+
 @lru_cache(maxsize=4)
 def _load(path: str) -> Corpus:
     folder = Path(path)
     files = sorted((folder / "intents").glob("*.yaml"))
-    if not files or not (folder / "one_offs.txt").is_file():
-        raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml and one_offs.txt (see data/corpus)")
+    if not files:
+        raise UsageError(f"{folder} is no corpus: it needs intents/*.yaml, and one_offs.txt (see data/corpus)")
     rows: list[dict[str, Any]] = []
     for file in files:
         rows += _read(file)
-    one_offs = [line.strip() for line in _text(folder / "one_offs.txt").splitlines() if line.strip()]
-    if not one_offs:
-        raise UsageError(f"{folder / 'one_offs.txt'} holds no messages; give at least one, better a thousand")
+    file = folder / "one_offs.txt"
+    one_offs = [line.strip() for line in _text(file).splitlines() if line.strip()] if file.is_file() else []
     return _compile(rows, one_offs)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from skg_bench.core.draws import Purpose, draw
-from skg_bench.core.grid import F64, I64, U64
+from skg_bench.core.grid import F64, I32, I64, U64
 from skg_bench.simulator.chance import normal
 
 
@@ -30,6 +30,13 @@ class Habits:
         if not isinstance(self.discount, np.ndarray):
             return self
         return Habits(*(np.asarray(getattr(self, f.name))[rows] for f in fields(self)))
+
+    def one_offs_again(self, messages: I32, one_offs: int) -> float:
+        """Expected share of a user's one-offs that come again where there are so few; mean over users of so many
+        `messages` `[B]`.
+        """
+        wanted = np.maximum(messages * self.one_off_share, 1e-9)
+        return float(np.maximum(1 - one_offs / wanted, 0).mean())
 
 
 def column(parameter: float | F64) -> float | F64:

@@ -2,7 +2,7 @@
 
 Whether an answer was right, no log knows. An arm's answer is known *to be that of the log* where the LLM answers what
 it answered then, or a skill returns the very same text; then the rating of the log counts too. A stored answer to
-another intent is wrong. All else is unknown, not wrong, and rated by nobody.
+another intent is taken to be wrong. All else is unknown, not wrong, and rated by nobody.
 """
 
 from collections import Counter
@@ -143,6 +143,8 @@ class Recorded:
         }
         if "action" not in log.knows:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
+        if "intent" in log.knows:
+            assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
         dialogues = self.format in ("sgd", "uss")
         if dialogues:
             assumes = ASSUMES | assumes
@@ -167,7 +169,7 @@ class Recorded:
 
     @property
     def types(self) -> Sequence[str]:
-        """Distinct (intent, answer), by intent and number."""
+        """Distinct (active intents, answer), by intent and number."""
         return self._log.types
 
     @property
@@ -248,11 +250,15 @@ class Recorded:
         return at
 
     def judge(self, state: Readers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
-        """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent; else UNKNOWN."""
-        intent, said_of = self._log.intent_of, self._log.answer_of
+        """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent, and the two turns share
+        no active one; else UNKNOWN.
+        """
+        active_of, said_of = self._log.active_of, self._log.answer_of
         type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
         same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
-        other = (intent[type_] >= 0) & (intent[source] >= 0) & (intent[type_] != intent[source])
+        request, answered = active_of[type_][..., :, None], active_of[source][..., None, :]
+        shared = ((request == answered) & (request >= 0)).any(axis=(-2, -1))
+        other = (request[..., 0, 0] >= 0) & (answered[..., 0, 0] >= 0) & ~shared
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:

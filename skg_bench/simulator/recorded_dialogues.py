@@ -5,7 +5,7 @@ minute between its turns, so that a book can be carried from one to the next; wh
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -20,13 +20,18 @@ ASSUMES = {
 }
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _MINUTE = 60
+_NONE = "NONE"  # how SGD says that no intent of a service is active
+_CLOSING, _CLOSING_ACTS = "closing", {"GOODBYE", "REQ_MORE"}
 
 Dialogue = tuple[str, list[RecordedTurn]]  # its key, its turns
 
 
 def sgd(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
-    """Turns of `dialogues_*.json` in a folder, or of one such file. The intent is the first active one of a turn's
-    frames, under its service.
+    """Turns of `dialogues_*.json` in a folder, or of one such file. The intent of a turn is the active one, under its
+    service. Where several are active, as when a user leaves a service for another, it is that of the frame which
+    changed most since the user's turn before, and the others are the turn's `also`. Turns that are answered with
+    nothing but a goodbye or "anything else?" have the intent `closing`, whatever is active: such answers do for one
+    another.
 
     Raises UsageError.
     """
@@ -43,25 +48,58 @@ def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
         raise UsageError(f"{file} is no whole JSON file: {error}") from error
     for position, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
         try:
-            name, turns = str(dialogue["dialogue_id"]), dialogue["turns"]
-            utterances = [(turn["speaker"], turn["utterance"], _intent(turn)) for turn in turns]
-        except (KeyError, TypeError):
+            yield str(dialogue["dialogue_id"]), _sgd_turns(dialogue, position)
+        except (AttributeError, KeyError, TypeError):
             out.add(f"no dialogue of the published form in {file.name}", position)
-            continue
-        rows = []
-        for i, (speaker, text, intent) in enumerate(utterances):
-            if speaker == "USER":
-                answer = utterances[i + 1][1] if i + 1 < len(utterances) and utterances[i + 1][0] == "SYSTEM" else None
-                rows.append(RecordedTurn(position, None, None, text, f"{name}#{i}", intent, answer))
-        yield name, rows
 
 
-def _intent(turn: Any) -> str | None:
-    for frame in turn["frames"]:
-        active = frame.get("state", {}).get("active_intent", "NONE")
-        if active != "NONE":
-            return f"{str(frame['service']).rpartition('_')[0]}.{active}"
-    return None
+def _sgd_turns(dialogue: Any, position: int) -> list[RecordedTurn]:
+    turns, rows = dialogue["turns"], list[RecordedTurn]()
+    before: Mapping[str, Any] = {}
+    for i, turn in enumerate(turns):
+        if turn["speaker"] == "USER":
+            frames = {frame["service"]: frame for frame in turn["frames"]}
+            reply = turns[i + 1] if i + 1 < len(turns) and turns[i + 1]["speaker"] == "SYSTEM" else None
+            intents = [_CLOSING] if reply is not None and _closing(reply) else _active(frames, before)
+            rows.append(
+                RecordedTurn(
+                    position, None, None, turn["utterance"], f"{dialogue['dialogue_id']}#{i}",
+                    intents[0] if intents else None, None if reply is None else reply["utterance"], also=intents[1:],
+                )
+            )  # fmt: skip
+            before = frames
+    return rows
+
+
+def _active(frames: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """Active intents of a turn by service, first that of the frame which changed most. `before`: frames of the user's
+    turn before.
+    """
+    active = [service for service, frame in frames.items() if _intent(frame) != _NONE]
+    active.sort(key=lambda service: _change(frames[service], before.get(service)), reverse=True)  # stable
+    return [f"{service.rpartition('_')[0]}.{_intent(frames[service])}" for service in active]
+
+
+def _change(frame: Any, before: Any) -> tuple[bool, ...]:
+    """What is new in a frame, the larger the more. That an offer of a service is accepted often comes with the first
+    request to another: a new service outweighs it.
+    """
+    acts = bool(frame.get("actions"))
+    if before is None:
+        return True, True, True, acts
+    state, old = frame["state"], before.get("state", {})
+    question = set(state.get("requested_slots", ())) - set(old.get("requested_slots", ()))
+    value = state.get("slot_values") != old.get("slot_values")
+    return False, _intent(frame) != _intent(before), bool(question or value), acts
+
+
+def _intent(frame: Any) -> str:
+    return str(frame.get("state", {}).get("active_intent", _NONE))
+
+
+def _closing(reply: Any) -> bool:
+    acts = {action["act"] for frame in reply.get("frames", ()) for action in frame.get("actions", ())}
+    return bool(acts) and acts <= _CLOSING_ACTS
 
 
 def uss(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _LLM = ("", "llm", "fallback", "none")  # actions that say that an LLM answered
 _NOT_SAID = ("", "none", "null")
 _MILLISECONDS = 1e11  # Unix times from here on count milliseconds
 _UNIX = datetime(1970, 1, 1, tzinfo=UTC)
+_Coded = TypeVar("_Coded", str, tuple[str, ...])
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class RecordedLog:
 
     messages: tuple[str, ...]  # [M] distinct
     intents: tuple[str, ...]  # [I]
-    types: tuple[str, ...]  # [T] distinct (intent, answer)
+    types: tuple[str, ...]  # [T] distinct (active intents, answer)
     answers: tuple[str | None, ...]  # [T] in words; None: not known
-    intent_of: I32  # [T + 1] of a type, -1: not known; the last, which index -1 finds, is -1
-    answer_of: I32  # [T + 1] the same for the answer
+    active_of: I32  # [T + 1, W] active intents of a type, its own first, padded with -1; the last has none
+    answer_of: I32  # [T + 1] answer of a type, -1: not known; the last, which index -1 finds, is -1
     start: I64  # [n + 1] first turn of each user
     time: I64  # [N] seconds that have passed since the log's first Monday
     local: I64  # [N] what the users' clocks showed, in seconds since that Monday
@@ -55,6 +56,12 @@ class RecordedLog:
     def users(self) -> int:
         """How many."""
         return len(self.start) - 1
+
+    @property
+    def intent_of(self) -> I32:
+        """Own intent of each type `[T + 1]`, -1: not known; the last, which index -1 finds, is -1."""
+        first: I32 = self.active_of[:, 0]
+        return first
 
     @property
     def weeks(self) -> int:
@@ -89,21 +96,22 @@ def assemble(
         )
     order = np.lexsort((instant, user))  # stable: equal times stay as they stand in the file
     texts, text = _coded([str(row.message) for row in rows])
-    intents, intent = _coded([_said(row.intent) for row in rows])
+    actives, active = _coded([_active(row) for row in rows])
     answers, answer = _coded([_said(row.answer) for row in rows])
-    both = np.where((intent >= 0) | (answer >= 0), (intent + 1) * (len(answers) + 1) + answer + 1, -1)
+    both = np.where((active >= 0) | (answer >= 0), (active + 1) * (len(answers) + 1) + answer + 1, -1)
     pairs, type_ = np.unique(np.append(both, -1), return_inverse=True)  # the first is -1: nothing is known
-    intent_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
+    active_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
+    intents, members = _members(actives)
     rating = _rated([_said(row.satisfaction) for row in rows], ratings, rows, name)
     columns = {
-        "intent": intent >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
+        "intent": active >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
         "action": np.array([row.action is not None for row in rows]),
         "propensity": np.array([_said(row.propensity) is not None for row in rows]),
     }  # fmt: skip
     by_llm = np.array([row.action is None or str(row.action).lower() in _LLM for row in rows])
     return RecordedLog(
-        texts, intents, _names(intents, intent_of, answer_of),
-        tuple(answers[i] if i >= 0 else None for i in answer_of.tolist()), np.append(intent_of, -1).astype(np.int32),
+        texts, intents, _names(actives, active_of, answer_of),
+        tuple(answers[i] if i >= 0 else None for i in answer_of.tolist()), members[np.append(active_of, -1)],
         np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
         time[order], local[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
         np.array([row.delay for row in rows], np.int64)[order], monday.date().isoformat(),
@@ -195,20 +203,36 @@ def _key(name: str) -> bytes:
     return blake2b(name.encode(), digest_size=16).digest()
 
 
-def _coded(values: Sequence[str | None]) -> tuple[tuple[str, ...], I32]:
-    """Distinct words in order, and the code of each, -1: None."""
-    words = sorted({word for word in values if word is not None})
-    code = {word: i for i, word in enumerate(words)}
-    return tuple(words), np.array([-1 if word is None else code[word] for word in values], np.int32)
+def _coded(values: Sequence[_Coded | None]) -> tuple[tuple[_Coded, ...], I32]:
+    """Distinct values in order, and the code of each, -1: None."""
+    distinct = sorted({value for value in values if value is not None})
+    code = {value: i for i, value in enumerate(distinct)}
+    return tuple(distinct), np.array([-1 if value is None else code[value] for value in values], np.int32)
 
 
-def _names(intents: Sequence[str], intent_of: I64, answer_of: I64) -> tuple[str, ...]:
-    """Of types: the intent, and which of its answers, counted; answers may be long, and are nobody's business."""
+def _active(row: RecordedTurn) -> tuple[str, ...] | None:
+    """Intents of a turn, its own first; None where it has none of its own."""
+    intent = _said(row.intent)
+    return None if intent is None else (intent, *row.also)
+
+
+def _members(actives: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], I32]:
+    """All intents by name, and which of them each of `actives` holds, `[n + 1, W]` padded with -1; the last is none."""
+    intents = tuple(sorted({intent for active in actives for intent in active}))
+    code = {intent: i for i, intent in enumerate(intents)}
+    members = np.full((len(actives) + 1, max(map(len, actives), default=1)), -1, np.int32)
+    for row, active in zip(members, actives, strict=False):
+        row[: len(active)] = [code[intent] for intent in active]
+    return intents, members
+
+
+def _names(actives: Sequence[tuple[str, ...]], active_of: I64, answer_of: I64) -> tuple[str, ...]:
+    """Of types: the intents, and which of their answers, counted; answers may be long, and are nobody's business."""
     seen, names = Counter[int](), []
-    for intent, answer in zip(intent_of.tolist(), answer_of.tolist(), strict=True):
-        seen[intent] += answer >= 0
-        what = intents[intent] if intent >= 0 else "no intent"
-        names.append(f"{what} | answer {seen[intent]}" if answer >= 0 else what)
+    for active, answer in zip(active_of.tolist(), answer_of.tolist(), strict=True):
+        seen[active] += answer >= 0
+        what = " and ".join(actives[active]) if active >= 0 else "no intent"
+        names.append(f"{what} | answer {seen[active]}" if answer >= 0 else what)
     return tuple(names)
 
 

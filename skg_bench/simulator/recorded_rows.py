@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class RecordedTurn:
     action: Any = None
     propensity: Any = None
     delay: int = 0  # seconds from the answer to its rating
+    also: Sequence[str] = ()  # intents that are active besides: whether an answer to one is wrong, nobody knows
 
 
 @dataclass

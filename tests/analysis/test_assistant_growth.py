@@ -30,12 +30,14 @@ def test_a_claim_is_judged_by_what_is_shown_in_its_direction(run: Run) -> None:
         ({"mean": 0.02, "significant": True, "verdict": "better"}, "reproduced"),
         ({"mean": -0.02, "significant": True, "verdict": "worse"}, "not reproduced"),
         ({"mean": 0.02, "significant": False, "verdict": "inconclusive"}, "not testable here"),
+        ({"mean": 0.02, "significant": True, "verdict": "not testable here"}, "not testable here"),
     ):
         changed = deepcopy(figures)
         mean = float(change["mean"])  # type: ignore[arg-type]
         changed["differences"]["skg"]["utility"] |= {**change, "low_new": mean - 0.01, "high_new": mean + 0.01}
         (finding,) = (f for f in measured(run, changed) if f.claimed == "a skillbook serves users better")
         assert finding.verdict == verdict
+        assert ("the corpus was used up" in finding.words) == (change["verdict"] == verdict)
     cost = measured(run, figures)[0]
     assert cost.measured.value == figures["differences"]["skg"]["cost_usd"]["mean"]  # type: ignore[union-attr]
 

@@ -42,7 +42,7 @@ def test_each_arm_is_told_with_the_figures_of_its_run_and_each_probability_of_be
 
 
 def test_two_runs_of_one_habit_and_runs_of_other_experiments_are_refused(runs: list[Run], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="same simulator.habit"):
+    with pytest.raises(UsageError, match=r"same simulator\.habit"):
         analyse([runs[0], runs[0]])
     other = simulate(["experiment=assistant_growth", "users=2", "weeks=1", f"out={tmp_path / 'run'}"])
     with pytest.raises(UsageError, match="has no arm"):

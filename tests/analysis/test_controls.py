@@ -92,14 +92,16 @@ def test_findings_are_paired_differences_of_the_arms_that_a_claim_is_about(small
 @pytest.mark.parametrize(
     ("verdict", "worth_it", "says"),
     [("better", True, "reproduced"), ("better", False, "not testable here"), ("worse", False, "not reproduced"),
-     ("inconclusive", True, "not testable here")],
+     ("inconclusive", True, "not testable here"), ("not testable here", True, "not testable here")],
 )  # fmt: skip
 def test_who_is_ahead_of_a_rival_but_not_of_doing_nothing_has_shown_nothing(
     verdict: str, worth_it: bool, says: str
 ) -> None:
     difference: Any = SimpleNamespace(verdict=verdict, mde_new=0.01)
     beyond = Measured(0.01, 0.001, 0.019, "utility") if worth_it else Measured(0.001, -0.008, 0.01, "utility")
-    assert judged(difference, beyond)[0] == says
+    judgement, words = judged(difference, beyond)
+    assert judgement == says
+    assert (words == "the corpus was used up") == (verdict == "not testable here")
 
 
 @pytest.mark.req("K26")

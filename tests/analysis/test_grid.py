@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import skg_bench
-from experiments.grid.analysis import _against_none, analyse, words
+from experiments.grid.analysis import _against_none, analyse, findings, words
 from experiments.grid.effects import Effect, corrected, grids, options
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
@@ -105,6 +105,17 @@ def test_words_of_a_claim_do_not_contradict_the_interval_beside_them() -> None:
     small = replace(alone, estimate=replace(alone.estimate, mean=0.0021))
     assert "yet this is below what it can find" in _against_none(small, 1)
     assert "is not shown to differ" in _against_none(replace(alone, estimate=replace(alone.estimate, mean=0.001)), 1)
+
+
+def test_a_grid_whose_corpus_was_used_up_reproduces_nothing(runs: list[Run]) -> None:
+    corpus_grids, effects = grids(runs)
+    worn = [replace(grid, used_up=replace(grid.used_up, verbatim=0.5, types_used_up=0.5)) for grid in corpus_grids]
+    large = Estimate(0.5, 0.001, 99, 0.001, 99, 100, 0)
+    sure = [replace(effect, estimate=large, beyond=large, p=1e-9) for effect in effects]
+    assert {finding.verdict for finding in findings(corpus_grids, sure)} == {"reproduced"}
+    for finding in findings(worn, sure):
+        assert finding.verdict == "not testable here"
+        assert "but the corpus was used up: 50.0% of" in finding.words
 
 
 def test_a_grid_with_a_hole_is_refused(runs: list[Run]) -> None:

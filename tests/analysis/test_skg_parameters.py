@@ -77,6 +77,12 @@ def test_thresholds_are_told_by_how_many_candidates_reach_them(run: Run) -> None
     assert "quartiles" in verbatim(run)
 
 
+def test_a_run_whose_corpus_was_used_up_shows_nothing_and_that_is_the_reason() -> None:
+    says, words = judged(found(0.02, 0.002), 0.0, AHEAD, number=False, used_up=["7.0% were drawn before (limit 5%)"])
+    assert says == "not testable here"
+    assert words == "it serves users better, but the corpus was used up: 7.0% were drawn before (limit 5%)"
+
+
 def test_an_arm_that_loses_to_doing_nothing_reproduces_nothing() -> None:
     for mean, number in ((0.02, False), (-0.02, True), (0.001, True)):  # better with a part, worse or equal at another
         finding = found(mean, 0.001)

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 import skg_bench
 from skg_bench.analysis.report.people import CAP, timelines
+from skg_bench.analysis.report.verdict import words
+from skg_bench.analysis.summary import read
 from skg_bench.app.agentropy import convert
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
@@ -155,7 +157,22 @@ def test_the_page_says_what_is_not_known_and_which_rows_were_left_out(replayed: 
     assert "Where utility is lost" not in page
     assert "Was the corpus used up?" not in page
     assert "a log has no offers to name a skill: each is accepted with probability 1" in page
+    assert "no answer does for two intents: one that was given to another is wrong" in page
     assert "NaN" not in page.partition("<script>")[0]
+
+
+def test_what_an_answer_to_another_intent_takes_for_granted_is_said_and_it_is_no_lower_bound(replayed: Run) -> None:
+    summary = read(replayed)
+    share = summary.arms["skg"]["other_intent"].mean
+    assert share is not None
+    text = " ".join(sentence.text for sentence in words(summary))
+    assert (
+        f"of these {100 * share:.1f} % with an answer that had been given to another intent: wrong, if no answer does "
+        "for two intents" in text
+    )
+    says = (replayed.path / "report.html").read_text("utf-8") + text
+    for bound in ("wrong at least", "wrongly at least", "nown to be wrong", "certainly"):
+        assert bound not in says, bound
 
 
 def test_books_are_rebuilt_from_the_log_of_a_replay(replayed: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,8 +190,8 @@ def test_compare_leaves_out_what_is_not_known(replayed: Run) -> None:
 
 def test_a_gate_and_a_counterexample_need_truth(replayed: Run, tmp_path: Path) -> None:
     gated = ["gate", str(replayed.path), "--baseline", str(tmp_path / "b.json"), "--update", "--arm", "skg"]
-    for words in (gated, ["counterexample", "find", str(replayed.path), "--arm", "skg"]):
-        done = CliRunner().invoke(app, words)
+    for command in (gated, ["counterexample", "find", str(replayed.path), "--arm", "skg"]):
+        done = CliRunner().invoke(app, command)
         assert done.exit_code == 2, done.output
 
 
@@ -187,6 +204,25 @@ def test_a_gate_and_a_counterexample_need_truth(replayed: Run, tmp_path: Path) -
 def test_arms_that_need_what_no_log_says_are_refused(tmp_path: Path, arm: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         prepare(compose(overrides(log(tmp_path), tmp_path / "run", f"+arms.other={arm}")))
+
+
+@pytest.mark.parametrize("weeks", [None, 1])
+def test_turns_of_a_log_are_counted_and_not_estimated_from_the_first_users(tmp_path: Path, weeks: int | None) -> None:
+    rows = [
+        turn(f"user {user}", f"2023-05-{1 + i % 14:02d}T09:{i:02d}:00", f"message {user} {i}")
+        for user in range(90)
+        for i in range(1 + user % 13)
+    ]
+    path = write_csv(tmp_path / "log.csv", rows)
+    given = ["simulator=recorded", f"simulator.path={path}", "embedder=hashing", f"out={tmp_path / 'run'}",
+             *([] if weeks is None else [f"weeks={weeks}"])]  # fmt: skip
+    arms = 5
+    turns = arms * sum(weeks is None or int(row["time"][8:10]) <= 7 for row in rows)
+    assert prepare(compose(given)).turns() == turns
+    done = CliRunner().invoke(app, ["run", *given, "--dry-run"])
+    assert f"run (new), {turns:,} turns\n" in done.output
+    done = CliRunner().invoke(app, ["run", *given, "seed=0,1", "--multirun", "--dry-run"])
+    assert f"2 runs, {2 * turns:,} turns to simulate\n" in done.output
 
 
 def test_all_of_a_log_is_refused_where_there_is_none(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_corpus_that_was_used_up_and_an_unfinished_run_are_cautions(figures: S
     cautions = [s.text for s in words(changed) if s.tone == "caution"]
     assert cautions == [
         "The run is unfinished: these are the figures of what is there.",
-        "Claims about curves are not testable here: 7.0% of requests repeat (limit 5%).",
+        "Claims about curves and utility are not testable here: 7.0% of requests repeat (limit 5%).",
     ]
 
 

@@ -115,9 +115,7 @@ def _no_folder(folder: Path) -> None:
 
 
 FILES: list[tuple[Callable[[Path], object], str]] = [
-    (_no_folder, "is no corpus: it needs intents/.*yaml and one_offs.txt"),
-    (lambda f: (f / "one_offs.txt").unlink(), "is no corpus"),
-    (lambda f: (f / "one_offs.txt").write_text(" \n\n"), "one_offs.txt holds no messages"),
+    (_no_folder, "is no corpus: it needs intents/.*yaml, and one_offs.txt"),
     (lambda f: (f / "one_offs.txt").write_bytes(b"\xff\xfe"), "one_offs.txt is not UTF-8"),
     (lambda f: (f / "intents" / "all.yaml").write_bytes(b"\xff\xfe\xff"), "all.yaml is not"),
     (lambda f: (f / "intents" / "b.yaml").write_text("intents: [: {"), "b.yaml is not valid yaml"),

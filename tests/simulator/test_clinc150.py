@@ -161,7 +161,7 @@ DAMAGED: list[tuple[Callable[[str], str], str]] = [
     (lambda text: text[: len(text) // 2], "is not whole json"),
     (lambda text: "", "is not whole json"),
     (lambda text: "[]", "has no split 'train'"),
-    (lambda text: json.dumps({"train": SAID["train"]}), "has no split 'oos_train'"),
+    (lambda text: json.dumps(SAID | {"oos_train": {}}), "has no split 'oos_train'"),
     (lambda text: json.dumps(SAID | {"train": [["a", "joke", "b"]]}), "has no split 'train', a list of .message"),
     (lambda text: json.dumps(SAID | {"train": [["a", 3]]}), "a list of .message, intent. pairs"),
     (lambda text: text.replace("make me laugh", "tell me a joke"), "1 messages occur twice, first 'tell me a joke'"),

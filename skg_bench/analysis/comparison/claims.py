@@ -120,14 +120,17 @@ class Finding:
             raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
 
 
-def verdict(*, holds: bool, fails: bool, beyond: Measured | None) -> Verdict:
-    """That of a claim which a run measures. `holds`: it is shown to be true; `fails`: it is shown to be false.
+def verdict(*, holds: bool, fails: bool, beyond: Measured | None, used_up: Sequence[str] = ()) -> Verdict:
+    """That of a claim which a run measures. `holds`: it is shown to be true; `fails`: it is shown to be false;
+    `used_up`: reasons why the run's corpus is too small to show anything (`Saturation.reasons`).
 
     `beyond`: the utility of the arm that the claim speaks for, beyond one that reuses nothing (`never`); None: the
     claim itself is about that difference. An arm that is not ahead of doing nothing shows nothing by being ahead of
     another: it may only reuse less. What is shown neither way is not testable here: that nothing was found refutes no
     claim.
     """
+    if used_up:
+        return "not testable here"
     if holds:
         return "reproduced" if beyond is None or beyond.low > 0 else "not testable here"
     return "not reproduced" if fails else "not testable here"

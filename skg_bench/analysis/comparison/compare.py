@@ -6,7 +6,7 @@ seeds are different users.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, Logged
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.inference import PairedT, cluster_bootstrap, equivalence
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
+from skg_bench.analysis.summary.saturation import saturation, withheld
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run, RunTables, same_events
@@ -84,7 +85,7 @@ class Comparison:
     turns: int
     correction: str
     rows: tuple[ComparisonRow, ...]  # by arm, then by metric
-    gaps: tuple[str, ...]  # what a run lacks of the others' events, one sentence each; never read as a regression
+    gaps: tuple[str, ...]  # what a run lacks of the others' events, or of a corpus; never read as a regression
     matched: tuple[Matched, ...]  # arms at the error rate of the reference or the reference at theirs
     unmatched: tuple[str, ...]  # why there are not more of them
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
@@ -151,10 +152,15 @@ def compare(
     if log and "intent" not in runs[0].manifest["log"]["knows"]:
         del shown["other_intent"]
     tested, matches, unmatched, flipped, reuse = _contrasts(logs, arms, references[0], shared, shown, price, flips)
-    rows = _rows(tested, shown, correction, margins or {})
+    reasons = [] if log else saturation(shared.on).reasons
+    rows = tuple(
+        replace(row, difference=withheld(row.difference, reasons))
+        for row in _rows(tested, shown, correction, margins or {})
+    )
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
-        arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows, tuple(shared.gaps),
+        arms[references[0]], tuple(seeds), len(shared.on.users), len(shared.on), correction, rows,
+        (*shared.gaps, *(f"no verdict on utility: {reason}" for reason in reasons)),
         matches, unmatched, flipped, reuse,
     )  # fmt: skip
 
@@ -378,7 +384,7 @@ def said(row: ComparisonRow) -> str:
     Small: significant, but below what so few users can show reliably.
     """
     d = row.difference
-    if d.verdict in ("identical", "equal for every user"):
+    if d.verdict in ("identical", "equal for every user", "not testable here"):
         return d.verdict
     words = "" if d.verdict == "inconclusive" else d.verdict
     if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:

@@ -14,7 +14,15 @@ from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, estimates, 
 from skg_bench.core.grid import F64
 
 Verdict = Literal[
-    "better", "worse", "higher", "lower", "identical", "equal for every user", "inconclusive", "not measured"
+    "better",
+    "worse",
+    "higher",
+    "lower",
+    "identical",
+    "equal for every user",
+    "inconclusive",
+    "not measured",
+    "not testable here",
 ]
 SHOWN: tuple[Verdict, ...] = ("better", "worse", "higher", "lower")  # verdicts that a difference is there
 CORRECTIONS: Mapping[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": bh, "by": by}

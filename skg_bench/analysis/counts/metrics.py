@@ -119,9 +119,9 @@ def logged() -> dict[str, Metric]:
         replace(all_["rated_ok"], better="neither",
                 says="Share of the ratings of answers that the arm shares with the log that said ok. Arms share other "
                 "answers with it, so none is better by this."),
-        Metric("other_intent", "known to be wrong per hit", "share", "lower", "hit", {"other": 1},
-               "Share of the answers from the skillbook that had been given to another intent than was asked: so many "
-               "are wrong at least. Whether the others are right, the log does not say."),
+        Metric("other_intent", "for another intent per hit", "share", "lower", "hit", {"other": 1},
+               "Share of the answers from the skillbook that had been given to another intent than was asked: wrong, "
+               "if no answer does for two intents. Whether the others are right, the log does not say."),
     )  # fmt: skip
     return {metric.name: metric for metric in table}
 

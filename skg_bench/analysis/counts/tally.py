@@ -40,7 +40,7 @@ COUNTS = {
 }
 LOGGED = {"other": "answered from the skillbook, for another intent than was asked"}
 """Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN; `other` counts the
-hits that are certainly wrong."""
+hits that had been given to another intent, which are taken to be wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ WEEKLY = (
     ("utility_difference", "Utility beyond {reference}",
      "What a request is worth more than with {reference}, same users and requests."),
     ("hit_rate", "Answered from the skillbook", f"Share of requests.{DOTTED}"),
-    ("other_intent", "Known to be wrong per hit",
+    ("other_intent", "For another intent, per hit",
      "Share of the skillbook's answers that had been given to another intent."),
     ("err_per_hit", "Wrong answers per hit", "Share of the skillbook's answers that were wrong (truth)."),
     ("correct", "Answered rightly", "True satisfaction: share of requests answered rightly, rated or not."),

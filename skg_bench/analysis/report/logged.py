@@ -72,8 +72,8 @@ def _answered(summary: Summary, arm: str) -> str:
     text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
     if arm_figures["other_intent"].mean is not None:
         text += (
-            f", of these {number(arm_figures['other_intent'].mean, 'share')} wrongly at least: with an answer that "
-            "had been given to another intent"
+            f", of these {number(arm_figures['other_intent'].mean, 'share')} with an answer that had been given to "
+            "another intent: wrong, if no answer does for two intents"
         )
     elif arm_figures["hit_rate"].mean:
         text += "; how many of these wrongly is not known, as the log names no intents"

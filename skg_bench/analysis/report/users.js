@@ -10,7 +10,7 @@
   const RATINGS = ["ok", "partial", "miss"];
   const OFFERS = ["accepted", "named badly", "declined"];
   const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"] };
-  const FINE = settings.judged ? "right" : "not known to be wrong", SHADE = settings.judged ? "right" : "unknown";
+  const [FINE, WRONG, SHADE] = settings.judged ? ["right", "wrong", "right"] : ["not for another intent", "for another intent", "unknown"];
   const loaded = new Map(); // users by id, unpacked when first needed
   let view = null; // { title, why, turns: [[user, index]], filters: those on offer, on: those pressed, search, page, index }
 
@@ -34,7 +34,7 @@
   const FILTERS = [
     ["hit", "Answered by a skill", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
-    ["wrong", settings.judged ? "Wrong (truth)" : "Known to be wrong", (p, i) => p.correct[i] === 0],
+    ["wrong", settings.judged ? "Wrong (truth)" : "Given to another intent", (p, i) => p.correct[i] === 0],
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
     ["offer", "Asked to name a skill", (p, i) => p.offer[i] >= 0],
     ["unhappy", "Rated partial or miss", (p, i) => p.rating[i] > 0],
@@ -146,14 +146,14 @@
   function strip(p) {
     const weeks = Math.max(...p.week) + 1, counts = Array.from({ length: weeks }, () => [0, 0, 0, 0]), grown = new Array(weeks).fill(0);
     p.turn.forEach((t, i) => {
-      const fine = p.correct[i] !== 0; // of a log: not known to be wrong
+      const fine = p.correct[i] !== 0; // of a log: not given to another intent
       counts[p.week[i]][p.hit[i] ? (fine ? 0 : 1) : fine ? 2 : 3] += 1;
       if (p.changes.has(t)) grown[p.week[i]] += 1;
     });
     const most = Math.max(1, ...counts.map((c) => c[0] + c[1] + c[2] + c[3]));
     return el("div", { class: "strip", role: "group", "aria-label": "Weeks; choose one to go there" }, ...counts.map((c, w) => {
       const total = c[0] + c[1] + c[2] + c[3];
-      const words = `Week ${w + 1}: ${total} turns, ${c[0]} hits ${FINE}, ${c[1]} hits wrong, ${c[2]} LLM ${FINE}, ${c[3]} LLM wrong, ${grown[w]} learned`;
+      const words = `Week ${w + 1}: ${total} turns, ${c[0]} hits ${FINE}, ${c[1]} hits ${WRONG}, ${c[2]} LLM ${FINE}, ${c[3]} LLM ${WRONG}, ${grown[w]} learned`;
       return el("button", { type: "button", title: words, "aria-label": words, disabled: !total, onclick: () => goto(w) },
         ...["llm wrong", `llm ${SHADE}`, "hit wrong", `hit ${SHADE}`].map((kind, n) => el("i", { class: kind, style: `height:${(100 * c[3 - n]) / most}%` })));
     }));

@@ -100,6 +100,7 @@ def _pays(summary: Summary) -> Sentence | None:
     free = summary.sensitivity.pays_from[arm][list(summary.sensitivity.wrong).index(0.0)]
     low, high = (x if x is not None else 0.0 for x in (margin.low_new, margin.high_new))
     so = "they pay" if low > 0 else "they do not pay" if high < 0 else "whether they pay stays open"
+    so = so if summary.saturation.testable else "whether they pay is not testable here"
     return Sentence(
         f"An answer from the skillbook is worth more than the LLM's if it is right in {number(needed.mean, 'share')} "
         f"of cases ({number(free, 'share')} if wrong answers cost nothing extra); those of {code(arm)} are right in "
@@ -140,12 +141,14 @@ def _cautions(summary: Summary) -> list[Sentence]:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
     if not summary.saturation.testable:
         reasons = "; ".join(summary.saturation.reasons)
-        sentences.append(Sentence(f"Claims about curves are not testable here: {reasons}.", "caution"))
+        sentences.append(Sentence(f"Claims about curves and utility are not testable here: {reasons}.", "caution"))
     return sentences
 
 
 def _why_open(gap: DifferenceFigure) -> str:
     """Why a difference is no verdict."""
+    if gap.verdict == "not testable here":
+        return "; it is not testable here: the corpus was used up"
     if gap.p_holm is None or gap.mean is None or gap.mde_new is None:
         return "; one user says nothing about others"
     if gap.mean == 0 and gap.mde_new == 0:

@@ -65,7 +65,7 @@ class CorpusUse:
     one_offs_again: float | None
     limit: float
     testable: bool
-    reasons: Sequence[str]  # why claims about curves are not testable here
+    reasons: Sequence[str]  # why claims about curves and utility are not testable here
 
 
 @dataclass(frozen=True)

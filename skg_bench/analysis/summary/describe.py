@@ -22,7 +22,7 @@ from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
-from skg_bench.analysis.summary.saturation import LIMIT, saturation
+from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
 from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -79,6 +79,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     lambdas = sorted({*LAMBDAS, utility.wrong})
     tables = collect(logs, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
     log = run.manifest.get("log")
+    use = _corpus_use(requests, log)
     content = Summary(
         version=VERSION, question=run.manifest.get("question", ""), seed=requests.seed, users=len(requests.users),
         weeks=requests.weeks, turns=len(requests), reference=role.reference, never=role.never, learner=role.learner,
@@ -87,10 +88,11 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         metrics={m.name: MetricWords(m.label, m.unit, m.better, m.says) for m in [*shown.values(), *beyond.values()]}
         | (REUSE if tables.break_even else {}),
         arms={arm: tables.arms[arm] for arm in run.arms},
-        differences=_tested(tables.against, run.arms, shown, tables.same), kinds=tables.kinds,
-        effects=_effects(tables, run.arms, role, shown), sensitivity=_sensitivity(tables, run.arms, lambdas, requests),
+        differences=_tested(tables.against, run.arms, shown, tables.same, use), kinds=tables.kinds,
+        effects=_effects(tables, run.arms, role, shown, use),
+        sensitivity=_sensitivity(tables, run.arms, lambdas, requests),
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
-        ceiling=tables.ceiling, saturation=_corpus_use(requests, log),
+        ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
         pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
     )  # fmt: skip
@@ -109,8 +111,10 @@ def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> Corpus
     )  # fmt: skip
 
 
-def _effects(results: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric]) -> dict[str, FreezeEffect]:
-    tested = _tested(results.effects, arms, shown, results.same_as_live)
+def _effects(
+    results: Found, arms: Sequence[str], role: Roles, shown: Mapping[str, Metric], use: CorpusUse
+) -> dict[str, FreezeEffect]:
+    tested = _tested(results.effects, arms, shown, results.same_as_live, use)
     return {arm: FreezeEffect(*role.frozen[arm], arm_tests) for arm, arm_tests in tested.items()}
 
 
@@ -142,6 +146,7 @@ def _tested(
     order: Sequence[str],
     shown: Mapping[str, Metric],
     same: Mapping[str, bool],
+    use: CorpusUse,
 ) -> dict[str, dict[str, DifferenceFigure]]:
     """Estimates of one table with their tests, Holm over the arms for each metric."""
     arms = [arm for arm in order if arm in estimates]
@@ -151,7 +156,8 @@ def _tested(
             twins = [same[arm] for arm in arms]
             tests = differences(metric, [estimates[arm][metric.name][0] for arm in arms], same=twins)
             for arm, test in zip(arms, tests, strict=True):
-                table[arm][metric.name] = DifferenceFigure.tested(test, estimates[arm][metric.name][1])
+                shown_test = withheld(test, use.reasons)
+                table[arm][metric.name] = DifferenceFigure.tested(shown_test, estimates[arm][metric.name][1])
     return table
 
 

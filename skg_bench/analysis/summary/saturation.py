@@ -1,38 +1,48 @@
 """How much of a run the corpus forced rather than the users: once it is used up, curves flatten for no reason of the
-assistant's.
+assistant's, and messages that come again for want of others are worth to a skillbook what no user's would be.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from skg_bench.analysis.counts.measure import Difference
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.core.grid import F64, Bool
 
-LIMIT = 0.05  # above it, claims about curves read "not testable here"
+LIMIT = 0.05  # above it, claims about curves and verdicts on utility read "not testable here"
 
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
     """Means over users of the user's share; NaN where no user has a denominator."""
 
-    verbatim: float  # of requests: the same user asked it before in the same words
+    verbatim: float  # of requests: the same user asked it before in the same words, by habit or for want of others
     verbatim_last_week: float
     types_used_up: float  # of a user's request types: all wordings were said, and one was said again
     one_offs_again: float  # of one-off requests: the user had drawn that one before
 
     @property
     def reasons(self) -> list[str]:
-        """Why claims about curves are not testable here; none if they are."""
+        """Why claims about curves and utility are not testable here; none if they are."""
         shares = (
-            (self.verbatim, "of requests repeat an earlier one of the same user word for word"),
             (self.types_used_up, "of a user's request types have no wording left"),
             (self.one_offs_again, "of one-off requests were drawn before"),
         )
         return [f"{share:.1%} {what} (limit {LIMIT:.0%})" for share, what in shares if share > LIMIT]
+
+
+def withheld(difference: Difference, reasons: Sequence[str]) -> Difference:
+    """The difference without a verdict on utility where there are reasons against one; that two arms did the same
+    stays.
+    """
+    drawn = difference.verdict in ("better", "worse", "inconclusive")
+    if not (reasons and drawn and difference.metric == "utility"):
+        return difference
+    return replace(difference, verdict="not testable here")
 
 
 def corpus(config: Mapping[str, Any]) -> str:

@@ -158,6 +158,11 @@ def test_what_is_shown_neither_way_is_not_testable_here() -> None:
     assert verdict(holds=False, fails=False, beyond=None) == "not testable here"
 
 
+def test_a_claim_is_not_testable_where_the_corpus_was_used_up() -> None:
+    for holds in (True, False):
+        assert verdict(holds=holds, fails=not holds, beyond=None, used_up=["7 % drawn before"]) == "not testable here"
+
+
 def test_a_claim_is_not_reproduced_by_an_arm_that_is_not_ahead_of_doing_nothing() -> None:
     ahead, behind = Measured(0.02, 0.01, 0.03, "utility"), Measured(0.001, -0.01, 0.012, "utility")
     assert verdict(holds=True, fails=False, beyond=ahead) == "reproduced"

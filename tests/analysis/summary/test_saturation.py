@@ -6,9 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skg_bench.analysis import summary
+from skg_bench.analysis.comparison.compare import compare, said
 from skg_bench.analysis.counts.tally import LoggedEvents, events
+from skg_bench.analysis.report.verdict import words
 from skg_bench.analysis.summary.saturation import saturation
-from tests.analysis.synthetic import make_run
+from skg_bench.core.run import Run
+from tests.analysis.synthetic import ARMS, World, make_run
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +53,48 @@ def test_a_run_without_one_offs_has_no_such_share(tmp_path: Path) -> None:
     shares = saturation(events(make_run(tmp_path / "run", users=2, weeks=1, one_offs=0.0)))
     assert np.isnan(shares.one_offs_again)
     assert shares.reasons == []
+
+
+# ------------------------------------------------------------------------------------------ verdicts on utility
+
+HARMFUL = {**ARMS, "skg": World(hit_right=0.2), "twin": World(hit=0.0)}
+
+
+def harmful(folder: Path, *, used_up: bool) -> Run:
+    """A run in which `skg` does harm, and `twin` does what `never` does."""
+    types, per_week = (8, 150.0) if used_up else (400, 18.0)
+    return make_run(folder / "run", users=16, weeks=6, types=types, per_week=per_week, one_offs=0.0, arms=HARMFUL)
+
+
+@pytest.mark.parametrize("used_up", [False, True])
+def test_a_run_whose_corpus_was_used_up_has_no_verdict_on_utility(tmp_path: Path, used_up: bool) -> None:
+    run = harmful(tmp_path, used_up=used_up)
+    figures = summary.write(run)
+    assert figures.saturation.testable is not used_up
+    assert figures.differences["skg"]["utility"].verdict == ("not testable here" if used_up else "worse")
+    assert figures.effects["frozen"].metrics["utility"].verdict == ("not testable here" if used_up else "worse")
+    assert figures.differences["skg"]["hit_rate"].verdict == "better"  # what was done is no claim about its worth
+    assert figures.differences["twin"]["utility"].verdict == "identical"  # whatever was said
+
+
+@pytest.mark.parametrize("used_up", [False, True])
+def test_compare_has_no_verdict_on_utility_where_the_corpus_was_used_up_and_says_why(
+    tmp_path: Path, used_up: bool
+) -> None:
+    run = harmful(tmp_path, used_up=used_up)
+    compared = compare([run], margins={"utility": 5.0})
+    row = next(row for row in compared.rows if (row.arm, row.metric.name) == ("skg", "utility"))
+    assert said(row) == ("not testable here" if used_up else "worse, yet equal within 5.000")
+    assert list(compared.gaps) == [f"no verdict on utility: {reason}" for reason in saturation(events(run)).reasons]
+    assert bool(compared.gaps) is used_up
+
+
+def test_the_page_says_that_a_corpus_that_was_used_up_leaves_the_question_open(tmp_path: Path) -> None:
+    sentences = words(summary.write(harmful(tmp_path, used_up=True)))
+    assert not [sentence.text for sentence in sentences if sentence.tone in ("good", "bad")]
+    first, *others = (sentence.text for sentence in sentences)
+    assert "stays open" in first
+    assert "not testable here: the corpus was used up" in first
+    assert any("No effect shown" in text and "the corpus was used up" in text for text in others)
+    assert any("whether they pay is not testable here" in text for text in others)
+    assert any(text.startswith("Claims about curves and utility are not testable here: ") for text in others)
