@@ -25,6 +25,7 @@ from skg_bench.simulator.habits import Habits, column, messages_by_day
 from skg_bench.simulator.judging import Judging, Users
 from skg_bench.simulator.order import Order, answerable, permuted
 from skg_bench.simulator.reactions import Reactions, given
+from skg_bench.simulator.wordings import worded
 
 DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
@@ -199,7 +200,9 @@ class AssistantUsers:
         keys = key(seed, users)
         time, n = self._times(habits, keys, weeks)
         type_, m, intent = self._requests(habits, keys, time, n)
-        events = self._worded(habits, users, keys, time, n, type_, m, intent)
+        text, used_up = worded(self._corpus, habits.habit, keys, type_, m)
+        numbers = np.tile(np.arange(type_.shape[1], dtype=np.int32), (len(users), 1))
+        events = Events(users, n, numbers, time, text, Truth(type_, intent, np.zeros_like(type_), used_up))
         if self.order == "permuted":
             events = permuted(keys, events)
         return replace(events, truth=replace(events.truth, answerable=self._answerable(events)))
@@ -315,50 +318,6 @@ class AssistantUsers:
         back = np.argsort(by_volume, kind="stable")
         type_, number = type_[back], number[back]
         return type_, number, np.where(type_ >= 0, corpus.intent[type_], -1).astype(np.int32)
-
-    def _worded(
-        self, habits: Habits, users: I32, keys: U64, time: I64, n: I32, type_: I32, number: I32, intent: I32
-    ) -> Events:
-        """Texts for the requests. The first wording of a keyed permutation is the user's usual one for a type; who
-        does not say it again, with probability `habit`, takes the next one.
-        """
-        corpus = self._corpus
-        text = np.zeros(type_.shape, np.int32)
-        used_up = np.zeros(type_.shape, np.bool_)
-        row, col = np.nonzero(number >= 0)
-        singles = np.argsort(
-            draw(keys[:, None], 0, Purpose.ONE_OFF_ORDER, np.arange(len(corpus.one_offs))[None]), axis=1, kind="stable"
-        )
-        m = number[row, col]
-        text[row, col] = corpus.one_offs[singles[row, m % len(corpus.one_offs)]]
-        used_up[row, col] = m >= len(corpus.one_offs)
-
-        row, col = np.nonzero(type_ >= 0)
-        ty = type_[row, col]
-        pair = row * np.int64(len(corpus.types)) + ty
-        order = np.lexsort((col, pair))
-        pair_s = pair[order]
-        first = np.ones(len(pair_s), np.bool_)
-        first[1:] = pair_s[1:] != pair_s[:-1]
-        group = np.cumsum(first) - 1
-        start = np.flatnonzero(first)
-        k = np.arange(len(order)) - start[group]
-        row_s, col_s, ty_s = row[order], col[order], ty[order]
-        habit = np.broadcast_to(habits.habit, len(keys))[row_s]
-        usual = (k > 0) & (draw(keys[row_s], ty_s, Purpose.HABIT, k) < habit)
-        said = np.cumsum(~usual)
-        other = said - said[start][group]  # wordings before this one, among those that are not said by habit
-        width = corpus.wordings.shape[1]
-        g_row, g_type = row[order][start], ty[order][start]
-        u = draw(keys[g_row][:, None], g_type[:, None], Purpose.WORDING, np.arange(width)[None])
-        u = np.where(np.arange(width)[None] < corpus.n_wordings[g_type][:, None], u, 2.0)
-        permutation = np.argsort(u, axis=1, kind="stable")
-        wordings = corpus.n_wordings[ty_s]
-        word = permutation[group, np.where(usual, 0, other % wordings)]
-        text[row_s, col_s] = corpus.wordings[ty_s, word]
-        used_up[row_s, col_s] = ~usual & (other >= wordings)
-        events = np.tile(np.arange(type_.shape[1], dtype=np.int32), (len(users), 1))
-        return Events(users, n, events, time, text, Truth(type_, intent, np.zeros(type_.shape, np.int32), used_up))
 
     # ------------------------------------------------------------------------------------------------ turns
 
