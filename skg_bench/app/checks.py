@@ -12,8 +12,8 @@ from skg_bench.core.errors import UsageError
 SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
 PIPELINE = "skg_bench.assistant.pipeline.Pipeline"
 PARTS_OF_PIPELINE = (
-    "router", "reranker", "policy", "curator", "signals", "serving", "refit_every", "refit_on_capture", "refit_apart",
-    "scope", "pool", "decline_is_miss",
+    "router", "reranker", "policy", "curator", "signals", "serving", "named_by", "refit_every", "refit_on_capture",
+    "refit_apart", "scope", "pool", "decline_is_miss",
 )  # fmt: skip
 SEAMS_OF_ARMS = ("assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -54,7 +54,11 @@ def _flag(value: Any) -> str | None:
 
 
 def _serving(value: Any) -> str | None:
-    return None if value in ("stored", "prompted") else "must be stored or prompted"
+    return None if value in ("stored", "prompted", "procedure") else "must be stored, prompted or procedure"
+
+
+def _named_by(value: Any) -> str | None:
+    return None if value in ("type", "intent") else "must be type or intent"
 
 
 def _milliseconds(value: Any) -> str | None:
@@ -121,6 +125,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "workers": _whole(1, 1024),
     "out": _path,
     "serving": _serving,
+    "named_by": _named_by,
     "hit_latency_ms": _milliseconds,
     "refit_every": _whole(1),
     "refit_on_capture": _flag,

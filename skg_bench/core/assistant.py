@@ -34,6 +34,7 @@ class GroundTruth:
     judge: Judge
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     answerable: I32  # [B] earlier answers of this user that still hold for this event, -1: not known
+    familiar: Bool  # [B] did the user ask for the same intent before, or a one-off in the same words?
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,10 @@ class Message:
 class Reply:
     """What is done for the users, `[B]` each.
 
-    Each is served in one of three ways: the arm's model answers (`FALLBACK`), an earlier answer is given again
-    (`STORED`), or the model answers with the skill in its prompt that this answer belongs to (`PROMPTED`). The engine
-    calls the model, so that every arm's has the same luck, and meters it.
+    Each is served in one of four ways: the arm's model answers (`FALLBACK`), an earlier answer is given again
+    (`STORED`), the model answers with the skill in its prompt that this answer belongs to (`PROMPTED`), or the skill
+    that was made of it is run for this message (`PROCEDURE`). The engine calls the model, so that every arm's has the
+    same luck, and meters it; it also calls it after a procedure from which nothing came back.
 
     An assistant with words of its own puts them into `text` (`Message.texts.add` gives the id); then `how` and `answer`
     are ignored, and the model is not called. The world knows an answer by the reference in which its words end, as in
@@ -66,7 +68,7 @@ class Reply:
     knows whether they are right, nobody rates them, and correctness and utility of the whole arm are not known.
     """
 
-    how: I32  # FALLBACK, STORED or PROMPTED (core/world.py)
+    how: I32  # FALLBACK, STORED, PROMPTED or PROCEDURE (core/world.py)
     answer: I32  # the earlier answer, by its id in `Experience.answer`; -1 with FALLBACK
     text: I32 | None = None  # text id of what is said instead, -1: nothing, so that `how` and `answer` count
     cost: Completions | None = None  # what the assistant spent itself
@@ -89,6 +91,7 @@ class Experience:
     offer: Callable[[Bool], Reaction]  # asks users `[B]` to make a skill of this turn; once a turn, they grow tired
     words: Callable[[], list[str]]  # what was said to the users: answers with their references, and words of its own
     right: Bool | None  # was the answer right? For assistants with `sees_truth` only
+    failed: Bool | None = None  # nothing came back from a procedure, so that the model answered; None: none was run
 
 
 class Assistant(Protocol[S]):

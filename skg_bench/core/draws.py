@@ -50,6 +50,10 @@ class Purpose(IntEnum):
     WEIGHT = 62
     SAMPLE = 70
     RESAMPLE = 71
+    GENERAL = 75
+    SLOTS = 76
+    SILENT = 77
+    TOOL = 78
     SHAM = 80
     PERMUTED = 81
     RELABEL = 82

@@ -54,7 +54,11 @@ def turns(top_k: int) -> pa.Schema:
         _field("source_turn", pa.int32(), "turn whose stored answer was returned, -1: none"),
         _field("propensity", pa.float64(), "probability of this choice, at the decision"),
         _field("explored", pa.bool_(), "the choice was random"),
-        _field("serving", _WORD, "llm, stored or prompted"),
+        _field(
+            "serving",
+            _WORD,
+            "llm, stored, prompted, procedure, procedure_failed (nothing came back, the LLM answered)",
+        ),
         _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
         _field("agrees", pa.bool_(), "the LLM said what the nearest skill would; null: not compared", nullable=True),
         _field("tokens_in", pa.int32(), ""),

@@ -14,9 +14,12 @@ from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.world import Reaction
 
-Serving = Literal["stored", "prompted"]
+Serving = Literal["stored", "prompted", "procedure"]
 RATINGS = KINDS["rating"]  # ok, partial, miss: codes 0, 1, 2; -1 is None
-CAUSES = ("none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source")
+CAUSES = (
+    "none", "novelty", "capture", "routing", "score", "threshold", "staleness", "wrong_source", "generality", "slot",
+    "tool",
+)  # fmt: skip
 """Why no right skill answered: assistant/pipeline/cause.py."""
 
 S = TypeVar("S")  # the memory of a component: see core/state.py

@@ -17,14 +17,14 @@ from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 
 Stream = Literal["exogenous", "stateful", "reactive"]
-Supposing = Literal["as given", "rightly", "rightly now"]
+Supposing = Literal["as given", "rightly", "rightly now", "run", "run rightly"]
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
-FALLBACK, STORED, PROMPTED = 0, 1, 2  # how a turn was served
+FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED = 0, 1, 2, 3, 4  # how a turn was served
 WRONG, NEAR, RIGHT = (
     0,
     1,
     2,
-)  # quality of an answer; NEAR: the right intent, but other slot values, expired, or not done
+)  # quality of an answer; NEAR: the right intent, but for other slots, expired, not done
 UNKNOWN, LOGGED = -1, -2  # not known; not known either, but it is the very answer of a replayed log
 
 S = TypeVar("S")  # what users remember: a state as that of a component, see core/state.py
@@ -95,13 +95,15 @@ class Ledger:
     type: I32  # request type that it was given to, -1: a one-off
     text: I32  # text id of the message that it was given to
     right: Bool  # was it right when it was given?
+    general: Bool  # would a procedure made of it serve other slot values, and later times?
     time: I64  # when it was given
 
     @staticmethod
     def blank(n: int, width: int) -> "Ledger":
         """Room for `width` answers a row."""
         type_, text = np.full((n, width), -1, np.int32), np.full((n, width), -1, np.int32)
-        return Ledger(type_, text, np.zeros((n, width), np.bool_), np.zeros((n, width), np.int64))
+        right, general = np.zeros((n, width), np.bool_), np.zeros((n, width), np.bool_)
+        return Ledger(type_, text, right, general, np.zeros((n, width), np.int64))
 
     @staticmethod
     def of(events: Events) -> "Ledger":
@@ -113,9 +115,13 @@ class Ledger:
         ledger.text[row, number], ledger.time[row, number] = events.text[row, turn], events.time[row, turn]
         return ledger
 
-    def mint(self, row: I64, event: Event, right: Bool) -> None:
-        """New answers of rows `row` `[n]` at their events; `event` and `right` are of all rows."""
+    def mint(self, row: I64, event: Event, right: Bool, general: Bool | None = None) -> None:
+        """New answers of rows `row` `[n]` at their events; `event`, `right` and `general` (None: none is) are of all
+        rows.
+        """
         number = event.number[row]
+        if general is not None:
+            self.general[row, number] = general[row]
         self.type[row, number], self.right[row, number] = event.type[row], right[row]
         self.text[row, number], self.time[row, number] = event.text[row], event.time[row]
 
@@ -167,11 +173,31 @@ def _parts(state: Any) -> list[Any]:
 class Served:
     """What was done for the users, `[B]` each."""
 
-    how: I32  # FALLBACK, STORED or PROMPTED
-    answer: I32  # handle of the answer that the skill stores, -1: no skill was served
-    ability: F64  # probability that the model which was called is right; NaN: nobody knows
+    how: I32  # FALLBACK, STORED, PROMPTED or PROCEDURE
+    answer: I32  # handle of the answer that the skill stores, or was made of; -1: no skill was served
+    ability: F64  # probability that the model is right, where it is called; NaN: nobody knows
     if_misled: F64  # the same where its prompt turns out to be about something else
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
+
+
+def hits(how: I32) -> Bool:
+    """Where a skill answered: not where nothing came back from a procedure."""
+    return (how == STORED) | (how == PROMPTED) | (how == PROCEDURE)
+
+
+def calls(how: I32) -> Bool:
+    """Where the model was called."""
+    return (how != STORED) & (how != PROCEDURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of the procedures of a turn, `[B]` each; anything where none was run."""
+
+    failed: Bool  # nothing came back, so that the model was called after it
+    cause: I32  # index into CAUSES (core/types.py): `slot` or `tool`; -1: it did what it should
+    cost_usd: F64  # of tools
+    latency_ms: F64
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +207,7 @@ class Response:
     quality: I32
     answer: I32  # handle of the answer that was given
     feedback: Feedback
+    execution: Execution | None = None  # None: no procedure was run
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +216,7 @@ class Reaction:
 
     code: I32  # in OFFERS, -1: nobody was asked
     name: I32  # index into the world's `names`, -1: none was given; for curators the text id of the name
+    general: I32 | None = None  # the name for all requests of the intent, in the same way; None: as `name`
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +298,7 @@ class World(Protocol[S]):
     def judge(self, state: S, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """Quality of answers `answer` (handles, -1: none) to the events of rows `row`, which broadcast. `supposing`: as
         they were given; as if they had been right when given (`rightly`); as if also given just now (`rightly now`).
+        Of procedures made of them, if slots are filled and tools work: `run`, and `run rightly` as above.
         """
         ...
 

@@ -125,7 +125,8 @@ class Rollout:
         )  # fmt: skip
         self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
         start, before = assistant.start(rows), np.zeros(rows, np.int64)
-        self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys))
+        asked = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
+        self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), asked)
 
     @property
     def _books(self) -> BookEnsemble[Any]:
@@ -152,6 +153,7 @@ class Rollout:
         self.state.users, shift = brought(users, rows, self.ledger, rows)
         self.state.memory = self._books.rewind(self.state.memory, shift)
         self.state.pending = Pending(len(rows))
+        self.state.asked[:] = False
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
         """Steps through `turns` with the components in force; returns `made` plus the user turns stepped."""

@@ -12,7 +12,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32
-from skg_bench.core.world import FALLBACK, PROMPTED, STORED
+from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED
 
 
 def stacks(arms: Sequence[Arm]) -> list[list[int]]:
@@ -85,10 +85,10 @@ class Alone:
                 raise UsageError(f"{where}: Reply.{name} is a {type(column).__qualname__}; valid is an array [{n}]")
             if column is not None and column.shape != (n,):
                 raise UsageError(f"{where}: Reply.{name} has shape {column.shape}; valid is [{n}]")
-        if n and (reply.how.min() < FALLBACK or reply.how.max() > PROMPTED):
+        if n and (reply.how.min() < FALLBACK or reply.how.max() > PROCEDURE):
             raise UsageError(
                 f"{where}: Reply.how holds {reply.how.min()} to {reply.how.max()}; valid are FALLBACK ({FALLBACK}), "
-                f"STORED ({STORED}) and PROMPTED ({PROMPTED})"
+                f"STORED ({STORED}), PROMPTED ({PROMPTED}) and PROCEDURE ({PROCEDURE})"
             )
 
     def _at(self, turn: int) -> Any:

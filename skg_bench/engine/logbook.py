@@ -17,10 +17,10 @@ from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES, RATINGS
-from skg_bench.core.world import OFFERS
+from skg_bench.core.world import OFFERS, hits
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
-_SERVINGS = ("llm", "stored", "prompted")
+_SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed")
 _LEVELS = tuple(level for levels in KINDS.values() for level in levels)
 _FIRST_LEVEL = np.cumsum([0, *(len(levels) for levels in KINDS.values())])
 
@@ -184,7 +184,7 @@ class Logbook:
             column: np.ndarray = self.columns[name][at]
             return column
 
-        hit = flat("serving") > 0
+        hit = hits(flat("serving"))
         names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
         shortlists = {
             k: _lists(flat(k), self.top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")

@@ -104,18 +104,21 @@ class Relabelled:
         return replace(event, text=self._new_text[event.text])
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
-        """As it is; answers are handles, which are no ids of texts."""
-        return self.simulator.respond(state, event, served, draws)
+        """As it is, to the message by its old id; answers are handles, which are no ids of texts."""
+        return self.simulator.respond(state, self._old(event), served, draws)
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """The same reaction; the message and the name by new id."""
-        old = replace(event, text=self._old_text[event.text])
-        state, reaction = self.simulator.offer(state, old, offers, draws)
-        return state, replace(reaction, name=self._new_name[reaction.name])
+        state, reaction = self.simulator.offer(state, self._old(event), offers, draws)
+        general = None if reaction.general is None else self._new_name[reaction.general]
+        return state, replace(reaction, name=self._new_name[reaction.name], general=general)
 
     def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
-        """As it is."""
-        return self.simulator.judge(state, event, row, answer, supposing)
+        """As it is, of the message by its old id."""
+        return self.simulator.judge(state, self._old(event), row, answer, supposing)
+
+    def _old(self, event: Event) -> Event:
+        return replace(event, text=self._old_text[event.text])
 
 
 def type_names(simulator: World[Any]) -> I32:

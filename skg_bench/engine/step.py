@@ -1,6 +1,6 @@
 """The turn, in five rooms: perceive, decide, answer, learn, record. There is no other loop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,23 @@ from skg_bench.core.grid import I32, U64, Bool
 from skg_bench.core.record import replay
 from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import Completions, Prompts, Similarity
+from skg_bench.core.types import CAUSES, Completions, Prompts, Similarity
 from skg_bench.core.world import (
+    FAILED,
     FALLBACK,
+    PROCEDURE,
     PROMPTED,
     RIGHT,
     STORED,
     UNKNOWN,
     Draws,
     Event,
+    Execution,
     Reaction,
     Response,
     Served,
     World,
+    calls,
 )
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
@@ -39,6 +43,7 @@ _TURN_PURPOSES = (
 _PURPOSES = np.array([int(p) for p in _TURN_PURPOSES], np.uint64)[:, None]
 _NAMES = [purpose.name.lower() for purpose in _TURN_PURPOSES]
 _FOREVER = np.iinfo(np.int64).max
+_NONE = CAUSES.index("none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ class CohortState:
     time: np.ndarray[Any, np.dtype[np.int64]]  # [B] of the last turn
     pending: Pending
     references: References  # the answers that somebody was shown in words
+    asked: Bool  # [B, intents + 1] what users have asked before; the last, which index -1 finds, is for one-offs
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class Answered:
     """What came of the decisions, `[B]` each."""
 
     reply: Reply
-    how: I32  # FALLBACK, STORED or PROMPTED
+    how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE or FAILED
     cost: Completions
     response: Response
 
@@ -116,6 +122,7 @@ def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter)
     cause = _cause(scene, state, turn)
     outcome = answer(scene, state, turn, reply)
     lesson = learn(scene, state, turn, outcome, log)
+    cause = _of_execution(cause, outcome.response.execution)
     log.turn(t, **{**record(turn, outcome, lesson), "cause": cause, **scene.assistant.columns(state.memory)})
     if (updates := scene.assistant.updates(state.memory)) is not None:
         log.update(t, *updates)
@@ -131,7 +138,12 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     event, texts = scene.world.events(state.users, t), scene.texts
     gap = event.time - state.time[:n_rows] if t else np.full(n_rows, _FOREVER)
     state.time = event.time
-    truth = GroundTruth(partial(scene.world.judge, state.users, event), scene.type_names[event.type], event.answerable)
+    asked = state.asked[np.arange(n_rows), event.intent]
+    truth = GroundTruth(
+        partial(scene.world.judge, state.users, event), scene.type_names[event.type], event.answerable,
+        np.where(event.intent >= 0, asked, event.answerable > 0),
+    )  # fmt: skip
+    state.asked[np.arange(n_rows), event.intent] = True
     message = Message(
         t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number), texts,
         scene.similarity, truth if scene.assistant.sees_truth else None,
@@ -155,6 +167,13 @@ def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
     return scene.assistant.explain(turn.truth, state.memory)
 
 
+def _of_execution(cause: I32, execution: Execution | None) -> I32:
+    """Where a right skill was served, and failed: why."""
+    if execution is None:
+        return cause
+    return np.where((cause == _NONE) & (execution.cause >= 0), execution.cause, cause).astype(np.int32)
+
+
 # ------------------------------------------------------------------------------------------------------ answer
 
 
@@ -171,10 +190,30 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         response = _without_judgement(response, unjudged)
     length = scene.texts.vocabulary.words[turn.event.text]
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
-    cost = _without_calls(called, how == STORED, state.arm.hit_latency_ms)
+    if response.execution is None:
+        cost = _without_calls(called, how == STORED, state.arm.hit_latency_ms)
+    else:
+        reply, how, cost = _executed(reply, how, called, response.execution, state.arm.hit_latency_ms)
     if unjudged is not None:
         cost = _without_calls(cost, unjudged, 0.0)
     return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), response)
+
+
+def _executed(
+    reply: Reply, how: I32, called: Completions, execution: Execution, latency_ms: float
+) -> tuple[Reply, I32, Completions]:
+    """What was served where procedures were run, and what it cost: the model, where it answered, and tools. No skill
+    served where nothing came back.
+    """
+    failed, run = execution.failed, how == PROCEDURE
+    how = np.where(run & failed, FAILED, how).astype(np.int32)
+    tools = Completions(
+        np.zeros_like(called.tokens_in), np.zeros_like(called.tokens_out), execution.cost_usd,
+        execution.latency_ms + np.where(failed, latency_ms, 0.0),
+    )  # fmt: skip
+    cost = _sum(_without_calls(called, ~calls(how), latency_ms), tools)
+    skill = None if reply.skill is None else np.where(failed, -1, reply.skill).astype(np.int32)
+    return replace(reply, skill=skill), how, cost
 
 
 def _resolved(state: CohortState, turn: Turn, reply: Reply) -> tuple[I32, I32, Bool | None]:
@@ -224,13 +263,15 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
     def offer(users: Bool) -> Reaction:
         state.users, reaction = scene.world.offer(state.users, turn.event, users, turn.draws)
         codes[:] = reaction.code
-        name = np.where(reaction.name >= 0, reaction.name + scene.texts.names.start, -1)
-        return Reaction(reaction.code, name.astype(np.int32))
+        names = (reaction.name, reaction.name if reaction.general is None else reaction.general)
+        ids = (np.where(name >= 0, name + scene.texts.names.start, -1).astype(np.int32) for name in names)
+        return Reaction(reaction.code, *ids)
 
     seen = Experience(
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer,
         partial(state.references.words, turn.message, outcome.response.answer, outcome.reply.text),
         outcome.response.quality == RIGHT if scene.assistant.sees_truth else None,
+        None if outcome.response.execution is None else outcome.response.execution.failed,
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)
     return Lesson(rating, codes)

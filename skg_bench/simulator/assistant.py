@@ -24,7 +24,8 @@ from skg_bench.simulator.chance import CANDIDATES, block, clock
 from skg_bench.simulator.habits import Habits, column, messages_by_day
 from skg_bench.simulator.judging import Judging, Users
 from skg_bench.simulator.order import Order, answerable, permuted
-from skg_bench.simulator.reactions import Reactions, given
+from skg_bench.simulator.procedures import Procedures, Running
+from skg_bench.simulator.reactions import Reactions, check_ratings, given
 from skg_bench.simulator.wordings import worded
 
 DAY = 86_400
@@ -65,6 +66,15 @@ class AssistantUsers:
     follow_boost: float
     habit: float
     answers_stale_hours: float | None
+    procedures_exist: float
+    generalises: float
+    slots_filled: float
+    lost_per_word: float
+    lost_unlike: float
+    silent: float
+    tool_fails: float
+    tool_latency_ms: float
+    tool_usd: float
     rating_if_right: Sequence[float]
     rating_if_near: Sequence[float]
     rating_if_wrong: Sequence[float]
@@ -100,21 +110,8 @@ class AssistantUsers:
             raise UsageError(f"simulator.active_low={self.active_low} is above active_high={self.active_high}")
         if self.answers_stale_hours is not None and not 0 <= self.answers_stale_hours < np.inf:
             raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must be 0 or more, or null")
-        self._check_ratings()
-
-    def _check_ratings(self) -> None:
-        for name in ("rating_if_right", "rating_if_near", "rating_if_wrong"):
-            row = getattr(self, name)
-            if len(row) != 3 or not all(p >= 0 for p in row) or not abs(sum(row) - 1) < 1e-9:
-                raise UsageError(
-                    f"simulator.{name}={list(row)} must be three probabilities (ok, partial, miss) that sum to 1"
-                )
-        rows = self._confusion
-        at_most_partial = rows[:, 1] + rows[:, 2]
-        if (np.diff(rows[:, 2]) > 0).any() or (np.diff(at_most_partial) > 0).any():
-            raise UsageError(
-                "simulator.rating_if_*: a better answer must not be rated worse (miss, and miss + partial, fall)"
-            )
+        check_ratings(self.rating_if_right, self.rating_if_near, self.rating_if_wrong)
+        self._procedures  # noqa: B018  (checks its parameters)
 
     # ------------------------------------------------------------------------------------------------- data
 
@@ -149,11 +146,30 @@ class AssistantUsers:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """Names that users give to skills: of each request type, of each one-off, and vague ones; last one for none."""
+        """Names that users give to skills: of each request type, of each one-off, vague ones, and of each intent with
+        slot values; last one for none.
+        """
         corpus = self._corpus
         one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
-        types = [t.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for t in corpus.types]
-        return [*types, *one_offs, *_VAGUE, _NAMELESS]
+        types, intents = (
+            [name.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for name in names]
+            for names in (corpus.types, [corpus.intents[i] for i in self._slotted])
+        )
+        return [*types, *one_offs, *_VAGUE, *intents, _NAMELESS]
+
+    @cached_property
+    def _slotted(self) -> I64:
+        """Intents with slot values."""
+        return np.flatnonzero(np.bincount(self._corpus.intent, minlength=len(self._corpus.intents)) > 1)
+
+    @cached_property
+    def _general_name(self) -> I32:
+        """Of each request type the name of all requests of its intent, by index into `names`."""
+        corpus, first = self._corpus, len(self.names) - 1 - len(self._slotted)
+        place = np.full(len(corpus.intents), -1)
+        place[self._slotted] = first + np.arange(len(self._slotted))
+        name = place[corpus.intent]
+        return np.where(name < 0, np.arange(len(corpus.types)), name).astype(np.int32)
 
     @property
     def digest(self) -> str:
@@ -331,7 +347,11 @@ class AssistantUsers:
 
     @cached_property
     def _judging(self) -> Judging:
-        return Judging(self._intent_of, self._ttl_of)
+        return Judging(self._intent_of, self._ttl_of, Running(self._procedures, self._corpus))
+
+    @property
+    def _procedures(self) -> Procedures:
+        return Procedures(*(getattr(self, f.name) for f in fields(Procedures)))
 
     def judge(self, state: Users, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """Quality of answers to the events of rows `row`: RIGHT while it holds, for the very same request."""
@@ -354,10 +374,10 @@ class AssistantUsers:
         self, reactions: Reactions, state: Users, event: Event, served: Served, draws: Draws
     ) -> tuple[Users, Response]:
         """`respond` of users who react in this way."""
-        quality, answer = self._judging.answered(state.ledger, event, served, draws)
+        quality, answer, execution = self._judging.answered(state.ledger, event, served, draws)
         ratings = reactions.rate(quality, draws)
         agreeing = self._judging.agreeing(state.ledger, event, served, quality)
-        return state, Response(quality, answer, joined([ratings, agreeing]))
+        return state, Response(quality, answer, joined([ratings, agreeing]), execution)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
         """Whether they accept an offer to capture, and the name that they give; each offer tires."""
@@ -372,7 +392,10 @@ class AssistantUsers:
         n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
         proper = np.where(type_ >= 0, type_, n_types + event.text - (len(self._corpus.messages) - n_singles))
         vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)
-        named = np.where(code == OFFERS.index("badly_named"), vague, proper)
-        name = np.where(offers & (code != OFFERS.index("declined")), named, -1).astype(np.int32)
+        given, badly = offers & (code != OFFERS.index("declined")), code == OFFERS.index("badly_named")
+        general = np.where(type_ >= 0, self._general_name[type_], proper)
+        name, general = (
+            np.where(given, np.where(badly, vague, some), -1).astype(np.int32) for some in (proper, general)
+        )
         state.fatigue[offers], state.last_offer[offers] = tired[offers], event.time[offers]
-        return state, Reaction(np.where(offers, code, -1).astype(np.int32), name)
+        return state, Reaction(np.where(offers, code, -1).astype(np.int32), name, general)

@@ -1,12 +1,14 @@
 """Simulated users before their first turn, and the quality of the answers that they get."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from skg_bench.core.feedback import AGREES, Feedback, said
-from skg_bench.core.grid import F64, I32, I64
+from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.world import (
+    NEAR,
+    PROCEDURE,
     PROMPTED,
     RIGHT,
     STORED,
@@ -15,10 +17,12 @@ from skg_bench.core.world import (
     Draws,
     Event,
     Events,
+    Execution,
     Ledger,
     Served,
     Supposing,
 )
+from skg_bench.simulator.procedures import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Judging:
 
     intent_of: I32  # [types + 1] intent of a request type; the last value equals no other
     ttl_of: I64  # [types + 1] seconds that an answer to it holds
+    running: Running
 
     def judge(self, ledger: Ledger, event: Event, row: I64, answer: I32, supposing: Supposing) -> I32:
         """Quality of answers; `row` and `answer` broadcast."""
@@ -53,7 +58,7 @@ class Judging:
         intent = self.intent_of.take(type_, mode="wrap")
         about = (answer >= 0) & (intent == self.intent_of.take(source, mode="wrap"))
         about &= (type_ >= 0) | (event.text.take(row) == ledger.text.reshape(-1).take(at, mode="wrap"))
-        if supposing == "as given":
+        if supposing in ("as given", "run"):
             about &= ledger.right.reshape(-1).take(at, mode="wrap")
         same = about & (type_ == source)
         if supposing == "rightly now":
@@ -61,13 +66,19 @@ class Judging:
         else:
             age = np.maximum(event.time.take(row) - ledger.time.reshape(-1).take(at, mode="wrap"), 0)
             holds = same & (age < self.ttl_of.take(type_, mode="wrap"))
+        if supposing in ("run", "run rightly"):
+            holds |= about & ledger.general.reshape(-1).take(at, mode="wrap") & self.running.exists[intent]
         quality: I32 = about.astype(np.int32) + holds  # WRONG 0, NEAR 1, RIGHT 2
         return quality
 
-    def answered(self, ledger: Ledger, event: Event, served: Served, draws: Draws) -> tuple[I32, I32]:
-        """Quality and handle of the answers given, `[B]`; those of a model are minted."""
+    def answered(self, ledger: Ledger, event: Event, served: Served, draws: Draws) -> tuple[I32, I32, Execution | None]:
+        """Quality and handle of the answers given, `[B]`, and what came of procedures; those of a model are minted."""
         rows = np.arange(len(served.how))
-        called, prompted = served.how != STORED, served.how == PROMPTED
+        called, prompted, run = served.how != STORED, served.how == PROMPTED, served.how == PROCEDURE
+        execution, ran = None, None
+        if run.any():
+            ran, execution = self._run(ledger, event, served.answer, run, draws)
+            called = ~run & called | execution.failed
         ability = served.ability
         if prompted.any():  # a skill's prompt carries no answer: what counts is that it is about the same intent
             about = self.judge(ledger, event, rows, served.answer, "rightly now")
@@ -76,8 +87,28 @@ class Judging:
         quality = np.where(right, RIGHT, np.where(np.isnan(ability), UNKNOWN, WRONG)).astype(np.int32)
         if not called.all():
             quality = np.where(called, quality, self.judge(ledger, event, rows, served.answer, "as given"))
-        ledger.mint(np.flatnonzero(called), event, quality == RIGHT)
-        return quality, np.where(called, event.number, served.answer)
+        if ran is not None:
+            quality = np.where(run & ~called, ran, quality)
+        ledger.mint(np.flatnonzero(called), event, quality == RIGHT, self.running.general(draws.event))
+        return quality, np.where(called, event.number, served.answer), execution
+
+    def _run(self, ledger: Ledger, event: Event, answer: I32, run: Bool, draws: Draws) -> tuple[I32, Execution]:
+        """Quality of what comes back from procedures made of these answers, `[B]`, and what came of running them."""
+        n, every = len(run), np.arange(len(run))
+        stored, could = (self.judge(ledger, event, every, answer, how) for how in ("as given", "run"))
+        intent = self.intent_of.take(event.type, mode="wrap")
+        source = np.maximum(answer, 0)
+        general = run & (could == RIGHT) & ledger.general[every, source] & self.running.exists[intent]
+        rows = np.flatnonzero(general)
+        right, made = self.running.run(
+            draws.event[rows], intent[rows], event.text[rows], ledger.text[rows, source[rows]]
+        )
+        execution = Execution(np.zeros(n, np.bool_), np.full(n, -1, np.int32), np.zeros(n), np.zeros(n))
+        for f in fields(Execution):
+            getattr(execution, f.name)[rows] = getattr(made, f.name)
+        quality = stored.copy()
+        quality[rows] = np.where(right, RIGHT, NEAR)
+        return quality, execution
 
     def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
         """Whether the model's answer agrees with the one it is compared with: only if both are RIGHT, as two answers

@@ -3,10 +3,12 @@
 Rows are those of a step, of which the last leave first: parameters of more rows than are still there are cut.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
+from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, Feedback, said
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
 from skg_bench.core.world import OFFERS, Draws
@@ -19,6 +21,21 @@ def given(rated_share: float, partial_odds: float, miss_odds: float) -> F64:
     """Probability that a rating `[3]` is given, from odds relative to "ok"."""
     odds = np.array([1.0, partial_odds, miss_odds]) * rated_share
     return odds / (1.0 - rated_share + odds) if rated_share < 1 else np.ones(3)
+
+
+def check_ratings(if_right: Sequence[float], if_near: Sequence[float], if_wrong: Sequence[float]) -> None:
+    """Raises UsageError for rows of ratings that are no probabilities, or that rate a better answer worse."""
+    for name, row in (("right", if_right), ("near", if_near), ("wrong", if_wrong)):
+        if len(row) != 3 or not all(p >= 0 for p in row) or not abs(sum(row) - 1) < 1e-9:
+            raise UsageError(
+                f"simulator.rating_if_{name}={list(row)} must be three probabilities (ok, partial, miss) that sum to 1"
+            )
+    rows = np.array([if_wrong, if_near, if_right], np.float64)
+    at_most_partial = rows[:, 1] + rows[:, 2]
+    if (np.diff(rows[:, 2]) > 0).any() or (np.diff(at_most_partial) > 0).any():
+        raise UsageError(
+            "simulator.rating_if_*: a better answer must not be rated worse (miss, and miss + partial, fall)"
+        )
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ ROOT = """
     scope: user
     pool: 100
     decline_is_miss: false
+    named_by: type
     fork: null
     book: own
     freeze: null

@@ -88,7 +88,7 @@ def test_a_component_cannot_be_left_out(conf: Path) -> None:
         ("hit_latency_ms=soon", "milliseconds, not negative"),
         ("refit_every=0", "refit_every=0"),
         ("refit_on_capture=maybe", "true or false"),
-        ("serving=strored", "stored or prompted"),
+        ("serving=strored", "stored, prompted or procedure"),
         ("utility.wrong=-1", "none negative"),
         ("utility=3", "exactly the keys"),
         ("out=3", "must be a folder"),

@@ -44,6 +44,8 @@ ARMS = {
     "recaptured": ["curator=without", "curator.skill=1", "curator.recapture=true"],
     "masked": ["router=masked"],
     "prompted": ["serving=prompted"],
+    "procedure": ["serving=procedure", "named_by=intent"],
+    "procedures": ["serving=procedure", "curator=everything"],
     "epsilon": ["policy=epsilon_threshold", "policy.epsilon=0.3"],
     "identity": ["reranker=identity"],
     "mlp_pool": ["reranker=mlp", "scope=pool+user", "pool=8", "refit_apart=4"],

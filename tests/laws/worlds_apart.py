@@ -30,7 +30,7 @@ class Remembering(Front):
     """Keeps what users said and did at each event; for runs of one arm, as events are all that it is kept by."""
 
     said: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # kind, value, delay
-    offers: dict[int, tuple[int, int]] = field(default_factory=dict)
+    offers: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As the world behind."""
@@ -44,8 +44,9 @@ class Remembering(Front):
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """As the world behind."""
         state, reaction = self.world.offer(state, event, offers, draws)
+        general = reaction.name if reaction.general is None else reaction.general
         for row in np.flatnonzero(offers).tolist():
-            self.offers[int(draws.event[row])] = int(reaction.code[row]), int(reaction.name[row])
+            self.offers[int(draws.event[row])] = int(reaction.code[row]), int(reaction.name[row]), int(general[row])
         return state, reaction
 
 
@@ -70,10 +71,10 @@ class Retelling(Front):
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """What was done the first time."""
-        code, name = np.full(len(offers), -1, np.int32), np.full(len(offers), -1, np.int32)
+        code, name, general = (np.full(len(offers), -1, np.int32) for _ in range(3))
         for row in np.flatnonzero(offers).tolist():
-            code[row], name[row] = self.memory.offers[int(draws.event[row])]
-        return state, Reaction(code, name)
+            code[row], name[row], general[row] = self.memory.offers[int(draws.event[row])]
+        return state, Reaction(code, name, general)
 
 
 @dataclass

@@ -75,11 +75,18 @@ def at(event: Event, ledger: Ledger, fatigue: F64 | None = None, idle: I64 | Non
     return Users(one, np.zeros(b) if fatigue is None else fatigue, NOW - since, ledger)
 
 
-def earlier_answers(b: int, type_: I32, right: Bool, age: I64, text: I32 | None = None) -> Ledger:
-    """Answers that each of `b` users was given, `[W]` each: to what, whether rightly, how long ago, to which text."""
+def earlier_answers(
+    b: int, type_: I32, right: Bool, age: I64, text: I32 | None = None, general: Bool | None = None
+) -> Ledger:
+    """Answers that each of `b` users was given, `[W]` each: to what, whether rightly, how long ago, to which text, and
+    whether a procedure made of it would be general.
+    """
     said = np.full(len(type_), -1, np.int32) if text is None else text
     rows = (b, 1)
-    return Ledger(np.tile(type_, rows), np.tile(said, rows), np.tile(right, rows), np.tile(NOW - age, rows))
+    some = np.zeros(len(type_), np.bool_) if general is None else general
+    return Ledger(
+        np.tile(type_, rows), np.tile(said, rows), np.tile(right, rows), np.tile(some, rows), np.tile(NOW - age, rows)
+    )
 
 
 def judged(

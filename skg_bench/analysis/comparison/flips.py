@@ -26,6 +26,9 @@ REASONS = {
     "threshold": "threshold",
     "staleness": "stale",
     "wrong_source": "wrong source",
+    "generality": "not general",
+    "slot": "slot",
+    "tool": "tool",
 }
 """By the cause of the wrong arm's turn."""
 _WORDS: Sequence[str] = (*(REASONS[cause] for cause in CAUSES), "cause not known")
@@ -145,9 +148,11 @@ def _answered(arm: Done, turns: Told, key: tuple[int, int]) -> str:
     turn = turns[key]
     if turn["serving"] == "llm":
         return "the LLM"
+    if turn["serving"] == "procedure_failed":
+        return "the LLM, after a procedure from which nothing came back"
     skill = _skill(turn)
-    if turn["serving"] == "prompted":
-        return f"{skill}, prompted"
+    if turn["serving"] != "stored":
+        return f"{skill}, {'prompted' if turn['serving'] == 'prompted' else 'run'}"
     composition = (arm.run.manifest.get("compositions") or {}).get(arm.arm) or {}
     if composition.get("book") == "donor" and key[1] >= int(str(composition["fork"]).rpartition("@")[2]):
         return f"{skill}, stored by another user"

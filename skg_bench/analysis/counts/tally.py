@@ -159,7 +159,7 @@ def tallies(
     rated, ok, pending = _ratings(run, arm, requests)
     counts: dict[str, npt.NDArray[Any] | None] = {
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
-        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], "stored"),
+        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~(_says(table["serving"], "stored") | _says(table["serving"], "procedure")),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
         "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
         "offer": coded(table["offer"])[0] >= 0, "rated": rated, "ok": ok,

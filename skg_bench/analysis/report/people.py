@@ -25,6 +25,8 @@ CAP = 1500  # turns of a user on a page of many users; a user asked for by numbe
 PLACES = 5  # of the shortlist, by combined score
 THOUSANDTHS = 1000
 _MONDAY = datetime(2026, 1, 5)  # second 0 of a run
+FALLBACKS = ("llm", "procedure_failed")  # servings in which the LLM answered, without a skill
+SERVED = {"llm": 0, "stored": 1, "prompted": 2, "procedure": 3, "procedure_failed": 4}  # codes of the page
 DECISION = [
     "time", "message", "max_sim", "skill_score", "user_satisfaction", "skill_learned", "skill", "source_turn",
     "propensity", "explored", "serving", "offer", "book_size", "shortlist", "similarity", "preference", "score",
@@ -163,11 +165,11 @@ def _timeline(
         "turn": [turns["turn"][i] for i in keep],
         "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
         "message": [words(turns["message"][i]) for i in keep],
-        "hit": [int(turns["serving"][i] != "llm") for i in keep],
-        "skill": [title(turns["skill"][i]) if turns["serving"][i] != "llm" else -1 for i in keep],
+        "hit": [int(turns["serving"][i] not in FALLBACKS) for i in keep],
+        "skill": [title(turns["skill"][i]) if turns["serving"][i] not in FALLBACKS else -1 for i in keep],
         "source_turn": [turns["source_turn"][i] for i in keep],
         "source": [source(i) for i in keep],
-        "prompted": [int(turns["serving"][i] == "prompted") for i in keep],
+        "served": [SERVED.get(turns["serving"][i], 0) for i in keep],
         "max_sim": _thousandths(turns["max_sim"][i] for i in keep),
         "score": _thousandths(turns["skill_score"][i] for i in keep),
         "propensity": _thousandths(turns["propensity"][i] for i in keep),

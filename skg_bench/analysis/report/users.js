@@ -63,9 +63,10 @@
     if (p.explored[i]) return (p.hit[i] ? `Chosen at random, to learn: skill ${name}.${stored}` : "Sent to the LLM at random, to learn.") + odds;
     if (p.hit[i]) {
       const rule = threshold === null ? "" : `, at or above the threshold of ${threshold.toFixed(2)}`;
-      const how = p.prompted[i] ? " The LLM answered with the skill's prompt." : stored;
+      const how = ["", stored, " The LLM answered with the skill's prompt.", " It was run for this message."][p.served[i]];
       return `Skill ${name} had the best combined score, ${permille(p.score[i])}${rule}.${how}${odds}`;
     }
+    if (p.served[i] === 4) return "A procedure was run, and nothing came back, so the LLM answered." + odds;
     if (!best) return "No skill was close: the shortlist was empty, so the LLM answered." + odds;
     const rule = threshold === null || best[4] >= threshold * 1000 ? "" : `, below the threshold of ${threshold.toFixed(2)}`;
     return `The best candidate, ${word(p, best[0])}, scored ${permille(best[4])}${rule}, so the LLM answered.${odds}`;

@@ -7,6 +7,12 @@ from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
 
+GIVEN = {  # what a skill is, where it decides what is found
+    "stored": ", if a skill is a stored text",
+    "prompted": ", if a skill is a prompt",
+    "procedure": ", if a skill is a procedure",
+}
+
 
 def words(summary: Summary) -> list[Sentence]:
     """Sentences on `summary.json`'s content, the answer to the run's question first."""
@@ -26,7 +32,7 @@ def _against_reference(summary: Summary) -> Sentence | None:
     size = number(abs(gap.mean), "utility")
     if gap.verdict == "identical":
         return Sentence(f"{code(arm)} and {code(reference)} are identical: they did the same on every turn.", "plain")
-    given = ", if a skill is a stored text" if summary.serving == "stored" else ""
+    given = GIVEN.get(summary.serving or "", "")
     numbers = f"{size} {{}} utility per request ({_new(gap)})"
     if gap.verdict == "better":
         return Sentence(f"{code(arm)} serves its users better than {other}{given}: {numbers.format('more')}.", "good")

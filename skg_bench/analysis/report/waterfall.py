@@ -20,10 +20,13 @@ WORDS = {
     "capture": ("Not captured", "An earlier answer holds, but no skill has one: the LLM answered."),
     "wrong_source": ("Wrong source", "The stored answer was wrong from the beginning."),
     "staleness": ("Stale", "The stored answer had expired."),
+    "generality": ("Not general", "The procedure does not serve other slot values or times than those it was made of."),
     "routing": ("Not shortlisted", "A right skill was there, but not on the shortlist."),
     "score": ("Policy: score", "A right skill was on the shortlist, but another scored higher."),
     "threshold": ("Policy: threshold",
                   "The right skill was best, but the LLM answered; or a skill answered, and none was right."),
+    "slot": ("Slots", "A right procedure filled its slots wrongly, or not at all."),
+    "tool": ("Tool", "The tool of a right procedure gave nothing back: the LLM answered."),
     "none": ("Right hits", "What the answers of right skills themselves cost."),
 }  # fmt: skip
 

@@ -20,7 +20,10 @@ from skg_bench.core.run import RunTables
 from skg_bench.core.types import CAUSES
 
 CEILING = 1.0
-ORDER = ("novelty", "capture", "wrong_source", "staleness", "routing", "score", "threshold", "none")
+ORDER = (
+    "novelty", "capture", "wrong_source", "staleness", "generality", "routing", "score", "threshold", "slot", "tool",
+    "none",
+)  # fmt: skip
 """Causes as the chain has them: learning, the stored answer, finding it, choosing it, its own price."""
 POLICY = ("score", "threshold")
 CAUSE_COLUMNS = (*LOSS_COLUMNS, "cause")

@@ -22,7 +22,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import CAUSES, RATINGS, Embedder
-from skg_bench.core.world import OFFERS, Events, Truth, World
+from skg_bench.core.world import OFFERS, Events, Truth, World, hits
 from skg_bench.engine.cohort import Setting
 from skg_bench.engine.excerpt import Excerpts, excerpted, run_excerpts
 from skg_bench.engine.logbook import Logbook
@@ -130,7 +130,7 @@ def told(log: Logbook, replayer: Replayer) -> list[Row]:
         at = {name: column[log.start[t]] for name, column in log.columns.items()}
         known = {name: at[name].item() if name in log.filled else None for name in _OF_BOOKS}
         row: Row = {
-            "hit": bool(at["serving"] > 0),
+            "hit": bool(hits(at["serving"])),
             "right": bool(at["answer_correct"] > 0) if at["answer_correct"] >= 0 else None,
             "learned": bool(known["skill_learned"]),
         }

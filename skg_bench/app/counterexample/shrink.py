@@ -18,7 +18,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run, same_events
-from skg_bench.core.world import Events
+from skg_bench.core.world import Events, calls, hits
 from skg_bench.engine.excerpt import Excerpts, table_of
 from skg_bench.engine.logbook import Logbook
 
@@ -206,7 +206,7 @@ def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:
     near, some = set[int](), set[int]()
     for log in logs.values():
         skill = log.columns["skill"]
-        some.update(np.flatnonzero(log.columns["serving"] > 0).tolist())
+        some.update(np.flatnonzero(hits(log.columns["serving"])).tolist())
         for update in log.updates:
             some.update(update["turn"].tolist())
             near.update(update["turn"][update["skill"] == skill[-1]].tolist())
@@ -229,11 +229,11 @@ def _rows(log: Logbook) -> I64:
 def _counts(log: Logbook) -> dict[str, F64]:
     """By the names of `tally.COUNTS`, of each place of a column."""
     c = log.columns
-    hit = c["serving"] > 0
+    hit = hits(c["serving"])
     wrong = np.where(c["answer_correct"] < 0, np.nan, c["answer_correct"] == 0)
     counts = {
         "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": np.where(hit, wrong, 0.0),
-        "call": c["serving"] != 1, "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"],
+        "call": calls(c["serving"]), "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"],
         "latency": c["latency_ms"], "offer": c["offer"] >= 0,
     }  # fmt: skip
     return {name: np.asarray(values, np.float64) for name, values in counts.items()}

@@ -2,7 +2,8 @@
 
 A skill is *about* the request if an answer to its source's request, given rightly just now, would be right; it *holds*
 if that answer is not too old; it is *right* if it holds and its source answer was right. Where a skill's prompt is
-served, which stores no answer, every skill of the intent is right. Active skills count, no others.
+served, which stores no answer, every skill of the intent is right. A procedure is about every request of its intent,
+and holds for all of them if it is general. Active skills count, no others.
 
     a right skill       what was done                               cause
     answered            -                                           none
@@ -18,6 +19,9 @@ served, which stores no answer, every skill of the intent is right. Active skill
                           a skill about it that holds               wrong_source
                           other skills about it                     staleness
 
+For procedures *generality* stands for staleness, and *novelty* where the user asked for nothing of the intent before.
+One that is right can still fail when it is run: then the engine writes *slot* or *tool* in the place of *none*.
+
 *score* and *threshold* are the policy's: the choice among skills, and that between a skill and the LLM. A wrong skill
 that answered where no right one was is booked to what was served: the LLM would have lost less.
 """
@@ -28,13 +32,13 @@ from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.core.assistant import GroundTruth
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.types import CAUSES
+from skg_bench.core.types import Serving
 from skg_bench.core.world import NEAR, RIGHT
 
-_NONE, _NOVELTY, _CAPTURE, _ROUTING, _SCORE, _THRESHOLD, _STALENESS, _WRONG_SOURCE = range(len(CAUSES))
+_NONE, _NOVELTY, _CAPTURE, _ROUTING, _SCORE, _THRESHOLD, _STALENESS, _WRONG_SOURCE, _GENERALITY = range(9)  # in CAUSES
 
 
-def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *, skill: I32, prompted: bool) -> I32:
+def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *, skill: I32, serving: Serving) -> I32:
     """Codes in CAUSES `[B]` of turns that `skill` answered (-1: the LLM), chosen from the candidates, before the book
     learns from them.
     """
@@ -43,13 +47,15 @@ def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *,
     active = table.active[:a]
     row, s = np.divmod(np.flatnonzero(active), active.shape[1])  # np.nonzero takes longer
     answer = table.answer[row, s]
-    about = judge(row, answer, "rightly now") >= (NEAR if prompted else RIGHT)
+    about = judge(row, answer, "rightly now") >= (RIGHT if serving == "stored" else NEAR)
     row, s, answer = row[about], s[about], answer[about]
-    if prompted:
+    if serving == "prompted":
         holds = right = np.ones(len(row), np.bool_)
+    elif serving == "procedure":
+        holds, right = (judge(row, answer, how) == RIGHT for how in ("run rightly", "run"))
     else:
-        holds = judge(row, answer, "rightly") == RIGHT
-        right = judge(row, answer) == RIGHT
+        holds, right = (judge(row, answer, how) == RIGHT for how in ("rightly", "as given"))
+    outgrown = _GENERALITY if serving == "procedure" else _STALENESS
 
     def some(mask: Bool) -> Bool:
         """Rows with such a skill."""
@@ -61,9 +67,9 @@ def causes(truth: GroundTruth, table: SkillbookTable, candidates: Candidates, *,
     every, served = np.ones(len(row), np.bool_), skill[row] == s
     listed = shortlist[row] == s[:, None]
     at_best = (listed & (combined[row] == combined.max(axis=1)[row, None])).any(axis=1)
-    fallback = np.where(some(every), np.where(some(holds), _WRONG_SOURCE, _STALENESS), _CAPTURE)
-    fallback[truth.answerable == 0] = _NOVELTY
-    wrong_hit = np.where(some(served), np.where(some(served & holds), _WRONG_SOURCE, _STALENESS), _THRESHOLD)
+    fallback = np.where(some(every), np.where(some(holds), _WRONG_SOURCE, outgrown), _CAPTURE)
+    fallback[~truth.familiar if serving == "procedure" else truth.answerable == 0] = _NOVELTY
+    wrong_hit = np.where(some(served), np.where(some(served & holds), _WRONG_SOURCE, outgrown), _THRESHOLD)
     missed = np.where(~hit & some(right & at_best), _THRESHOLD, _SCORE)
     missed[~some(right & listed.any(axis=1))] = _ROUTING
     cause = np.where(some(right), missed, np.where(hit, wrong_hit, fallback))

@@ -10,6 +10,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.types import Curator, Reranker, Router, Serving
 
 Scope = Literal["user", "pool", "pool+user"]
+NamedBy = Literal["type", "intent"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Components:
     curator: Curator[Any]
     signals: Signals
     serving: Serving
+    named_by: NamedBy  # what users are asked to name: the request as it is, or all requests of its intent
     refit_every: int  # turns of a user between refits of the scorer
     refit_on_capture: bool
     refit_apart: int  # turns of a user at least from one refit to the next: captures between them wait
@@ -32,9 +34,11 @@ class Components:
     def __post_init__(self) -> None:
         if self.serving not in get_args(Serving):
             raise UsageError(f"serving={self.serving!r}, valid are {', '.join(get_args(Serving))}")
-        if self.serving == "prompted" and "agrees" in self.policy.reads:
+        if self.named_by not in get_args(NamedBy):
+            raise UsageError(f"named_by={self.named_by!r}, valid are {', '.join(get_args(NamedBy))}")
+        if self.serving != "stored" and "agrees" in self.policy.reads:
             raise UsageError(
-                f"serving=prompted leaves {type(self.policy).__name__} without stored answers to compare; take "
+                f"serving={self.serving} leaves {type(self.policy).__name__} without stored answers to compare; take "
                 "serving=stored, or another policy"
             )
         if self.refit_every < 1:
@@ -72,6 +76,8 @@ class Components:
         """Why a replayed log cannot serve them, after `arm NAME`; None: it can."""
         if "agrees" in self.policy.reads:
             return "compares answers of the LLM with stored ones, and a log does not say which agree"
+        if self.serving == "procedure":
+            return "runs procedures, and nobody knows what they would have said; take serving=stored or prompted"
         if self.scope != "user" and not isinstance(self.pool, str):
             return "learns from people beside the users, and a log has no others"
         return None

@@ -20,11 +20,12 @@ from skg_bench.core.batch import ADD, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.types import Observation, Query, TurnTruth
+from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
-from skg_bench.core.world import FALLBACK, PROMPTED, STORED, Reaction
+from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED, Reaction, Supposing
 
 _DECLINED = 2  # in OFFERS
+HOW: dict[Serving, int] = {"stored": STORED, "prompted": PROMPTED, "procedure": PROCEDURE}
 
 
 class Pipelines:
@@ -63,7 +64,8 @@ class Pipelines:
         table.as_of(query.time)
         books, quality = table.view(n), None
         if query.truth is not None and parts.sees_truth:
-            quality = query.truth.judge(np.arange(n)[:, None], table.answer[:n])
+            supposing: Supposing = "run" if parts.serving == "procedure" else "as given"
+            quality = query.truth.judge(np.arange(n)[:, None], table.answer[:n], supposing)
         vocabulary = query.texts.vocabulary
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
@@ -81,7 +83,7 @@ class Pipelines:
     def _served(self, state: PipelineState, choice: Choice, query: Message) -> Reply:
         table, skill = state.table, choice.skill
         hit, rows, at = skill >= 0, np.arange(len(skill)), np.maximum(skill, 0)
-        how = np.where(hit, PROMPTED if state.stack.shared.serving == "prompted" else STORED, FALLBACK)
+        how = np.where(hit, HOW[state.stack.shared.serving], FALLBACK)
         return Reply(
             how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
             source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
@@ -92,6 +94,8 @@ class Pipelines:
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: PipelineState) -> PipelineState:
         """Ratings are recorded, the curators change the books, and policies and scorer learn."""
+        if seen.failed is not None:
+            state.decided = _without_failed(state.decided, seen.failed)
         decided, query = state.decided, seen.message
         choice, n, t = decided.choice, len(query.text), query.turn
         hit = choice.skill >= 0
@@ -107,6 +111,8 @@ class Pipelines:
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
+        if state.stack.shared.named_by == "intent" and reaction.general is not None:
+            reaction = replace(reaction, name=reaction.general)
         state.curators, batch = state.stack.curate(observed, reaction, feedback, decided.books, state.curators)
         last = decided.query.last_skill
         batch, born = _apply(state, query, batch, last)
@@ -129,9 +135,9 @@ class Pipelines:
 
     def explain(self, truth: GroundTruth, state: PipelineState) -> I32:
         """Why no right skill answered, `[B]`; see cause.py."""
-        choice, prompted = state.decided.choice, state.stack.shared.serving == "prompted"
+        choice, serving = state.decided.choice, state.stack.shared.serving
         candidates = choice.decision.candidates
-        return causes(truth, state.table, candidates, skill=choice.skill, prompted=prompted)
+        return causes(truth, state.table, candidates, skill=choice.skill, serving=serving)
 
     def columns(self, state: PipelineState) -> Columns:
         """Those of decisions and skillbooks."""
@@ -176,6 +182,12 @@ class Pipelines:
 def _shown(truth: GroundTruth | None, quality: I32 | None, right: Bool) -> TurnTruth | None:
     """What an oracle is shown."""
     return None if truth is None or quality is None else TurnTruth(quality, truth.type, right)
+
+
+def _without_failed(decided: Decided, failed: Bool) -> Decided:
+    """Where nothing came back from a procedure the LLM answered, as if no skill had been chosen."""
+    skill = np.where(failed, -1, decided.choice.skill).astype(np.int32)
+    return replace(decided, choice=replace(decided.choice, skill=skill))
 
 
 def _nobody(n: int) -> Reaction:

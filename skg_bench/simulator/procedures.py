@@ -1,0 +1,102 @@
+"""Skills that are run again: they fill their slots from the message, call a tool if they need one, and can fail.
+
+A procedure is made of an earlier answer. With probability `generalises` it serves other slot values and later times,
+where its intent has procedures at all; else it is a stored answer in disguise. It fills the slots of an intent that has
+several values: the longer the message, and the fewer words it shares with the one that the procedure was made of, the
+more often wrongly. Some of these failures are silent: the answer is for other slot values. All others, and those of
+tools, are seen: nothing comes back, and the model is called. What is looked up or done needs a tool.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.statehash import text_hash
+from skg_bench.core.types import CAUSES
+from skg_bench.core.world import Execution
+from skg_bench.simulator.corpus import ANSWER, Corpus
+
+USUAL = 8  # words of a message up to which its length does not matter
+_SHARES = ("procedures_exist", "generalises", "slots_filled", "lost_per_word", "lost_unlike", "silent", "tool_fails")
+_SLOT, _TOOL = CAUSES.index("slot"), CAUSES.index("tool")
+
+
+@dataclass(frozen=True)
+class Procedures:
+    """Meaning, unit and source of the parameters stand in `conf/simulator/assistant.yaml`."""
+
+    procedures_exist: float
+    generalises: float
+    slots_filled: float
+    lost_per_word: float
+    lost_unlike: float
+    silent: float
+    tool_fails: float
+    tool_latency_ms: float
+    tool_usd: float
+
+    def __post_init__(self) -> None:
+        for name in _SHARES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must lie in [0, 1]")
+        for name in ("tool_latency_ms", "tool_usd"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise UsageError(f"simulator.{name}={getattr(self, name)} must not be negative, and finite")
+
+
+class Running:
+    """Procedures for the intents of a corpus. Arrays by intent end with one more value, which index -1 reads."""
+
+    def __init__(self, parameters: Procedures, corpus: Corpus) -> None:
+        self._parameters = parameters
+        several = np.bincount(corpus.intent, minlength=len(corpus.intents)) > 1
+        luck = uniform(fold(np.array([text_hash(name) for name in corpus.intents], np.uint64), int(Purpose.GENERAL)))
+        self.exists: Bool = np.append(luck < parameters.procedures_exist, False)  # [I + 1]
+        self._slotted, self._tool = np.append(several, False), np.append(corpus.effect != ANSWER, False)
+        self._words, self._masks = _words(corpus.messages)
+
+    def general(self, event: U64) -> Bool:
+        """Would a procedure made of the answer to this event serve other slot values, if there are procedures?"""
+        return uniform(fold(event, int(Purpose.GENERAL))) < self._parameters.generalises
+
+    def run(self, event: U64, intent: I32, text: I32, source: I32) -> tuple[Bool, Execution]:
+        """Whether what comes back is right, and what came of it; of general procedures, `[n]` each.
+
+        `event`: keys of the events; `text`, `source`: text ids of the message and of the one that it was made of.
+        """
+        p = self._parameters
+        filled = ~self._slotted[intent] | (uniform(fold(event, int(Purpose.SLOTS))) < self.filled(text, source))
+        silent = ~filled & (uniform(fold(event, int(Purpose.SILENT))) < p.silent)
+        calls = self._tool[intent] & (filled | silent)
+        broken = calls & (uniform(fold(event, int(Purpose.TOOL))) < p.tool_fails)
+        cause = np.where(~filled, _SLOT, np.where(broken, _TOOL, -1)).astype(np.int32)
+        usd, latency = np.where(calls, p.tool_usd, 0.0), np.where(calls, p.tool_latency_ms, 0.0)
+        return filled & ~broken, Execution(broken | (~filled & ~silent), cause, usd, latency)
+
+    def filled(self, text: I32, source: I32) -> F64:
+        """Probability that all slots of a message are filled rightly."""
+        p, mine, theirs = self._parameters, self._masks[text], self._masks[source]
+        alike: F64 = np.bitwise_count(mine & theirs) / np.maximum(np.bitwise_count(mine | theirs), 1)
+        lost = p.lost_per_word * np.maximum(self._words[text] - USUAL, 0) + p.lost_unlike * (1.0 - alike)
+        chance: F64 = np.clip(p.slots_filled - lost, 0.0, 1.0)
+        return chance
+
+
+def _words(messages: Sequence[str]) -> tuple[I64, U64]:
+    """Length of each message in words, and the set of its words as 64 bits (a Bloom filter of one hash)."""
+    count, masks = np.zeros(len(messages), np.int64), np.zeros(len(messages), np.uint64)
+    bits: dict[str, int] = {}
+    for i, message in enumerate(messages):
+        words = re.findall(r"\w+", message.lower())
+        mask = 0
+        for word in words:
+            if word not in bits:
+                bits[word] = 1 << (int(text_hash(word)) % 64)
+            mask |= bits[word]
+        count[i], masks[i] = len(words), mask
+    return count, masks

@@ -1,0 +1,224 @@
+"""Procedures fill slots and call tools, fail as declared, and are stored answers where nothing generalises."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skg_bench.analysis import summary
+from skg_bench.app.api import run as simulate
+from skg_bench.core.draws import key
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32
+from skg_bench.core.run import Run
+from skg_bench.core.types import CAUSES
+from skg_bench.core.world import NEAR, PROCEDURE, RIGHT, STORED, WRONG, Response, Served
+from skg_bench.simulator.assistant import AssistantUsers
+from skg_bench.simulator.procedures import Procedures, Running
+from tests.core import samples
+from tests.simulator.users import assistant, at, earlier_answers, moment, small_corpus
+
+N = 20_000
+EGG, PARIS_ZONE, OSAKA_ZONE, PARIS_RAIN, OSAKA_RAIN, NEWS = range(6)
+DRAWS = replace(samples.draws(np.random.default_rng(3), N), event=key(0, np.arange(N)))
+SURE: Mapping[str, Any] = {
+    "procedures_exist": 1.0, "generalises": 1.0, "slots_filled": 1.0, "lost_per_word": 0.0, "lost_unlike": 0.0,
+    "silent": 0.5, "tool_fails": 0.0,
+}  # fmt: skip
+
+
+def world(folder: Path, **changes: Any) -> AssistantUsers:
+    return assistant(corpus=small_corpus(folder), **{**SURE, **changes})
+
+
+def served(
+    users: AssistantUsers, how: int, asked: int, source: int, *, right: bool = True, general: bool = True, age: int = 60
+) -> Response:
+    """N users who ask for `asked` are served by what was made of an answer to `source`; the model is always right."""
+    event = moment(np.full(N, asked, np.int32), number=1)
+    before = earlier_answers(
+        N, np.array([source, -1], np.int32), np.array([right, False]), np.array([age, 0]), np.zeros(2, np.int32),
+        np.array([general, False]),
+    )  # fmt: skip
+    one, none = np.ones(N), np.full(N, -1, np.int32)
+    return users.respond(at(event, before), event, Served(none + 1 + how, none + 1, one, 0 * one, none), DRAWS)[1]
+
+
+def test_a_general_procedure_serves_other_slot_values_and_later_times_of_its_intent(tmp_path: Path) -> None:
+    users, year = world(tmp_path), 366 * 86_400
+    for asked, source in ((PARIS_ZONE, OSAKA_ZONE), (PARIS_RAIN, OSAKA_RAIN), (NEWS, NEWS), (EGG, EGG)):
+        assert (served(users, PROCEDURE, asked, source, age=year).quality == RIGHT).all()
+    assert (served(users, PROCEDURE, EGG, NEWS).quality == WRONG).all()
+    assert (served(users, PROCEDURE, PARIS_ZONE, OSAKA_ZONE, right=False).quality == WRONG).all()
+
+
+@pytest.mark.parametrize("change", [{"general": False}, {"procedures_exist": 0.0}])
+def test_where_nothing_generalises_a_procedure_is_a_stored_answer(tmp_path: Path, change: dict[str, Any]) -> None:
+    users = world(tmp_path, **({} if "general" in change else change))
+    for asked in range(-1, 6):
+        for source in range(-1, 6):
+            for right in (True, False):
+                general = change.get("general", True)
+                run = served(users, PROCEDURE, asked, source, right=right, general=general, age=7200)
+                stored = served(users, STORED, asked, source, right=right, age=7200)
+                assert np.array_equal(run.quality, stored.quality)
+                assert run.execution is not None
+                assert not run.execution.failed.any()
+                assert (run.execution.cause == -1).all()
+
+
+def test_what_holds_for_ever_is_run_as_rightly_as_it_is_returned(tmp_path: Path) -> None:
+    users = world(tmp_path, slots_filled=0.3, tool_fails=0.7)
+    for right in (True, False):
+        run, stored = (served(users, how, EGG, EGG, right=right).quality for how in (PROCEDURE, STORED))
+        assert np.array_equal(run, stored)
+
+
+@pytest.mark.parametrize(("filled", "silent"), [(0.7, 0.5), (0.2, 0.0), (0.0, 1.0)])
+def test_slots_are_filled_wrongly_as_often_as_declared_and_seen_in_part(
+    tmp_path: Path, filled: float, silent: float
+) -> None:
+    made = served(world(tmp_path, slots_filled=filled, silent=silent), PROCEDURE, PARIS_ZONE, OSAKA_ZONE)
+    execution, slot = made.execution, CAUSES.index("slot")
+    assert execution is not None
+    wrong = execution.cause == slot
+    assert abs(wrong.mean() - (1 - filled)) < 0.015
+    assert abs((wrong & ~execution.failed).mean() - (1 - filled) * silent) < 0.015
+    assert (made.quality[wrong & ~execution.failed] == NEAR).all()
+    assert (made.quality[execution.failed] == RIGHT).all()  # by the model, which is asked then
+    assert np.array_equal(made.answer == 1, execution.failed)  # and whose answer is minted
+    assert not execution.latency_ms.any()
+
+
+def test_what_is_looked_up_needs_a_tool_which_fails_as_declared(tmp_path: Path) -> None:
+    users = world(tmp_path, tool_fails=0.25, tool_latency_ms=700.0, tool_usd=0.01)
+    made, tool = served(users, PROCEDURE, NEWS, NEWS).execution, CAUSES.index("tool")
+    assert made is not None
+    assert abs((made.cause == tool).mean() - 0.25) < 0.015
+    assert np.array_equal(made.failed, made.cause == tool)
+    assert (made.latency_ms == 700).all()
+    assert (made.cost_usd == 0.01).all()
+
+
+def running(**changes: Any) -> Running:
+    names = ("procedures_exist", "generalises", "slots_filled", "lost_per_word", "lost_unlike", "silent", "tool_fails",
+             "tool_latency_ms", "tool_usd")  # fmt: skip
+    return Running(Procedures(*({**SURE, "tool_latency_ms": 0.0, "tool_usd": 0.0, **changes}[n] for n in names)),
+                   assistant()._corpus)  # fmt: skip
+
+
+def test_longer_messages_and_other_words_make_slots_harder() -> None:
+    made, corpus = running(slots_filled=0.9, lost_per_word=0.01, lost_unlike=0.2), assistant()._corpus
+    text = np.arange(2_000, dtype=np.int32)
+    words = np.array([len(message.replace("'", " ").split()) for message in corpus.messages[:2_000]])
+    same = made.filled(text, text)
+    short = words <= 6
+    assert np.allclose(same[short], 0.9)
+    assert same[words > 14].max() < 0.9 - 0.03
+    other: I32 = np.roll(text, 900)
+    assert (made.filled(text, other) <= same + 1e-12).all()
+    assert 0.1 < (same - made.filled(text, other)).mean() <= 0.2
+
+
+def test_more_intents_have_procedures_the_larger_their_share() -> None:
+    few, many = running(procedures_exist=0.3).exists, running(procedures_exist=0.6).exists
+    assert (few <= many).all()
+    assert abs(few.mean() - 0.3) < 0.13
+    assert abs(many.mean() - 0.6) < 0.13
+    general = running(generalises=0.8).general(DRAWS.event)
+    assert abs(general.mean() - 0.8) < 0.015
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("simulator.generalises=1.2", r"generalises=1\.2 must lie in"),
+        ("simulator.tool_latency_ms=-1", "tool_latency_ms=-1 must not be negative"),
+        ("serving=macro", "stored, prompted or procedure"),
+        ("named_by=city", "type or intent"),
+    ],
+)
+def test_bad_parameters_are_refused(tmp_path: Path, override: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        simulate(["experiment=gate", "users=1", "weeks=1", override, f"out={tmp_path / 'run'}"])
+
+
+def test_a_policy_that_compares_stored_answers_cannot_run_procedures(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="serving=procedure leaves VCache without stored answers to compare"):
+        simulate(["experiment=gate", "users=1", "weeks=1", "serving=procedure", "policy=vcache",
+                  f"out={tmp_path / 'run'}"])  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- in the loop
+
+
+FORK = 40
+EAGER = ("simulator.accept=1", "simulator.fatigue=0", "simulator.rated_share=0.9", "simulator.one_off_share=0.1",
+         "policy.threshold=0.45")  # fmt: skip
+ARMS = f"arms={{skg: [], run: [fork=skg@{FORK}, serving=procedure, freeze=all, freeze_at={FORK}]}}"
+
+
+def procedures(folder: Path, **changes: Any) -> Run:
+    """What was captured up to a fork is run from then on, and nothing is learned any more."""
+    values = {**SURE, **changes}
+    parameters = [f"simulator.{name}={value}" for name, value in values.items()]
+    out = folder / "-".join(f"{value:g}" for value in values.values())
+    return simulate([*EAGER, *parameters, ARMS, "reference=skg", "users=16", "weeks=4", f"out={out}"])
+
+
+def causes(run: Run) -> list[str]:
+    words: list[str] = run.turns("run", ["cause"])["cause"].to_pylist()
+    return words
+
+
+@pytest.mark.parametrize(
+    ("change", "bar"),
+    [({"slots_filled": 0.0}, "slot"), ({"tool_fails": 1.0}, "tool"), ({"generalises": 0.0}, "generality")],
+)
+def test_a_planted_defect_moves_its_own_bar_and_no_other(tmp_path: Path, change: dict[str, Any], bar: str) -> None:
+    well, ill = procedures(tmp_path), procedures(tmp_path, **change)
+    moved = {(a, b) for a, b in zip(causes(well), causes(ill), strict=True) if a != b}
+    assert moved
+    if bar == "generality":  # with no right skill left, a skill about something else is the threshold's fault
+        assert bar in {after for _, after in moved} <= {bar, "threshold"}
+    else:
+        assert moved == {("none", bar)}
+    for run in (well, ill):
+        fallen, means = summary.read(run).waterfall["run"], summary.read(run).arms["run"]
+        lost = sum(f.mean or 0.0 for cause, f in fallen.losses.items() if cause in CAUSES)
+        assert fallen.ceiling - lost == pytest.approx(means["utility"].mean, abs=1e-9)
+
+
+def test_where_nothing_comes_back_the_llm_answers_and_both_are_paid_for(tmp_path: Path) -> None:
+    run = procedures(tmp_path, slots_filled=0.5, silent=0.5, tool_fails=0.5)
+    turns = run.turns("run").to_pandas()
+    failed, ran = turns[turns.serving == "procedure_failed"], turns[turns.serving == "procedure"]
+    assert len(failed) > 20
+    assert len(ran) > 20
+    assert failed.fallback_to_llm.all()
+    assert (failed.skill == -1).all()
+    assert failed.matched_skill.isna().all()
+    assert set(failed.cause) <= {"slot", "tool", *CAUSES}
+    assert (failed.tokens_out > 0).all()
+    assert (failed.latency_ms > 300).all()
+    assert not ran.fallback_to_llm.any()
+    assert not ran.tokens_out.any()
+    assert set(ran.latency_ms) <= {50.0, 350.0}
+    calls = summary.read(run).arms["run"]["hit_rate"].mean
+    assert calls == pytest.approx((~turns.fallback_to_llm).groupby(turns.user).mean().mean())
+
+
+def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> None:
+    """The next city is the same skill, renewed; named by request, it is another one."""
+    arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent]}"
+    run = simulate([*EAGER, "policy.threshold=0.95", arms, "reference=type", "users=12", "weeks=4",
+                    "simulator.bad_name_share=0", f"out={tmp_path / 'run'}"])  # fmt: skip
+    names = {arm: run.updates(arm, ["op", "name", "user"]).to_pandas() for arm in ("type", "intent")}
+    added = {arm: rows[rows.op == "ADD"] for arm, rows in names.items()}
+    assert len(added["intent"]) < len(added["type"])
+    assert (names["intent"].op == "UPDATE").sum() > (names["type"].op == "UPDATE").sum()
+    assert not added["intent"].duplicated(["user", "name"]).any()
+    assert set(added["type"].name) - set(added["intent"].name)
