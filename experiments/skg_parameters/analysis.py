@@ -12,7 +12,6 @@ from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA, holm
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun
@@ -70,7 +69,7 @@ def lines(run: Run) -> list[Line]:
             _matched(finding, equal),
             float(p),
             beyond,
-            *judged(finding, float(p), beyond, number=name[1] in NUMBERS),
+            *judged(finding, float(p), beyond, number=name[1] in NUMBERS, tests=len(ps)),
         )
         for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
         if name
@@ -98,10 +97,15 @@ def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pa
     return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
 
 
-def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool) -> tuple[Verdict, str]:
-    """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
+def judged(
+    finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool, tests: int
+) -> tuple[Verdict, str]:
+    """The paper's number is held against another one; a part against its absence, `arm` being the one with it.
+
+    `p` is corrected for so many `tests`.
+    """
     e = finding.estimate
-    at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
+    at_most = e.limit(1 - ALPHA)  # one-sided
     better, worse = p < ALPHA and e.mean > 0, p < ALPHA and e.mean <= 0
     small = not (better or worse) and at_most < finding.margin
     holds, fails = (worse or small, better) if number else (better, worse or small)
@@ -113,8 +117,10 @@ def judged(finding: contrasts.ContrastResult, p: float, beyond: Measured, *, num
         words = (
             f"this is no more than {finding.margin:g} better" if number else f"it is worth less than {finding.margin:g}"
         )
+    elif e.withheld:
+        words = f"not shown either way: {e.intents:.1f} effective intents are too few for an interval"
     else:
-        words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
+        words = f"not shown either way; such a run finds {e.detectable(new=True, level=ALPHA / tests):.4f}"
     says = verdict(holds=holds, fails=fails, beyond=beyond)
     return says, f"{words}, {UNSHOWN}" if holds and says != "reproduced" else words
 

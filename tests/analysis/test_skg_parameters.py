@@ -44,18 +44,18 @@ def found(mean: float, se: float) -> contrasts.ContrastResult:
 def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part: str) -> None:
     finding = found(mean, se)
     p = finding.estimate.p(new=True)
-    assert judged(finding, p, AHEAD, number=True)[0] == number
-    assert judged(finding, p, AHEAD, number=False)[0] == part
+    assert judged(finding, p, AHEAD, number=True, tests=1)[0] == number
+    assert judged(finding, p, AHEAD, number=False, tests=1)[0] == part
 
 
 def test_an_arm_that_loses_to_doing_nothing_reproduces_nothing() -> None:
     for mean, number in ((0.02, False), (-0.02, True), (0.001, True)):  # better with a part, worse or equal at another
         finding = found(mean, 0.001)
-        says, words = judged(finding, finding.estimate.p(new=True), BEHIND, number=number)
+        says, words = judged(finding, finding.estimate.p(new=True), BEHIND, number=number, tests=1)
         assert says == "not testable here"
         assert words.endswith("not ahead of one that reuses nothing")
     refuted = found(0.02, 0.002)
-    assert judged(refuted, 0.0, BEHIND, number=True)[0] == "not reproduced"
+    assert judged(refuted, 0.0, BEHIND, number=True, tests=1)[0] == "not reproduced"
 
 
 def test_who_has_to_be_ahead_of_doing_nothing_is_the_arm_with_the_papers_number_or_part(run: Run) -> None:

@@ -63,6 +63,7 @@ class LoggedEvents:
     answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
+    about: npt.NDArray[np.str_]  # [n_intents] the intents' names; of a one-off its message
 
     def __len__(self) -> int:
         return len(self.turn)
@@ -126,6 +127,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
         used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
+        about=np.concatenate([np.asarray(intents, np.str_), messages])[topics],
     )  # fmt: skip
 
 
