@@ -100,7 +100,7 @@ def measured(run: Run, summary: Summary) -> list[claims.Finding]:
         words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
         words = "the corpus was used up" if figure["verdict"] == "not testable here" else words
         words = claims.ONLY_LESS if holds and verdict != "reproduced" else words
-        value = _measured(figure, unit) or "too few users got there"
+        value = _measured(figure, unit) or "too few users or intents"
         results.append(
             claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence, beyond)
         )

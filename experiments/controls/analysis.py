@@ -201,6 +201,8 @@ def judged(difference: Difference, beyond: Measured) -> tuple[Judged, str]:
     if better:
         return says, "it serves users better" if says == "reproduced" else ONLY_LESS
     open_ = f"not shown either way; such a run finds {difference.mde_new:.4f}"
+    if difference.verdict == "withheld":
+        open_ = f"not shown either way: {difference.estimate.intents:.1f} effective intents are too few for an interval"
     return says, "it serves users worse" if worse else open_
 
 

@@ -83,11 +83,12 @@ def _against_none(effect: Effect, n: int) -> str:
     e, (low, high) = effect.estimate, effect.estimate.interval(new=True)
     if effect.holds:
         return "serves users better than none" if e.mean > 0 else "serves users worse than none"
-    finds = f"such a run finds {e.detectable(new=True):.4f}"
+    finds = f"such a run finds {e.detectable(new=True, level=ALPHA / n):.4f}"
+    if e.withheld:
+        return f"is not shown to differ from none; its {e.intents:.1f} effective intents are too few for an interval"
     if low <= 0 <= high:
         return f"is not shown to differ from none; {finds}"
-    why = f"does not hold once corrected for {n} differences" if effect.p >= ALPHA else "is below what it can find"
-    return f"differs from none by itself, yet this {why}; {finds}"
+    return f"differs from none by itself, yet this does not hold once corrected for {n} differences; {finds}"
 
 
 def analyse(runs: Runs) -> Report:

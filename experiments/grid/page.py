@@ -16,8 +16,7 @@ COLUMNS = (
 HEAD = """
 Means over users, with 95 % intervals for new users and new requests. Each router is held against {router}, on the mean
 over all rerankers, and each reranker against {reranker}, on the mean over all routers; p is corrected by Holm over all
-{n} differences of this page. A difference holds (bold in the tables) if it is significant then, and not below what
-such a run finds in 80 % of cases.
+{n} differences of this page. A difference holds (bold in the tables) if it is significant then.
 """
 ARMS = """
 Every arm against {reference}: differences in utility, corrected by Benjamini and Hochberg over this table. Hits at

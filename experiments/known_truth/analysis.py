@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from experiments.known_truth import closed_loop
+from experiments.known_truth import closed_loop, redrawn
 from experiments.known_truth.worlds import (
     NULLS,
     WORLDS,
@@ -34,6 +34,17 @@ GROUP = 10  # users of a replication in the closed loop
 HEADINGS = (
     "world", "measured", "runs", "these requests", "new requests", "new, by user only", "better", "worse", "as due",
 )  # fmt: skip
+
+COVERS = "Misses of intervals for new requests where few intents carry the difference"
+DRAWN = """
+Shares of 95 % intervals that the truth lies below or above. The cells of a run of {} users over {} weeks are the
+population; users and intents are drawn from it again. *Student*: the interval before, not corrected for skewness.
+"""
+POWERS = """
+A constant is added to every request, so that the true difference is the median of what runs print as detectable (80 %,
+one test). *Before*: Student's interval, and a verdict needed significance and an estimate of the detectable size; now
+significance decides. *False*: verdicts where the difference is 0.
+"""
 
 Measurement = tuple[Estimate, float, float]  # estimate, truth for these requests, truth for new requests; NaN: unknown
 Measured = Callable[[Sample], Measurement]
@@ -134,8 +145,16 @@ def loops(users: int, weeks: int, seed: int, size: int = GROUP, workers: int = 1
         yield Line(loop.name, what, error_rates, null=loop not in closed_loop.INJECTED)
 
 
+def skewed(replications: int, users: int, weeks: int, seed: int, workers: int = 1) -> list[redrawn.Rates]:
+    """The cells of a real run drawn again, by difference and number of users."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = redrawn.play(Path(folder) / "run", users, weeks, seed, workers)
+        populations = redrawn.populations(run)
+    return [redrawn.rates(one, drawn, replications, seed) for one in populations for drawn in redrawn.DRAWN]
+
+
 def analyse(
-    replications: Annotated[int, typer.Option(help="Of each world without an assistant.", min=1)] = 2000,
+    replications: Annotated[int, typer.Option(help="Of each world without closed loop.", min=1)] = 2000,
     users: Annotated[int, typer.Option(help=f"Of each closed loop, {GROUP} a replication.", min=GROUP)] = 2400,
     weeks: Annotated[int, typer.Option(help="Of each closed loop.", min=1)] = 3,
     seed: int = 0,
@@ -143,11 +162,20 @@ def analyse(
     quick: Annotated[bool, typer.Option("--quick", help="300 replications, 400 users: a minute or two.")] = False,
 ) -> Report:
     """Makes its own runs, in fifteen minutes; as expected if every line ends in yes."""
+    real = redrawn.USERS, redrawn.WEEKS
     if quick:
-        replications, users = 300, 400
+        replications, users, real = 300, 400, (40, 8)
     lines = [*hierarchy(replications, seed), *loops(users, weeks, seed, workers=workers)]
     table = Table("How often 95 % intervals hold the truth", HEADINGS, [line.cells() for line in lines])
-    return Report([table], page(table.title, COMMAND, table.markdown()), holds=all(line.holds for line in lines))
+    drawn = skewed(replications, *real, seed, workers)
+    covers = Table(COVERS, redrawn.HEADINGS, [rates.coverage() for rates in drawn])
+    finds = Table("Verdicts at the size that is printed", redrawn.POWER_HEADINGS,
+                  [rates.power() for rates in drawn])  # fmt: skip
+    parts = (DRAWN.format(*real), covers.markdown(), f"## {finds.title}", POWERS, finds.markdown())
+    holds = all(line.holds for line in lines) and all(rates.holds for rates in drawn)
+    return Report(
+        [table, covers, finds], page(table.title, COMMAND, table.markdown(), f"## {covers.title}", *parts), holds=holds
+    )
 
 
 EXPERIMENT = Experiment(analyse)

@@ -14,7 +14,6 @@ from skg_bench.analysis.counts.measure import contrast, measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA, holm
 from skg_bench.analysis.summary.saturation import saturation
 from skg_bench.app.experiment_report import Report, Table, page
@@ -85,7 +84,7 @@ def lines(run: Run) -> list[Line]:
             _matched(finding, equal),
             float(p),
             beyond,
-            *judged(finding, float(p), beyond, number=name[1] in NUMBERS, used_up=used_up),
+            *judged(finding, float(p), beyond, number=name[1] in NUMBERS, tests=len(ps), used_up=used_up),
         )
         for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
         if name
@@ -122,11 +121,20 @@ def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pa
 
 
 def judged(
-    finding: contrasts.ContrastResult, p: float, beyond: Measured, *, number: bool, used_up: Sequence[str] = ()
+    finding: contrasts.ContrastResult,
+    p: float,
+    beyond: Measured,
+    *,
+    number: bool,
+    tests: int,
+    used_up: Sequence[str] = (),
 ) -> tuple[Verdict, str]:
-    """The paper's number is held against another one; a part against its absence, `arm` being the one with it."""
+    """The paper's number is held against another one; a part against its absence, `arm` being the one with it.
+
+    `p` is corrected for so many `tests`.
+    """
     e = finding.estimate
-    at_most = PairedT(e.mean, e.se_new, e.df_new, p).limit(1 - ALPHA)  # one-sided
+    at_most = e.limit(1 - ALPHA)  # one-sided
     better, worse = p < ALPHA and e.mean > 0, p < ALPHA and e.mean <= 0
     largest = finding.largest
     could = largest is None or largest.interval(new=True)[0] > finding.margin  # an oracle is worth more than the margin
@@ -140,10 +148,12 @@ def judged(
         words = (
             f"this is no more than {finding.margin:g} better" if number else f"it is worth less than {finding.margin:g}"
         )
+    elif e.withheld:
+        words = f"not shown either way: {e.intents:.1f} effective intents are too few for an interval"
     elif not could and at_most < finding.margin:
         words = f"nothing in its place is shown to be worth {finding.margin:g} here, an oracle neither"
     else:
-        words = f"not shown either way; such a run finds {e.detectable(new=True):.4f}"
+        words = f"not shown either way; such a run finds {e.detectable(new=True, level=ALPHA / tests):.4f}"
     says = verdict(holds=holds, fails=fails, beyond=beyond, used_up=used_up)
     if used_up:
         return says, f"{words}, but the corpus was used up: {'; '.join(used_up)}"

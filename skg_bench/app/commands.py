@@ -153,6 +153,7 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     tables.differences(screen, compared, names)
+    screen.print("a verdict is by new requests: p is that interval's, corrected for the number of arms", soft_wrap=True)
     if compared.break_even:
         tables.pays(screen, compared)
     if compared.matched:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from skg_bench.analysis.comparison.compare import PAYS_HEADINGS, Comparison, cells, headings
+from skg_bench.analysis.comparison.compare import PAYS_HEADINGS, Comparison, carried, cells, headings
 from skg_bench.analysis.comparison.compare import pays as paying
 from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
@@ -59,6 +59,9 @@ def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> 
         rows = [row for row in cells(compared, [name]) if row[known.index("metric")] == _label(compared, name)]
         screen.print(Text(_label(compared, name), style="bold"))
         show(screen, [known[at] for at in order], [[row[at] for at in order] for row in rows])
+        for row in compared.rows:
+            if row.metric.name == name and (words := carried(row)):
+                screen.print(Text(f"{row.arm}: {words}"), soft_wrap=True)
 
 
 def _label(compared: Comparison, name: str) -> str:

@@ -182,12 +182,14 @@ class Served:
 
 def hits(how: I32) -> Bool:
     """Where a skill answered: not where nothing came back from a procedure."""
-    return (how == STORED) | (how == PROMPTED) | (how == PROCEDURE)
+    served: Bool = (how == STORED) | (how == PROMPTED) | (how == PROCEDURE)
+    return served
 
 
 def calls(how: I32) -> Bool:
     """Where the model was called."""
-    return (how != STORED) & (how != PROCEDURE)
+    called: Bool = (how != STORED) & (how != PROCEDURE)
+    return called
 
 
 @dataclass(frozen=True, slots=True)

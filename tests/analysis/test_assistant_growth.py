@@ -38,8 +38,12 @@ def test_a_claim_is_judged_by_what_is_shown_in_its_direction(run: Run) -> None:
         (finding,) = (f for f in measured(run, changed) if f.claimed == "a skillbook serves users better")
         assert finding.verdict == verdict
         assert ("the corpus was used up" in finding.words) == (change["verdict"] == verdict)
+    utility = figures["differences"]["skg"]["utility"] | {"mean": 0.02, "low_new": 0.01, "high_new": 0.03}
+    figures["differences"]["skg"]["cost_usd"] = utility
     cost = measured(run, figures)[0]
-    assert cost.measured.value == figures["differences"]["skg"]["cost_usd"]["mean"]  # type: ignore[union-attr]
+    assert cost.measured.value == 0.02  # type: ignore[union-attr]
+    utility["low_new"] = utility["high_new"] = None
+    assert measured(run, figures)[0].measured == "too few users or intents"
 
 
 def test_expectations_hold_or_not_by_their_figures_and_claims_are_written(run: Run, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_effects_are_those_of_the_logs(runs: list[Run]) -> None:
         ("router", "bm25"),
         ("reranker", "linear"),
     }
-    assert all(candidate.p >= candidate.estimate.p(new=True) for candidate in effects)
+    assert all(candidate.p >= candidate.estimate.p(new=True) or candidate.estimate.withheld for candidate in effects)
 
 
 def made(corpus: str, option: str, mean: float, se: float = 0.001) -> Effect:
@@ -92,7 +92,9 @@ def test_what_is_significant_alone_need_not_hold_among_many() -> None:
     assert alone.holds
     among = corrected([alone, *(made("A", f"router{i}", 0.0) for i in range(40))])
     assert not among[0].holds
-    assert not replace(alone, estimate=replace(alone.estimate, mean=0.0021)).holds  # less than such a run finds
+    small = made("A", "knn", 0.0021)  # less than such a run finds in 80 %, and significant
+    assert small.holds
+    assert small.estimate.mean < small.estimate.detectable(new=True)
 
 
 def test_words_of_a_claim_do_not_contradict_the_interval_beside_them() -> None:
@@ -102,9 +104,7 @@ def test_words_of_a_claim_do_not_contradict_the_interval_beside_them() -> None:
     assert "differs from none by itself, yet this does not hold once corrected for 41 differences" in _against_none(
         among, 41
     )
-    small = replace(alone, estimate=replace(alone.estimate, mean=0.0021))
-    assert "yet this is below what it can find" in _against_none(small, 1)
-    assert "is not shown to differ" in _against_none(replace(alone, estimate=replace(alone.estimate, mean=0.001)), 1)
+    assert "is not shown to differ" in _against_none(replace(made("A", "linear", 0.001), factor="reranker"), 1)
 
 
 def test_a_grid_whose_corpus_was_used_up_reproduces_nothing(runs: list[Run]) -> None:

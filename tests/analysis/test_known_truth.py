@@ -1,5 +1,6 @@
 """The harness where the truth is known, reduced; the whole table: `skg-bench experiment known_truth`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 from experiments.known_truth.analysis import SLACK, Line, Rates, counted, rates
 from experiments.known_truth.closed_loop import INJECTED, NULL, Loop, play, replications
+from experiments.known_truth.redrawn import Population
+from experiments.known_truth.redrawn import rates as redrawn_rates
 from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, generator, injected, sample
-from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL
+from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Cells
 
 RUNS = 200
 
@@ -79,3 +82,22 @@ def test_in_the_closed_loop_the_learning_effect_is_what_was_put_in(tmp_path: Pat
     else:
         assert np.mean([e.mean for e, _, _ in experiments]) == pytest.approx(truth, rel=0.5)
         assert measured.better > measured.worse == 0
+
+
+def test_the_skewed_world_is_drawn_as_its_cells_and_covered_on_both_sides() -> None:
+    """Every user brings the same 60 intents, of which a few lose much."""
+    users, intents = 25, 60
+    lost = -np.random.default_rng(1).exponential(1.0, intents)
+    cells = Cells(np.repeat(np.arange(users), intents), np.tile(np.arange(intents), users), users, intents)
+    population = Population("a - b", cells, np.full(users * intents, 2.0), np.tile(2 * lost, users))
+    assert population.truth == pytest.approx(lost.mean())
+    drawn, before = population.drawn(10, generator(0, 0))
+    assert drawn.n_users == 10
+    assert (before.skewness, before.mean) == (0.0, drawn.mean)
+    found = redrawn_rates(population, 20, 400, 0)
+    assert found.student[0] > 0.04 > 0.02 > found.student[1]
+    assert max(found.misses) < 0.05
+    assert found.verdicts[0] < 0.65 < 0.7 < found.verdicts[1] < 0.92
+    assert found.holds
+    assert not replace(found, misses=(0.09, 0.0)).holds
+    assert not replace(found, verdicts=(0.5, 0.5)).holds

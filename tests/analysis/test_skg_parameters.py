@@ -44,15 +44,15 @@ def found(mean: float, se: float, largest: Estimate | None = None) -> contrasts.
 def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part: str) -> None:
     finding = found(mean, se)
     p = finding.estimate.p(new=True)
-    assert judged(finding, p, AHEAD, number=True)[0] == number
-    assert judged(finding, p, AHEAD, number=False)[0] == part
+    assert judged(finding, p, AHEAD, number=True, tests=1)[0] == number
+    assert judged(finding, p, AHEAD, number=False, tests=1)[0] == part
 
 
 @pytest.mark.parametrize(("largest", "says"), [(0.02, "not reproduced"), (0.006, "not testable here")])
 def test_what_no_part_could_have_moved_by_more_is_no_verdict_on_the_part(largest: float, says: str) -> None:
     """An oracle in its place is worth 0.02, or is not shown to be worth more than the margin of 0.005."""
     finding = found(0.001, 0.001, Estimate(largest, 0.002, 99, 0.002, 99, 100, 0))
-    verdict, words = judged(finding, finding.estimate.p(new=True), AHEAD, number=False)
+    verdict, words = judged(finding, finding.estimate.p(new=True), AHEAD, number=False, tests=1)
     assert verdict == says
     assert ("an oracle neither" in words) == (says == "not testable here")
 
@@ -78,7 +78,7 @@ def test_thresholds_are_told_by_how_many_candidates_reach_them(run: Run) -> None
 
 
 def test_a_run_whose_corpus_was_used_up_shows_nothing_and_that_is_the_reason() -> None:
-    says, words = judged(found(0.02, 0.002), 0.0, AHEAD, number=False, used_up=["7.0% were drawn before (limit 5%)"])
+    says, words = judged(found(0.02, 0.002), 0.0, AHEAD, number=False, tests=1, used_up=["7.0% were drawn before (limit 5%)"])
     assert says == "not testable here"
     assert words == "it serves users better, but the corpus was used up: 7.0% were drawn before (limit 5%)"
 
@@ -86,11 +86,11 @@ def test_a_run_whose_corpus_was_used_up_shows_nothing_and_that_is_the_reason() -
 def test_an_arm_that_loses_to_doing_nothing_reproduces_nothing() -> None:
     for mean, number in ((0.02, False), (-0.02, True), (0.001, True)):  # better with a part, worse or equal at another
         finding = found(mean, 0.001)
-        says, words = judged(finding, finding.estimate.p(new=True), BEHIND, number=number)
+        says, words = judged(finding, finding.estimate.p(new=True), BEHIND, number=number, tests=1)
         assert says == "not testable here"
         assert words.endswith("not ahead of one that reuses nothing")
     refuted = found(0.02, 0.002)
-    assert judged(refuted, 0.0, BEHIND, number=True)[0] == "not reproduced"
+    assert judged(refuted, 0.0, BEHIND, number=True, tests=1)[0] == "not reproduced"
 
 
 def test_who_has_to_be_ahead_of_doing_nothing_is_the_arm_with_the_papers_number_or_part(run: Run) -> None:

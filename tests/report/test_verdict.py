@@ -63,18 +63,30 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ({"mean": 0.001, "mde_new": 0.01, "significant": False}, "inconclusive: it is below the 0.010 that such a run"),
-        ({"mean": 0.008, "mde_new": 0.01, "significant": True}, "significant, but below the 0.010"),
-        ({"mean": 0.02, "mde_new": 0.01, "significant": False}, "does not hold once corrected for the number of arms"),
+        ({"mean": 0.001, "mde_new": 0.01, "p_new": 0.6}, "inconclusive: such a run finds 0.010 in 80 % of cases"),
+        ({"mean": 0.008, "mde_new": 0.01, "p_new": 0.03}, "does not hold once corrected for the number of arms"),
+        ({"verdict": "withheld", "intents": 2.34}, "it rests on 2.3 effective intents, and an interval takes 4"),
         ({"mean": 0.0, "mde_new": 0.0, "significant": False}, "equal for every user"),
         ({"mean": 0.0, "p_holm": None, "low_new": None}, "one user says nothing about others"),
     ],
 )
 def test_what_is_not_shown_stays_open_and_says_why(figures: Summary, values: dict[str, Any], why: str) -> None:
-    sentence = _with(figures, "differences", "skg", verdict="inconclusive", **values)[0]
+    sentence = _with(figures, "differences", "skg", **{"verdict": "inconclusive", "significant": False, **values})[0]
     assert sentence.tone == "open"
     assert "stays open" in sentence.text
     assert why in sentence.text
+
+
+@pytest.mark.parametrize("place", [("differences", "skg"), ("effects", "frozen")])
+def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Summary, place: tuple[str, str]) -> None:
+    values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, "mde_new": 0.01}
+    whole, less = (
+        " ".join(sentence.text for sentence in _with(figures, *place, **values, shrunken=shrunken))
+        for shrunken in (None, -0.0054)
+    )
+    words_of_it = "; such a run finds 0.010 in 80 % of cases, so this exaggerates: shrunken, -0.005"
+    assert words_of_it in less
+    assert words_of_it not in whole
 
 
 def test_wrong_answers_are_said_per_hit_and_per_request(figures: Summary) -> None:

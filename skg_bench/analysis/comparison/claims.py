@@ -15,7 +15,7 @@ import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -68,13 +68,14 @@ class Measured:
 
     @classmethod
     def of(cls, e: Estimate, unit: str = "utility per request") -> "Measured":
-        """That of an estimate, for new users and new requests."""
-        return cls(e.mean, *e.interval(new=True), unit)
+        """That of an estimate, for new users and new requests; an interval that is withheld has no ends."""
+        low, high = e.interval(new=True)
+        return cls(e.mean, -inf, inf, unit) if e.withheld else cls(e.mean, low, high, unit)
 
     def __str__(self) -> str:
         scale, unit = (100.0, "%") if self.unit == "share" else (1.0, self.unit)
         value, low, high = (f"{scale * x:.3g}" for x in (self.value, self.low, self.high))
-        return f"{value} {unit} ({low} to {high})"
+        return f"{value} {unit} ({f'{low} to {high}' if isfinite(self.low) else 'no interval: too few intents'})"
 
 
 @dataclass(frozen=True)

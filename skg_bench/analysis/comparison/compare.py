@@ -7,9 +7,11 @@ seeds are different users.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skg_bench.analysis.comparison.align import Aligned, align
 from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS, Done, Flip, done, examples, flips
@@ -29,8 +31,8 @@ from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, me
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, Tally, tallies
 from skg_bench.analysis.counts.wording import bare, interval, number
-from skg_bench.analysis.statistics.inference import PairedT, cluster_bootstrap, equivalence
-from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
+from skg_bench.analysis.statistics.inference import cluster_bootstrap
+from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
 from skg_bench.analysis.summary.saturation import saturation, withheld
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
@@ -63,6 +65,7 @@ class ComparisonRow:
     losses: int
     margin: float | None  # what is too small to matter, if that was said
     equivalent: float | None  # p-value of "differs by the margin or more", new requests, corrected as the others
+    largest: tuple[tuple[str, float], ...]  # intents that contribute most to the difference, with their shares of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ def compare(
     reasons = [] if log else saturation(shared.on).reasons
     rows = tuple(
         replace(row, difference=withheld(row.difference, reasons))
-        for row in _rows(tested, shown, correction, margins or {})
+        for row in _rows(tested, shown, correction, margins or {}, shared.on.about)
     )
     seeds = sorted({int(run.manifest["seed"]) for run in runs})
     return Comparison(
@@ -285,7 +288,11 @@ def _matches(
 
 
 def _rows(
-    tested: Sequence[_Contrast], shown: Mapping[str, Metric], correction: str, margins: Mapping[str, float]
+    tested: Sequence[_Contrast],
+    shown: Mapping[str, Metric],
+    correction: str,
+    margins: Mapping[str, float],
+    about: npt.NDArray[np.str_],
 ) -> tuple[ComparisonRow, ...]:
     """By arm, then by metric; the same resamples for all of them."""
     if not tested:
@@ -300,10 +307,12 @@ def _rows(
         tests = differences(metric, estimates, correction, [pair.same for pair in tested])
         for i, (pair, test) in enumerate(zip(tested, tests, strict=True)):
             name = metric.name
+            largest = tuple((str(about[intent]), share) for intent, share in test.estimate.largest)
             wins, ties, losses = _counted(pair.each[name], metric)
             rows[pair.label, name] = ComparisonRow(
                 pair.label, metric, pair.means[name].mean, pair.base[name].mean, test,
                 (float(low[i, column]), float(high[i, column])), wins, ties, losses, margin, equal[i],
+                largest,
             )  # fmt: skip
     return tuple(rows[pair.label, name] for pair in tested for name in shown)
 
@@ -311,8 +320,7 @@ def _rows(
 def _equivalences(estimates: Sequence[Estimate], margin: float | None, correction: str) -> Sequence[float | None]:
     if margin is None:
         return [None] * len(estimates)
-    raw = [equivalence(PairedT(e.mean, e.se_new, e.df_new, e.p(new=True)), margin) for e in estimates]
-    return CORRECTIONS[correction](raw)
+    return CORRECTIONS[correction]([e.equivalence(margin) for e in estimates])
 
 
 def _counted(each: F64, metric: Metric) -> tuple[int, int, int]:
@@ -331,7 +339,8 @@ def _record(row: ComparisonRow) -> dict[str, Any]:
         "arm": row.arm, "metric": row.metric.name, "value": row.mean, "reference": row.reference_mean,
         "difference": d.estimate.mean, "low": low, "high": high, "low_these": low_these, "high_these": high_these,
         "low_bootstrap": row.bootstrap[0], "high_bootstrap": row.bootstrap[1], "detectable": d.mde_new,
-        "p": d.p_adjusted, "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": said(row),
+        "p": d.p_adjusted, "shrunken": d.shrunken, "intents": d.estimate.intents,
+        "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": said(row),
     }  # fmt: skip
 
 
@@ -368,7 +377,7 @@ def pays(comparison: Comparison) -> list[tuple[str, ...]]:
     """Of each arm with hits, under PAYS_HEADINGS: how many are right, and from how many on hits pay (`break_even`)."""
     table: list[tuple[str, ...]] = []
     for arm, figures in comparison.break_even.items():
-        low, high = figures.margin.interval(new=True)
+        low, high = figures.margin_interval
         span = bare(interval(low, high, "difference", signed=True))
         table.append((
             arm, number(figures.precision.mean, "share"), number(figures.pays_from.mean, "share"),
@@ -378,18 +387,29 @@ def pays(comparison: Comparison) -> list[tuple[str, ...]]:
     return table
 
 
-def said(row: ComparisonRow) -> str:
-    """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is.
-
-    Small: significant, but below what so few users can show reliably.
-    """
+def carried(row: ComparisonRow) -> str:
+    """On how many intents a difference rests, what is too few, and what a small verdict exaggerates; may be empty."""
     d = row.difference
-    if d.verdict in ("identical", "equal for every user", "not testable here"):
+    if not row.largest:
+        return ""
+    named = ", ".join(f"{shorten(name, 30, placeholder=' ...')} {100 * share:.1f} %" for name, share in row.largest)
+    text = f"effective intents {d.estimate.intents:.1f}; largest: {named}; together "
+    text += f"{100 * sum(share for _, share in row.largest):.0f} %"
+    if d.estimate.withheld:
+        text += f"; withheld: an interval for new requests takes {LEAST_INTENTS:g} effective intents"
+    if d.shrunken == d.shrunken:
+        less = number(d.shrunken, row.metric.unit, signed=True)
+        text += f"; below what is detectable estimates exaggerate: shrunken, {less}"
+    return text
+
+
+def said(row: ComparisonRow) -> str:
+    """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is."""
+    d = row.difference
+    if d.verdict in ("identical", "equal for every user", "withheld", "not testable here"):
         return d.verdict
     words = "" if d.verdict == "inconclusive" else d.verdict
     if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:
         within = f"equal within {number(row.margin, row.metric.unit, signed=True).lstrip('+')}"
         return f"{words}, yet {within}" if words else within
-    if words:
-        return words
-    return "inconclusive, small" if d.significant else "inconclusive"
+    return words or "inconclusive"

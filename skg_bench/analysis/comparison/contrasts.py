@@ -11,7 +11,6 @@ from typing import Literal
 from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.tally import Tally, events, tallies
-from skg_bench.analysis.statistics.inference import PairedT, equivalence
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.core.run import Run
 
@@ -78,9 +77,8 @@ def verdict(estimate: Estimate, margin: float) -> tuple[float, Verdict]:
 
     *Equivalent*: the difference lies within the margin. *Not equivalent*: it lies beyond.
     """
-    test = PairedT(estimate.mean, estimate.se_new, estimate.df_new, estimate.p(new=True))
-    p = equivalence(test, margin)
+    p = estimate.equivalence(margin)
     if p < ALPHA:
         return p, "equivalent"
-    beyond = test.limit(ALPHA) >= margin or test.limit(1 - ALPHA) <= -margin
+    beyond = estimate.limit(ALPHA) >= margin or estimate.limit(1 - ALPHA) <= -margin
     return p, "not equivalent" if beyond else "inconclusive"

@@ -55,6 +55,11 @@ class BreakEven:
     pays_from: Estimate  # p*
     margin: Estimate  # p - p*, paired: hits pay if it is above 0
 
+    @property
+    def margin_interval(self) -> tuple[float, float]:
+        """Of p - p*, for new requests; p is a share."""
+        return self.margin.interval(new=True, bounds=(-self.pays_from.mean, 1.0 - self.pays_from.mean))
+
     def at(self, wrong: float) -> float:
         """p* where a wrong answer costs `wrong`."""
         return self.llm_right.mean - self.saved.mean / (1.0 + wrong)

@@ -20,6 +20,7 @@ from skg_bench.core.run import RunTables, ratings
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
 CEILINGS = (1, 2, 3)
+UNCALLED = ("stored", "procedure")  # servings for which no LLM is called
 EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
 TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd",
                  "latency_ms", "offer", "book_size", "source_turn")  # fmt: skip
@@ -63,6 +64,7 @@ class LoggedEvents:
     answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
+    about: npt.NDArray[np.str_]  # [n_intents] the intents' names; of a one-off its message
 
     def __len__(self) -> int:
         return len(self.turn)
@@ -126,6 +128,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
         used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
+        about=np.concatenate([np.asarray(intents, np.str_), messages])[topics],
     )  # fmt: skip
 
 
@@ -159,7 +162,7 @@ def tallies(
     rated, ok, pending = _ratings(run, arm, requests)
     counts: dict[str, npt.NDArray[Any] | None] = {
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
-        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~(_says(table["serving"], "stored") | _says(table["serving"], "procedure")),
+        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], *UNCALLED),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
         "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
         "offer": coded(table["offer"])[0] >= 0, "rated": rated, "ok": ok,
@@ -262,11 +265,10 @@ def _seconds(table: pa.Table, name: str) -> I64:
     return _column(table, name).astype("datetime64[s]").astype(np.int64)
 
 
-def _says(column: pa.ChunkedArray, word: str) -> Bool:
-    """Where a column of words says `word`."""
+def _says(column: pa.ChunkedArray, *some: str) -> Bool:
+    """Where a column of words says one of these."""
     code, words = coded(column)
-    at = np.flatnonzero(words == word)
-    return code == at[0] if at.size else np.zeros(len(code), np.bool_)
+    return np.isin(code, np.flatnonzero(np.isin(words, some)))
 
 
 def coded(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:

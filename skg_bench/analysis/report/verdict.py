@@ -4,6 +4,7 @@ from skg_bench.analysis.counts.kinds import WORDS
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
+from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure
 
@@ -33,7 +34,7 @@ def _against_reference(summary: Summary) -> Sentence | None:
     if gap.verdict == "identical":
         return Sentence(f"{code(arm)} and {code(reference)} are identical: they did the same on every turn.", "plain")
     given = GIVEN.get(summary.serving or "", "")
-    numbers = f"{size} {{}} utility per request ({_new(gap)})"
+    numbers = f"{size} {{}} utility per request ({_new(gap)}){_shrunken(gap)}"
     if gap.verdict == "better":
         return Sentence(f"{code(arm)} serves its users better than {other}{given}: {numbers.format('more')}.", "good")
     if gap.verdict == "worse":
@@ -53,7 +54,7 @@ def _effects(summary: Summary) -> list[Sentence]:
             continue
         live = code(effect.live)
         what = f"what {live} learned after turn {effect.since} (against {code(arm)})"
-        size = f"{number(abs(gap.mean), 'utility')} utility per request ({_new(gap)})"
+        size = f"{number(abs(gap.mean), 'utility')} utility per request ({_new(gap)}){_shrunken(gap)}"
         if gap.verdict == "identical":
             sentences.append(Sentence(f"{live} and {code(arm)} are identical after turn {effect.since}.", "plain"))
         elif gap.verdict == "better":
@@ -155,16 +156,26 @@ def _why_open(gap: DifferenceFigure) -> str:
     """Why a difference is no verdict."""
     if gap.verdict == "not testable here":
         return "; it is not testable here: the corpus was used up"
+    if gap.verdict == "withheld":
+        return f"; it rests on {gap.intents:.1f} effective intents, and an interval takes {LEAST_INTENTS:g}"
     if gap.p_holm is None or gap.mean is None or gap.mde_new is None:
         return "; one user says nothing about others"
     if gap.mean == 0 and gap.mde_new == 0:
         return "; equal for every user"
-    detectable = f"the {number(gap.mde_new, 'utility')} that such a run finds in 80 % of cases"
-    if gap.significant:
-        return f"; it is significant, but below {detectable}, and such estimates exaggerate"
-    if abs(gap.mean) >= gap.mde_new:
+    if gap.p_new is not None and gap.p_new < ALPHA:
         return "; it does not hold once corrected for the number of arms"
-    return f"; inconclusive: it is below {detectable}"
+    return f"; inconclusive: {_detectable(gap)}"
+
+
+def _detectable(gap: DifferenceFigure) -> str:
+    return f"such a run finds {number(gap.mde_new, 'utility')} in 80 % of cases"
+
+
+def _shrunken(gap: DifferenceFigure) -> str:
+    """What a verdict on a difference below the detectable size has to add."""
+    if gap.shrunken is None:
+        return ""
+    return f"; {_detectable(gap)}, so this exaggerates: shrunken, {number(gap.shrunken, 'utility', signed=True)}"
 
 
 def _new(gap: DifferenceFigure) -> str:

@@ -139,7 +139,7 @@ def _reuse(of_hits: BreakEven, hits: int) -> dict[str, Figure]:
     return {
         "right_per_hit": Figure.of(of_hits.precision, hits, (0.0, 1.0)),
         "pays_from": Figure.of(of_hits.pays_from, hits),
-        "pays_by": Figure.of(of_hits.margin, hits),
+        "pays_by": Figure.of(of_hits.margin, hits, (-of_hits.pays_from.mean, 1.0 - of_hits.pays_from.mean)),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)

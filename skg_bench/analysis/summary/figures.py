@@ -45,9 +45,11 @@ class DifferenceFigure(Figure):
     p_new: float | None
     p_holm: float | None  # p_new, corrected for the number of arms in the table
     mde: float | None  # minimum detectable effect: the smallest difference found in 80 % of such runs
-    mde_new: float | None
+    mde_new: float | None  # of a verdict: corrected as p_holm
     significant: bool  # p_holm < 0.05
     verdict: Verdict
+    shrunken: float | None  # a significant estimate below mde_new, less what it exaggerates
+    intents: float | None  # effective number of intents that carry the difference (`statistics/intervals.py`)
 
     @classmethod
     def tested(cls, d: Difference, n_turns: int) -> "DifferenceFigure":
@@ -56,7 +58,7 @@ class DifferenceFigure(Figure):
         f = Figure.of(d.estimate, n_turns)
         return cls(
             f.mean, f.low, f.high, f.low_new, f.high_new, f.n_users, f.n_turns, f.excluded, *test, d.significant,
-            d.verdict,
+            d.verdict, digits(d.shrunken), digits(d.estimate.intents),
         )  # fmt: skip
 
 

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from skg_bench.analysis.counts.measure import _verdict
+from skg_bench.analysis.counts.measure import SHOWN, Difference, _verdict, differences
 from skg_bench.analysis.counts.metrics import Better, Metric
 from skg_bench.analysis.statistics.intervals import Estimate
 
@@ -21,5 +22,38 @@ def test_a_shown_difference_is_named_by_its_sign_however_small(better: Better, m
     estimate = Estimate(mean, 0.001, 30.0, 0.002, 20.0, 31, 0)
     assert _verdict(metric, estimate, shown=True, twin=False) == word
     assert _verdict(metric, estimate, shown=False, twin=False) == "inconclusive"
+    few = replace(estimate, se_new=float("nan"), intents=3.9)
+    assert _verdict(metric, few, shown=False, twin=False) == "withheld"
+    assert _verdict(metric, replace(few, intents=float("nan")), shown=False, twin=False) == "inconclusive"
     assert _verdict(metric, estimate, shown=True, twin=True) == "identical"
     assert _verdict(metric, replace(estimate, mean=float("nan")), shown=True, twin=True) == "not measured"
+
+
+CORRECT = Metric("correct", "right answers", "share", "higher", "turn", {"turn": 1}, "Share of requests.")
+
+
+def _tested(means: list[float], correction: str = "holm") -> list[Difference]:
+    return differences(CORRECT, [Estimate(mean, 0.01, 60.0, 0.01, 60.0, 61, 0) for mean in means], correction)
+
+
+def test_significance_decides_and_a_small_verdict_comes_with_what_is_left_of_it() -> None:
+    (small,), (large,), (none,) = _tested([0.022]), _tested([0.04]), _tested([0.01])
+    assert small.significant
+    assert 0.022 < small.mde_new < 0.04
+    assert [d.verdict for d in (small, large, none)] == ["better", "better", "inconclusive"]
+    assert 0 < small.shrunken < 0.022
+    assert np.isnan([large.shrunken, none.shrunken]).all()
+    (turned,) = _tested([-0.022])
+    assert turned.shrunken == pytest.approx(-small.shrunken)
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh", "by"])
+def test_a_verdict_among_several_arms_comes_in_four_of_five_runs_at_the_size_that_is_printed(correction: str) -> None:
+    rng, arms, runs = np.random.default_rng(2), 6, 400
+    size = _tested([0.0] * arms, correction)[0].mde_new
+    drawn = 0.01 * rng.standard_t(60, (runs, arms)) + size * np.eye(arms)[0]
+    tables = [_tested(list(means), correction) for means in drawn]
+    assert size > _tested([0.0])[0].mde_new
+    assert np.mean([table[0].verdict == "better" for table in tables]) == pytest.approx(0.8, abs=0.06)
+    if correction == "holm":
+        assert np.mean([any(d.verdict in SHOWN for d in table[1:]) for table in tables]) < 0.08

@@ -256,3 +256,16 @@ def test_ten_thousand_resamples_of_a_thousand_users_and_twenty_metrics_take_two_
     start = perf_counter()
     inference.cluster_bootstrap(values, 0)
     assert perf_counter() - start < 6.0  # 2 s on an idle machine (experiments/speed); tests share theirs
+
+
+def test_a_shrunken_estimate_solves_its_equation_and_leaves_large_ones() -> None:
+    """Zhong and Prentice (2008): the mean of a normal z, given that |z| > c and z = mu + 1, is z."""
+    c = stats.norm.isf(0.025)
+    for p in (0.049, 0.02, 0.005, 1e-4):
+        z = stats.norm.isf(p / 2)
+        mu = z * inference.shrunken(p, 0.05)
+        grid = np.linspace(-12, 12, 480_001)
+        weight = stats.norm.pdf(grid - mu) * (np.abs(grid) > c)
+        assert 0 <= mu < z
+        assert float((grid * weight).sum() / weight.sum()) == pytest.approx(z, abs=2e-3)
+    assert inference.shrunken(1e-12, 0.05) == pytest.approx(1.0, abs=1e-3)

@@ -16,6 +16,7 @@ import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.measure import SHOWN
+from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
@@ -114,16 +115,18 @@ def test_differences_are_corrected_for_the_arms_of_the_table(figures: dict[str, 
         expected = [min(1.0, 2 * low), max(min(1.0, 2 * low), high)]
         assert sorted(d["p_holm"] for d in pair) == pytest.approx(expected)
         for d in pair:
-            shown = d["significant"] and abs(d["mean"]) >= d["mde_new"]
-            assert (d["verdict"] in SHOWN) == shown
+            assert (d["verdict"] in SHOWN) == d["significant"]
+            exaggerates = d["significant"] and abs(d["mean"]) < d["mde_new"]
+            assert (d["shrunken"] is not None) == exaggerates
 
 
-def test_what_is_below_the_minimum_detectable_effect_is_inconclusive(tmp_path: Path) -> None:
+def test_a_difference_of_few_intents_is_withheld_and_says_of_how_many(tmp_path: Path) -> None:
     difference = summary.write(make_run(tmp_path / "run", users=8, weeks=2)).differences["skg"]["correct"]
-    assert difference.mean is not None
-    assert difference.mde_new is not None
-    assert abs(difference.mean) < difference.mde_new
-    assert difference.verdict == "inconclusive"
+    assert difference.verdict == "withheld"
+    assert (difference.low_new, difference.p_new, difference.mde_new) == (None, None, None)
+    assert difference.low is not None
+    assert difference.intents is not None
+    assert 1 <= difference.intents < LEAST_INTENTS
 
 
 def test_a_worse_arm_is_called_worse(tmp_path: Path) -> None:
@@ -233,9 +236,9 @@ def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_p
     run = make_run(tmp_path / "run", users=3, weeks=1)
     with pytest.raises(UsageError, match=r"no summary\.json yet; finish the run"):
         summary.read(run)
-    for text, version in (('{"schema": 3}', "None"), ('{"version": 6}', "6"), ("[]", "None")):
+    for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
         (run.path / "summary.json").write_text(text)
-        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 5; .*report {run.path}"):
+        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 6; .*report {run.path}"):
             summary.read(run)
 
 
