@@ -131,10 +131,10 @@ def test_compare_matches_every_arm_with_hits(run: Run) -> None:
     assert set(by_arm) == {"frozen", "careless"}
     assert set(by_arm["careless"].figures) == {"hit_rate", "correct", "utility"}
     assert by_arm["careless"].figures["hit_rate"].difference < 0 < _difference(comparison, "careless", "hit_rate")
-    assert comparison.unmatched == ("never: no answer from the skillbook, nothing to match",)
+    assert comparison.unmatched == ("never: no answer from memory, nothing to match",)
     nothing = compare([run], "never")
     assert nothing.matched == ()
-    assert "never has no answer from the skillbook" in nothing.unmatched[0]
+    assert "never has no answer from memory" in nothing.unmatched[0]
 
 
 def test_arms_of_another_llm_say_nothing_of_what_this_one_would_have_answered(run: Run, tmp_path: Path) -> None:
