@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from skg_bench.analysis.counts.measure import _verdict
+from skg_bench.analysis.counts.measure import _verdict, differences
 from skg_bench.analysis.counts.metrics import Better, Metric
 from skg_bench.analysis.statistics.intervals import Estimate
 
@@ -23,3 +23,12 @@ def test_a_shown_difference_is_named_by_its_sign_however_small(better: Better, m
     assert _verdict(metric, estimate, shown=False, twin=False) == "inconclusive"
     assert _verdict(metric, estimate, shown=True, twin=True) == "identical"
     assert _verdict(metric, replace(estimate, mean=float("nan")), shown=True, twin=True) == "not measured"
+
+
+def test_a_difference_holds_the_p_values_and_detectable_effects_of_both_kinds_of_requests() -> None:
+    metric = Metric("hit_rate", "hit rate", "share", "higher", "turn", {"hit": 1}, "Share of requests.")
+    estimate = Estimate(0.02, 0.005, 30.0, 0.012, 20.0, 31, 0)
+    (told,) = differences(metric, [estimate])
+    assert (told.p, told.p_new) == (estimate.p(new=False), estimate.p(new=True))
+    assert (told.mde, told.mde_new) == (estimate.detectable(new=False), estimate.detectable(new=True))
+    assert told.p < told.p_new

@@ -49,3 +49,10 @@ def test_a_run_without_one_offs_has_no_such_share(tmp_path: Path) -> None:
     shares = saturation(events(make_run(tmp_path / "run", users=2, weeks=1, one_offs=0.0)))
     assert np.isnan(shares.one_offs_again)
     assert shares.reasons == []
+
+
+def test_a_user_with_a_single_one_off_counts_as_one_with_many_and_one_without_does_not(on: LoggedEvents) -> None:
+    one_off = (on.row == 0) & on.one_off
+    one_off[np.flatnonzero(on.row == 1)[0]] = True
+    shares = saturation(replace(on, one_off=one_off, used_up=on.row == 1))
+    assert shares.one_offs_again == pytest.approx(1 / 2)
