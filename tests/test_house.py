@@ -41,6 +41,13 @@ def test_files_have_names_that_say_what_they_hold_and_fit_in_a_head() -> None:
             assert len((ROOT / path).read_text("utf-8").splitlines()) <= 400, path
 
 
+def test_no_random_number_is_drawn_without_a_key() -> None:
+    unkeyed = re.compile(r"default_rng|RandomState|random\.seed|^(import|from) random\b", re.MULTILINE)
+    for path in tracked():
+        if path.suffix == ".py" and path.parts[0] in ("skg_bench", "experiments") and (ROOT / path).is_file():
+            assert not unkeyed.search((ROOT / path).read_text("utf-8")), path
+
+
 def test_every_dependency_is_pinned_exactly() -> None:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.known_truth.worlds import generator
 from skg_bench.analysis.gate import tail
 from skg_bench.analysis.gate.against import Held, Reference, harm, hold
 from skg_bench.analysis.gate.judge import Harm
@@ -147,10 +148,10 @@ def planted(source: Pool, rule: Rule, true: float) -> Few:
     who are harmed by twice what is exceeded.
     """
     rows = np.arange(MANY) % len(source)
+    shuffled = source.halves[generator(0, 0).permutation(rows)]  # a pool holds one run after another
 
     def value(few: Few) -> float:
         more = np.where(np.arange(MANY) < few.share * MANY, few.points, 0.0)
-        shuffled = source.halves[rows[np.random.default_rng(0).permutation(MANY)]]
         return float(tail.each(shuffled + more[:, None], rule).mean())
 
     option = rule.option or 0.0

@@ -35,7 +35,7 @@ def show(seam: str | None) -> None:
 
 def first_line(group: str, option: str) -> str:
     """What an option is: first line of its component's docstring, its question, or the comment above its yaml, which
-    also says what an option adds to the one that it builds upon.
+    says what an option adds to the one that it builds upon, and tells options of one component apart.
     """
     file = next(f for package in packages() if (f := package.conf / group / f"{option}.yaml").is_file())
     text = file.read_text("utf-8")
@@ -43,12 +43,19 @@ def first_line(group: str, option: str) -> str:
         node: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UsageError(f"{file} is not valid yaml: {error}") from error
-    if isinstance(node, dict) and "_target_" in node and "defaults" not in node:
+    if isinstance(node, dict) and "_target_" in node and "defaults" not in node and not _shared(file, text):
         return _docstring(str(node["_target_"]))
     if isinstance(node, dict) and node.get("question"):
         return str(node["question"])
     comments = (line.lstrip("# ") for line in text.splitlines() if line.startswith("#") and "@package" not in line)
     return next(comments, "")
+
+
+def _shared(file: Path, text: str) -> bool:
+    """Whether another option of the group has the same component."""
+    target = next(line for line in text.splitlines() if line.startswith("_target_:"))
+    others = (other.read_text("utf-8").splitlines() for other in file.parent.glob("*.yaml") if other != file)
+    return any(target in lines for lines in others)
 
 
 def _docstring(target: str) -> str:

@@ -1,9 +1,11 @@
 """The command line. Whatever takes time to import is imported by the command that needs it: --help within 0.3 s."""
 
 import errno
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -11,7 +13,7 @@ import typer
 import skg_bench
 from skg_bench.app import examples, interrupts
 from skg_bench.core.errors import UsageError
-from skg_bench.core.text import printable
+from skg_bench.core.text import printable, wrapped
 
 app = typer.Typer(
     help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",
@@ -64,8 +66,9 @@ def plain_errors() -> Iterator[None]:
 
 
 def _tell(text: str) -> None:
-    """On standard error; an error quotes what it is about."""
-    typer.echo(printable(text), err=True)
+    """On standard error, broken between words on a terminal; an error quotes what it is about."""
+    text = printable(text)
+    typer.echo(wrapped(text, get_terminal_size().columns) if sys.stderr.isatty() else text, err=True)
 
 
 def _version(wanted: bool) -> None:

@@ -176,7 +176,7 @@ def _about(file: Path) -> list[str]:
     if file.stem == ROOT:
         return [" ".join(lines)]
     first = first_line(file.parent.name, file.stem)
-    return [first] if first in lines or not lines else [first, " ".join(lines)]
+    return [*([] if first in lines else [first]), *([" ".join(lines)] if lines else [])]
 
 
 def _at_root(file: Path) -> bool:

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
-from skg_bench.core.text import printable
+from skg_bench.core.text import printable, wrapped
 
 Report = Callable[[int, int], None]
 _EVERY = 5.0  # seconds between plain lines
@@ -104,7 +104,14 @@ def plain(
 
 
 class _Clean(Console):
-    """Prints no control character of a text; colours and cursor movements of its own stay."""
+    """Prints no control character of a text; colours and cursor movements of its own stay. What is printed with
+    `soft_wrap` is broken between words on a terminal, and is one line elsewhere, so that a script can search it.
+    """
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        if how.get("soft_wrap") and self.is_terminal:
+            objects = tuple(wrapped(text, self.width) if isinstance(text, str) else text for text in objects)
+        super().print(*objects, **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):

@@ -91,7 +91,7 @@ def matched(screen: Console, matches: Sequence[Matched], reference: str) -> None
 
 def pays(screen: Console, compared: Comparison) -> None:
     """One row an arm: how many of its hits are right, and from how many on hits are worth more than the LLM."""
-    screen.print(Text("answers from the skillbook", style="bold"))
+    screen.print(Text("answers from memory", style="bold"))
     show(screen, PAYS_HEADINGS, paying(compared))
 
 

@@ -2,7 +2,8 @@
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a
 kind. Where a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an
-assistant that fills none (core/assistant.py).
+assistant that fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole
+numbers: that such an assistant answered itself is what `fallback_to_llm` says.
 """
 
 import pyarrow as pa
@@ -50,7 +51,11 @@ def turns(top_k: int) -> pa.Schema:
         _field("turn", pa.int32(), "0-based place of the event among the user's, in order of time"),
         _field("event", pa.int32(), "the event's own number; differs from `turn` if events were permuted or left out"),
         _field("time", pa.timestamp("ms"), "what has passed since Monday 2026-01-05 00:00, local time of week 0"),
-        _field("skill", pa.int32(), "id of the skill in the user's book, -1: the LLM answered"),
+        _field(
+            "skill",
+            pa.int32(),
+            "id in the user's book, -1: the LLM answered, or an assistant without skills",
+        ),
         _field("source_turn", pa.int32(), "turn whose stored answer was returned, -1: none"),
         _field("propensity", pa.float64(), "probability of this choice, at the decision"),
         _field("explored", pa.bool_(), "the choice was random"),
@@ -131,7 +136,7 @@ FEEDBACK = _schema(
     _field("turn", pa.int32(), "the turn that it is about"),
     _field("time", pa.timestamp("ms"), "time of that turn"),
     _field("known_at", pa.timestamp("ms"), "when it became known"),
-    _field("skill", pa.int32(), "the skill that answered, -1: the LLM"),
+    _field("skill", pa.int32(), "the skill that answered, -1: the LLM did, or an assistant without skills"),
     _field("kind", _WORD, f"channel: {', '.join(KINDS)}"),
     _field("value", _WORD, f"what was said: {'; '.join(', '.join(levels) for levels in KINDS.values())}"),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from textwrap import TextWrapper
 
 _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t")
 
@@ -9,6 +10,25 @@ _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr
 def printable(text: str) -> str:
     """Without the characters that command a terminal (C0 and C1, so no escape sequence begins); lines and tabs stay."""
     return text.translate(_CONTROLS)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Lines of at most `width` characters, broken between words and indented as they were.
+
+    A word that is longer, such as a path, stays whole.
+    """
+    breaking, lines = TextWrapper(width, break_long_words=False, break_on_hyphens=False), []
+    for line in text.split("\n"):
+        words = line.lstrip(" ")
+        breaking.initial_indent = breaking.subsequent_indent = line[: len(line) - len(words)]
+        lines += breaking.wrap(words) or [line]
+    return "\n".join(lines)
+
+
+def text_table(*table: Sequence[str]) -> str:
+    """A table in plain text, by rows."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -58,7 +58,7 @@ class TreeScorer:
 
 @dataclass(frozen=True)
 class LambdaRank:
-    """Recipe for `TreeScorer`."""
+    """Scores by small decision trees, fitted for each user with LightGBM to put what the user rated well first."""
 
     trees: int
     more: int

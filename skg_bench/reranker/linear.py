@@ -36,7 +36,10 @@ class LinearScorer:
 
 @dataclass(frozen=True)
 class Linear:
-    """Recipe for `LinearScorer`; `l2` is the strength of the penalty, in units of rated turns."""
+    """Scores by a weighted sum of features, with weights for each user fitted by logistic regression on ratings.
+
+    `l2` is the strength of the penalty, in units of rated turns.
+    """
 
     l2: float
     window: ClassVar[int] = 0

@@ -48,9 +48,10 @@ class LinUCBScorer:
 
 @dataclass(frozen=True)
 class LinUCB:
-    """Recipe for `LinUCBScorer`: `alpha` is the width in standard errors, `l2` the prior in units of rated turns.
+    """Scores by the expected rating, with a bonus for skills about which little is known yet.
 
-    It learns at refits: `refit_every=1` makes it learn from every rating as soon as that is known.
+    `alpha` is the width of the bonus in standard errors, `l2` the prior in units of rated turns. It learns at refits:
+    `refit_every=1` makes it learn from every rating as soon as that is known.
     """
 
     alpha: float

@@ -53,9 +53,10 @@ class MLPScorer:
 
 @dataclass(frozen=True)
 class MLP:
-    """Recipe for `MLPScorer`; `l2` pulls to the net before anything is known, in units of rated turns.
+    """Scores by a small neural net for each user, fitted on that user's ratings.
 
-    `seed` draws the weights into the hidden layer, the same for all users; those out of it begin at 0.
+    `l2` pulls to the net before anything is known, in units of rated turns. `seed` draws the weights into the hidden
+    layer, the same for all users; those out of it begin at 0.
     """
 
     units: int

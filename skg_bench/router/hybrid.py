@@ -12,12 +12,12 @@ from skg_bench.core.types import Query, Router, Shortlist, Skillbooks
 
 @dataclass(frozen=True)
 class Hybrid:
-    """Reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009): a skill gets 1 / (constant + place) from each
-    router that lists it, places counted from 1.
+    """Reciprocal rank fusion of two routers: a skill that ranks high in either, or fairly high in both, comes first.
 
-    The sum says nothing about how near a message is: somebody is always first. So the similarity is the sum, as a share
-    of what a skill gets that both put first, times the largest similarity that either router gives any skill. What only
-    one of them lists gets half of that at most.
+    It gets 1 / (constant + place) from each router that lists it, places counted from 1 (Cormack, Clarke and Buettcher,
+    SIGIR 2009). The sum says nothing about how near a message is: somebody is always first. So the similarity is the
+    sum, as a share of what a skill gets that both put first, times the largest similarity that either router gives any
+    skill. What only one of them lists gets half of that at most.
     """
 
     first: Router

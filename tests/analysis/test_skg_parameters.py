@@ -78,7 +78,9 @@ def test_thresholds_are_told_by_how_many_candidates_reach_them(run: Run) -> None
 
 
 def test_a_run_whose_corpus_was_used_up_shows_nothing_and_that_is_the_reason() -> None:
-    says, words = judged(found(0.02, 0.002), 0.0, AHEAD, number=False, tests=1, used_up=["7.0% were drawn before (limit 5%)"])
+    says, words = judged(
+        found(0.02, 0.002), 0.0, AHEAD, number=False, tests=1, used_up=["7.0% were drawn before (limit 5%)"]
+    )
     assert says == "not testable here"
     assert words == "it serves users better, but the corpus was used up: 7.0% were drawn before (limit 5%)"
 

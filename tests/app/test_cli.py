@@ -217,7 +217,7 @@ def test_compare_prints_each_arm_against_the_reference(tiny_run: skg_bench.Run) 
     assert "p (Holm)" in out
     assert "\nutility\n" in out
     assert "\nhit rate\n" not in out
-    assert "never has no answer from the skillbook" in out
+    assert "never has no answer from memory" in out
     assert "turns answered worse and better than by never" in out
     code, out, _ = call("compare", str(tiny_run.path), "--reference", "skg")
     assert "against skg" in out

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from skg_bench.app.catalogue import first_line
 from skg_bench.app.packages import groups
 from skg_bench.app.parameters import described
 from tests.app import lab
@@ -61,3 +62,20 @@ def test_a_plugin_without_comments_is_told_so(tmp_path: Path, monkeypatch: pytes
     assert code == 0
     assert "(lately.yaml does not say)" in out
     assert "skg-bench run reranker=lately reranker.rate=..." in out
+
+
+def test_list_says_of_every_option_what_it_is_in_a_sentence_of_its_own() -> None:
+    for seam, options in groups().items():
+        sentences = [first_line(seam, option) for option in options]
+        assert len(set(sentences)) == len(sentences), seam
+        for option, sentence in zip(options, sentences, strict=True):
+            assert sentence.endswith((".", "?")), f"{seam}.{option}: {sentence}"
+            assert "Recipe for" not in sentence, f"{seam}.{option}"
+
+
+def test_list_of_an_option_prints_all_of_the_comment_at_the_top_of_its_yaml() -> None:
+    code, out, _ = call("list", "embedder.jina")
+    assert code == 0
+    text = " ".join(out.split())
+    assert text.startswith("The SKG paper's model, jina-embeddings-v3")
+    assert "allows no commercial use. parameter value" in text

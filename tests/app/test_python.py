@@ -58,6 +58,15 @@ def test_a_comparison_becomes_a_frame_and_a_table_in_a_notebook(tiny_run: skg_be
     assert row["low"] <= row["difference"] <= row["high"]
     assert row["difference"] == pytest.approx(row["value"] - row["reference"])
     assert row["wins"] + row["ties"] + row["losses"] == 4
+    assert repr(compared) == str(compared)
+    caption, headings, utility, _ = str(compared).splitlines()
+    assert caption.startswith("4 users, ")
+    assert headings.split() == ["arm", "metric", "difference", "new", "requests", "verdict"]
+    (row,) = frame[frame.metric == "utility"].to_dict("records")
+    assert utility.split()[:3] == ["skg", "utility", f"{row['difference']:+.3f}"]
+    assert utility.endswith(row["verdict"])
+    assert max(map(len, str(compared).splitlines())) <= 80
+    (row,) = frame[frame.metric == "hit_rate"].to_dict("records")
     page = compared._repr_html_()
     assert "<th>verdict</th>" in page
     assert f"<td>{row['verdict']}</td>" in page

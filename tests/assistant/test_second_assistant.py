@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skg_bench.analysis import summary
+from skg_bench.analysis.report import verdict
 from skg_bench.app import gate
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
@@ -204,6 +206,14 @@ def test_the_page_is_written_for_every_arm_and_user(base: Run, tmp_path: Path) -
         alone = run(tmp_path / arms[0], table(*arms), f"reference={arms[0]}")
         assert call("report", str(alone.path), "--user", "2")[0] == 0
         assert "NaN" not in (alone.path / "report.html").read_text("utf-8").split("<script", 1)[0]
+
+
+def test_an_assistant_without_skills_answers_from_memory_and_from_no_skillbook(base: Run) -> None:
+    figures = replace(summary.read(base), learner="toy")
+    (said,) = [sentence.text for sentence in verdict.words(figures) if "toy answered" in sentence.text]
+    assert "of requests from memory" in said
+    for name in ("hit_rate", "err_per_hit", "err_per_request", "right_per_hit"):
+        assert "skillbook" not in figures.metrics[name].says
 
 
 def test_an_arm_with_another_assistant_is_no_control_on_the_page(base: Run) -> None:

@@ -37,7 +37,7 @@ from skg_bench.analysis.summary.saturation import saturation, withheld
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.run import Run, RunTables, same_events
-from skg_bench.core.text import html_table
+from skg_bench.core.text import html_table, printable, text_table, wrapped
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,6 +47,7 @@ HEADINGS = (
     "arm", "metric", "value", "reference", "difference", "these requests", "bootstrap", "new requests", "detectable",
     "p ({correction})", "users +/=/-", "verdict",
 )  # fmt: skip
+_IN_BRIEF = [HEADINGS.index(heading) for heading in ("arm", "metric", "difference", "new requests", "verdict")]
 SEED = 0  # of the bootstrap
 
 
@@ -102,10 +103,20 @@ class Comparison:
 
         return DataFrame([_record(row) for row in self.rows])
 
+    def __repr__(self) -> str:
+        """The differences that `skg-bench compare` prints first."""
+        first = [row.metric.name for row in self.rows[:1]]
+        brief = ([row[at] for at in _IN_BRIEF] for row in (HEADINGS, *cells(self, first)))
+        return printable("\n".join((wrapped(self._caption, 80), text_table(*brief), "all metrics: to_pandas()")))
+
     def _repr_html_(self) -> str:
         """For a notebook: the table of `skg-bench compare`."""
-        caption = f"{self.users:,} users, {self.turns:,} turns of each arm, against {self.reference}"
-        return html_table("; ".join((caption, *self.gaps)), headings(self), cells(self))
+        return html_table(self._caption, headings(self), cells(self))
+
+    @property
+    def _caption(self) -> str:
+        about = f"{self.users:,} users, {self.turns:,} turns of each arm, against {self.reference}"
+        return "; ".join((about, *self.gaps))
 
 
 def compare(
@@ -268,7 +279,7 @@ def _matches(
         return (), (f"{why} reference",)
     idle = [arms[key] for key, (arm_hits, _, _) in served.items() if not arm_hits.at.size]
     if arms[reference] in idle:
-        why = f"{arms[reference]} has no answer from the skillbook; to match error rates, name another reference"
+        why = f"{arms[reference]} has no answer from memory; to match error rates, name another reference"
         return (), (why,)
     base = ladder(*served[reference])
     matches = [
@@ -276,7 +287,7 @@ def _matches(
         for key, label in arms.items()
         if key != reference and label not in (*idle, *unscored)
     ]
-    notes = [f"{', '.join(idle)}: no answer from the skillbook, nothing to match"] if idle else []
+    notes = [f"{', '.join(idle)}: no answer from memory, nothing to match"] if idle else []
     if unscored:
         notes.append(f"{', '.join(unscored)}: no scores, or answers that nobody can judge; nothing to match")
     if any(set(match.figures) == {"hit_rate"} for match in matches):

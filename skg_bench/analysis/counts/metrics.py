@@ -2,7 +2,7 @@
 
 A metric's value for a user is `sum(weight x count) / denominator`; the primary figure is the mean of that over users
 (users without a denominator are excluded, and counted). Counts are the names of `tally.COUNTS`; C is "the answer was
-right", H "answered from the skillbook", and utility is ``g = C - wrong (1 - C) - usd cost - second latency``.
+right", H "answered from memory", and utility is ``g = C - wrong (1 - C) - usd cost - second latency``.
 """
 
 from collections.abc import Mapping
@@ -76,15 +76,15 @@ def metrics(utility: Utility) -> dict[str, Metric]:
         Metric("utility", "utility", "utility", "higher", "turn", utility.count(),
                "Worth of an answer: 1 if right, minus the price of a wrong one, of money and of waiting."),
         Metric("hit_rate", "hit rate", "share", "higher", "turn", {"hit": 1},
-               "Share of requests answered from the skillbook."),
+               "Share of requests answered from memory."),
         Metric("correct", "right answers", "share", "higher", "turn", {"turn": 1, "wrong": -1},
                "Share of requests answered rightly: true satisfaction, whether rated or not."),
         Metric("err_per_hit", "wrong per hit", "share", "lower", "hit", {"wrong_hit": 1},
-               "Share of the answers from the skillbook that were wrong."),
+               "Share of the answers from memory that were wrong."),
         Metric("err_per_request", "wrong per request", "share", "lower", "turn", {"wrong": 1},
                "Share of all requests that were answered wrongly."),
         Metric("err_per_request_hits", "of which hits", "share", "lower", "turn", {"wrong_hit": 1},
-               "Share of all requests that were answered wrongly from the skillbook."),
+               "Share of all requests that were answered wrongly from memory."),
         Metric("rated_ok", "rated ok", "share", "higher", "rated", {"ok": 1},
                "Share of the ratings known by the end of the run that said ok."),
         Metric("rated_share", "rated", "share", "neither", "turn", {"rated": 1},
@@ -120,7 +120,7 @@ def logged() -> dict[str, Metric]:
                 says="Share of the ratings of answers that the arm shares with the log that said ok. Arms share other "
                 "answers with it, so none is better by this."),
         Metric("other_intent", "for another intent per hit", "share", "lower", "hit", {"other": 1},
-               "Share of the answers from the skillbook that had been given to another intent than was asked: wrong, "
+               "Share of the answers from memory that had been given to another intent than was asked: wrong, "
                "if no answer does for two intents. Whether the others are right, the log does not say."),
     )  # fmt: skip
     return {metric.name: metric for metric in table}

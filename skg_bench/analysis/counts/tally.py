@@ -27,9 +27,9 @@ TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens
 
 COUNTS = {
     "turn": "requests",
-    "hit": "answered from the skillbook",
+    "hit": "answered from memory",
     "wrong": "answered wrongly",
-    "wrong_hit": "answered wrongly from the skillbook",
+    "wrong_hit": "answered wrongly from memory",
     "call": "calls to the LLM: fallbacks and prompted hits",
     "tokens": "tokens in and out",
     "cost": "metered cost, USD",
@@ -39,7 +39,7 @@ COUNTS = {
     "rated": "ratings known by the end of the run, at the turn that was rated",
     "ok": "of these, ok",
 }
-LOGGED = {"other": "answered from the skillbook, for another intent than was asked"}
+LOGGED = {"other": "answered from memory, for another intent than was asked"}
 """Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN; `other` counts the
 hits that had been given to another intent, which are taken to be wrong."""
 

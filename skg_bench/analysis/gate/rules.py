@@ -93,7 +93,7 @@ def gate_metrics(utility: Utility) -> dict[str, Metric]:
     """All metrics that a gate knows, by name."""
     table = (
         Metric("right_hits", "right hits", "share", "higher", "turn", {"hit": 1, "wrong_hit": -1},
-               "Share of requests answered rightly from the skillbook."),
+               "Share of requests answered rightly from memory."),
         Metric(WORST, "wrong, worst users", "share", "lower", "turn", {"wrong": 1},
                "Wrong answers per request of the worst users, beyond those of the baseline."),
         Metric(HARMED, "users harmed", "share", "lower", "turn", {"wrong": 1},

@@ -7,7 +7,7 @@ from skg_bench.analysis.summary.figures import NOTHING
 WORDS = {
     "Request, turn": "Something a user brings; with the answer given, a turn.",
     "Skill, skillbook": "An entry learned from one user's requests; all skills of that user.",
-    "Hit, fallback": "A turn answered from the skillbook; a turn answered by the LLM.",
+    "Hit, fallback": "A turn answered from memory, such as a skillbook; a turn answered by the LLM.",
     "Arm": "One complete choice of components. All arms meet the same users, requests and random draws.",
     "Reference": "The arm that the others are compared with, user by user.",
     "Frozen arm": "Learns as its live twin until a given turn, and nothing after it.",

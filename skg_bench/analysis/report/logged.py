@@ -15,7 +15,7 @@ def words(summary: Summary) -> list[Sentence]:
     sentences = [
         Sentence(
             f"Whether {code(arm)} serves {users} better than {code(str(reference))} is not known in this log: it does "
-            "not say which answers were right, and nobody was given the skillbook's.",
+            "not say which answers were right, and nobody was given an answer from memory.",
             "open",
         ),
         Sentence(_answered(summary, arm), "plain"),
@@ -69,7 +69,7 @@ def left_out(log: Mapping[str, Any]) -> list[str]:
 
 def _answered(summary: Summary, arm: str) -> str:
     arm_figures = summary.arms[arm]
-    text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if arm_figures["other_intent"].mean is not None:
         text += (
             f", of these {number(arm_figures['other_intent'].mean, 'share')} with an answer that had been given to "

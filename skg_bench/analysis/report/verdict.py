@@ -75,7 +75,7 @@ def _effects(summary: Summary) -> list[Sentence]:
 def _answers(summary: Summary) -> Sentence:
     arm, reference = summary.learner, summary.reference
     arm_figures = summary.arms[arm]
-    text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from the skillbook"
+    text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
     if arm_figures["err_per_request"].mean is None:
@@ -98,7 +98,7 @@ def _kinds(summary: Summary) -> Sentence | None:
 
 
 def _pays(summary: Summary) -> Sentence | None:
-    """Whether an answer from the skillbook is worth more than the LLM's."""
+    """Whether an answer from memory is worth more than the LLM's."""
     arm = summary.learner
     figures = summary.arms[arm]
     if "pays_by" not in figures or figures["pays_by"].mean is None:
@@ -109,7 +109,7 @@ def _pays(summary: Summary) -> Sentence | None:
     so = "they pay" if low > 0 else "they do not pay" if high < 0 else "whether they pay stays open"
     so = so if summary.saturation.testable else "whether they pay is not testable here"
     return Sentence(
-        f"An answer from the skillbook is worth more than the LLM's if it is right in {number(needed.mean, 'share')} "
+        f"An answer from memory is worth more than the LLM's if it is right in {number(needed.mean, 'share')} "
         f"of cases ({number(free, 'share')} if wrong answers cost nothing extra); those of {code(arm)} are right in "
         f"{share_of(right)}: {so}.",
         "plain",

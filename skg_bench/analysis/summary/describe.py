@@ -29,15 +29,15 @@ from skg_bench.core.run import Run
 
 REUSE = {
     "right_per_hit": MetricWords(
-        "right per hit", "share", "higher", "Share of the answers from the skillbook that were right."
+        "right per hit", "share", "higher", "Share of the answers from memory that were right."
     ),
     "pays_from": MetricWords(
         "pays from", "share", "neither",
-        "Share of right hits from which on answers from the skillbook are worth more than the LLM's to these requests.",
+        "Share of right hits from which on answers from memory are worth more than the LLM's to these requests.",
     ),
     "pays_by": MetricWords(
         "right beyond that", "difference", "higher",
-        "Right answers from the skillbook beyond the share from which on they are worth more than the LLM's.",
+        "Right answers from memory beyond the share from which on they are worth more than the LLM's.",
     ),
 }  # fmt: skip
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one

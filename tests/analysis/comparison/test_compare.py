@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -199,3 +200,30 @@ def test_the_table_never_says_that_there_is_no_difference(tmp_path: Path) -> Non
     assert hit_rate[2].endswith(" %")
     assert hit_rate[4].startswith("+")
     assert hit_rate[4].endswith(" pp")
+
+
+def test_users_with_a_better_an_equal_and_a_worse_value_are_counted_by_what_is_better(tmp_path: Path) -> None:
+    arms = {"rare": World(hit=0.1, hit_right=0.5), "skg": World(hit=0.2, hit_right=0.6), "never": ARMS["never"]}
+    run = make_run(tmp_path / "run", users=40, weeks=2, arms=arms)
+
+    def by_user(arm: str) -> dict[str, pd.Series]:
+        turns = run.turns(arm, ["fallback_to_llm", "answer_correct"]).to_pandas()
+        hit, wrong = ~turns["fallback_to_llm"], ~turns["answer_correct"].astype(bool)
+        sums = (
+            pd.DataFrame({"turns": 1, "hit": hit, "wrong": wrong, "wrong_hit": hit & wrong})
+            .groupby(turns["user"])
+            .sum()
+        )
+        return {"hit_rate": sums["hit"] / sums["turns"], "err_per_hit": sums["wrong_hit"] / sums["hit"],
+                "err_per_request": sums["wrong"] / sums["turns"]}  # fmt: skip
+
+    rare, skg = by_user("rare"), by_user("skg")
+    assert rare["err_per_hit"].isna().any()  # users without hits are in none of the three
+    for row in compare([run], reference="skg").rows:
+        if row.arm == "rare" and row.metric.name in rare:
+            difference = (rare[row.metric.name] - skg[row.metric.name]).dropna()
+            up, down = int((difference > 0).sum()), int((difference < 0).sum())
+            lower = row.metric.name != "hit_rate"
+            assert (row.wins, row.losses) == ((down, up) if lower else (up, down)), row.metric.name
+            assert row.ties == len(difference) - up - down
+            assert min(row.wins + row.losses, row.ties) > 0

@@ -1,6 +1,7 @@
 """Arms at one error rate, against what one counts by raising a threshold by hand."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 import skg_bench
 from skg_bench.analysis.comparison.compare import compare
-from skg_bench.analysis.comparison.matched import LEVELS, Fallbacks, Ladder, Matched, hits, ladder, matched
+from skg_bench.analysis.comparison.matched import LEVELS, RESAMPLES, Fallbacks, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, events
+from skg_bench.analysis.statistics.inference import percentile, resampled_means
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
 
@@ -131,10 +133,10 @@ def test_compare_matches_every_arm_with_hits(run: Run) -> None:
     assert set(by_arm) == {"frozen", "careless"}
     assert set(by_arm["careless"].figures) == {"hit_rate", "correct", "utility"}
     assert by_arm["careless"].figures["hit_rate"].difference < 0 < _difference(comparison, "careless", "hit_rate")
-    assert comparison.unmatched == ("never: no answer from the skillbook, nothing to match",)
+    assert comparison.unmatched == ("never: no answer from memory, nothing to match",)
     nothing = compare([run], "never")
     assert nothing.matched == ()
-    assert "never has no answer from the skillbook" in nothing.unmatched[0]
+    assert "never has no answer from memory" in nothing.unmatched[0]
 
 
 def test_arms_of_another_llm_say_nothing_of_what_this_one_would_have_answered(run: Run, tmp_path: Path) -> None:
@@ -190,3 +192,14 @@ def test_where_nothing_is_learned_the_log_says_what_a_run_with_the_raised_thresh
     for column in ("answer_correct", "cost_usd", "latency_ms"):
         assert (high.loc[fell, column] == never.loc[fell, column]).all()
         assert (high.loc[left, column] == low.loc[left, column]).all()
+
+
+def test_at_equal_errors_the_interval_is_that_of_the_resampled_difference(run: Run) -> None:
+    """An arm that errs as the reference in every resample is not held to another threshold."""
+    base = climb(run, "skg", events(run))
+    better = replace(base, figures={**base.figures, "utility": base.figures["utility"] + base.figures["hit_rate"]})
+    pair = matched("better", better, base, 0).figures["utility"]
+    means = resampled_means(base.figures["hit_rate"][:, :1], 0, RESAMPLES)
+    low, high = (float(percentile(means, p)[0]) for p in (0.025, 0.975))
+    assert pair.difference == pytest.approx(base.figures["hit_rate"][:, 0].mean())
+    assert (pair.low, pair.high) == pytest.approx((low, high), abs=1e-12)

@@ -8,7 +8,7 @@ import pytest
 
 import skg_bench
 from experiments.learning_over_time import analysis
-from skg_bench.analysis.comparison.learning_effect import learning_effect
+from skg_bench.analysis.comparison.learning_effect import _doubling, learning_effect
 from skg_bench.analysis.comparison.order_control import order_control, rises
 from skg_bench.analysis.comparison.transfer_matrix import split, transfer_matrix
 from skg_bench.analysis.comparison.turn_bins import bin_names, bin_table, by_bin, utility
@@ -240,3 +240,14 @@ def test_the_tables_of_the_experiment_are_drawn(run: Run) -> None:
 def test_a_run_without_swaps_is_refused(run: Run) -> None:
     with pytest.raises(UsageError, match=r"has no arm 'swap_threshold'.*skg-bench run experiment=learning_over_time"):
         analysis.analyse(run)
+
+
+@pytest.mark.parametrize(
+    ("turns", "edges"), [(50, []), (51, [50]), (100, [50]), (101, [50, 100]), (401, [50, 100, 200, 400])]
+)
+def test_bins_double_as_long_as_half_of_the_users_reach_them(turns: int, edges: list[int]) -> None:
+    class On:
+        users = np.arange(3)
+        row = np.repeat(users, [5, turns, 1000])
+
+    assert _doubling(On) == edges  # type: ignore[arg-type]

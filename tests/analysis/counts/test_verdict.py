@@ -57,3 +57,12 @@ def test_a_verdict_among_several_arms_comes_in_four_of_five_runs_at_the_size_tha
     assert np.mean([table[0].verdict == "better" for table in tables]) == pytest.approx(0.8, abs=0.06)
     if correction == "holm":
         assert np.mean([any(d.verdict in SHOWN for d in table[1:]) for table in tables]) < 0.08
+
+
+def test_a_difference_holds_the_p_values_and_detectable_effects_of_both_kinds_of_requests() -> None:
+    metric = Metric("hit_rate", "hit rate", "share", "higher", "turn", {"hit": 1}, "Share of requests.")
+    estimate = Estimate(0.02, 0.005, 30.0, 0.012, 20.0, 31, 0)
+    (told,) = differences(metric, [estimate])
+    assert (told.p, told.p_new) == (estimate.p(new=False), estimate.p(new=True))
+    assert (told.mde, told.mde_new) == (estimate.detectable(new=False), estimate.detectable(new=True))
+    assert told.p < told.p_new

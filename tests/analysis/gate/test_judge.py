@@ -256,3 +256,15 @@ def test_references_judged_together_alarm_as_rarely_as_one() -> None:
         failed += any(verdict(judged) == "fail" for judged in judge_together(harms))
         apart += any(verdict(judge(comparison)) == "fail" for comparison in harms)
     assert 0.03 < failed / runs < 0.06 < apart / runs
+
+
+def test_the_mean_of_one_user_is_told_though_nothing_follows_from_it() -> None:
+    (judgement,) = judge([harm(np.array([0.02]))])
+    assert (judgement.n, judgement.mean, judgement.state) == (1, 0.02, "inconclusive")
+    assert "1 have it before and after" in judgement.why[0]
+
+
+@pytest.mark.parametrize(("each", "state"), [(0.01, "fail"), (0.00999, "pass")])
+def test_harm_of_exactly_the_margin_to_every_user_fails(each: float, state: str) -> None:
+    (judgement,) = judge([harm(np.full(300, each))])
+    assert judgement.state == state

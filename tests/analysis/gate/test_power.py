@@ -1,5 +1,7 @@
 """How often the gate is wrong, reduced; the whole table: `skg-bench experiment gate_power`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,17 @@ def test_harm_to_few_is_planted_with_its_true_value(pairs: dict[str, tuple[Panel
     harms = {harm.metric: harm.each.mean() for harm in build(source, rows, {}, Few(0.05, 0.05))}
     assert harms["err_per_request"] == pytest.approx(0.0025, abs=5e-4)
     assert harms["worst_users"] == pytest.approx(0.05, rel=0.05)
+
+
+def test_harm_is_planted_with_its_true_value_in_a_pool_that_is_sorted() -> None:
+    """A pool holds the users of one run after another."""
+    source = made(n=4000)
+    source = replace(source, halves=source.halves[np.argsort(source.halves.sum(axis=1))])
+    for rule in TAILS:
+        few = planted(source, rule, rule.margin)
+        rows = np.random.default_rng(1).integers(0, len(source), 40_000)
+        harms = {harm.metric: harm.each.mean() for harm in build(source, rows, {}, few)}
+        assert harms[rule.metric] == pytest.approx(rule.margin, rel=0.05)
 
 
 def test_the_gate_is_wrong_as_rarely_as_it_may_be() -> None:

@@ -74,3 +74,17 @@ def test_a_band_does_not_depend_on_the_other_curves_or_the_order_of_users() -> N
 @pytest.mark.parametrize("users", [12, 40])
 def test_bands_hold_whole_curves_at_the_nominal_rate(users: int) -> None:
     assert 0.90 <= bands_hold(users, weeks=26, replications=200) <= 0.985
+
+
+def test_weeks_in_which_all_users_agree_take_nothing_from_the_level_of_the_others() -> None:
+    """With four users Bonferroni's level is the larger one, and counts weeks in which anything differs."""
+    values = _values(users=4, weeks=2)
+    agreed = np.concatenate([values, np.full((4, 6), 0.7)], axis=1)
+    alone, among = (bands([v], signs(0, np.arange(4)), [FREE])[0] for v in (values, agreed))
+    np.testing.assert_allclose(among.high[:2] - among.low[:2], alone.high - alone.low, rtol=1e-12)
+
+
+def test_two_users_have_one_degree_of_freedom() -> None:
+    values = np.array([[0.1], [0.5]])
+    (band,) = bands([values], signs(0, np.arange(2)), [FREE])
+    assert band.high[0] - band.mean[0] == pytest.approx(t_quantile(0.975, 1) * 0.2)

@@ -98,3 +98,10 @@ def test_the_page_says_that_a_corpus_that_was_used_up_leaves_the_question_open(t
     assert any("No effect shown" in text and "the corpus was used up" in text for text in others)
     assert any("whether they pay is not testable here" in text for text in others)
     assert any(text.startswith("Claims about curves and utility are not testable here: ") for text in others)
+
+
+def test_a_user_with_a_single_one_off_counts_as_one_with_many_and_one_without_does_not(on: LoggedEvents) -> None:
+    one_off = (on.row == 0) & on.one_off
+    one_off[np.flatnonzero(on.row == 1)[0]] = True
+    shares = saturation(replace(on, one_off=one_off, used_up=on.row == 1))
+    assert shares.one_offs_again == pytest.approx(1 / 2)

@@ -1,0 +1,24 @@
+"""Text for terminals."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skg_bench.core.text import text_table, wrapped
+
+LINES = st.lists(st.text("ab-/. ", max_size=60), max_size=3).map("\n".join)
+
+
+@given(LINES, st.integers(5, 30))
+def test_lines_are_broken_between_words_and_a_longer_word_stays_whole(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+    assert lines.split() == text.split()
+    for line in lines.split("\n"):
+        assert len(line) <= width or len(line.split()) <= 1
+
+
+def test_what_is_broken_stays_indented() -> None:
+    assert wrapped("one\n  two three four", 10) == "one\n  two\n  three\n  four"
+
+
+def test_columns_of_a_table_stand_below_one_another() -> None:
+    assert text_table(["arm", "p"], ["a", "0.1"], ["longer", "-"]) == "arm     p\na       0.1\nlonger  -"
