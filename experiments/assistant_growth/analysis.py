@@ -16,7 +16,9 @@ from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.core.run import Run
 
 COMMAND = "make demo; skg-bench experiment assistant_growth RUN --write reports"
-ARMS = ("never", "skg", "skg_band", "exact_match", "oracle", "frozen_100", "frozen_400")
+ARMS = (
+    "never", "skg", "skg_prompted", "skg_procedure", "skg_band", "exact_match", "oracle", "frozen_100", "frozen_400",
+)  # fmt: skip
 Summary = dict[str, Any]
 
 
@@ -76,6 +78,13 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
             "oracle serves better than never",
             verdicts[1] == "better",
             f"oracle - never {against['oracle']['utility']['mean']:+.3f}",
+        ),
+        Finding(
+            "prompts and procedures harm less than stored answers",
+            min(mean(arm, "utility") for arm in ("skg_prompted", "skg_procedure")) > mean("skg", "utility"),
+            ", ".join(
+                f"{arm} - never {against[arm]['utility']['mean']:+.3f}" for arm in ("skg_prompted", "skg_procedure")
+            ),
         ),
     ]
 

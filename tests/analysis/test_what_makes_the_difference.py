@@ -1,0 +1,87 @@
+"""Effects of what a skill is, how it is found and what is captured: they are those of the cells, and add up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.what_makes_the_difference.analysis import CELLS, FACTORS, analyse, level, shapley
+from experiments.what_makes_the_difference.break_even_map import ARMS, places
+from skg_bench.analysis import summary
+from skg_bench.app.api import run as simulate
+from skg_bench.app.compose import compose
+from skg_bench.core.errors import UsageError
+from skg_bench.core.run import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("difference") / "run"
+    return simulate(["experiment=what_makes_the_difference", "users=5", "weeks=2", "simulator.accept=1", f"out={out}"])
+
+
+def signed(text: str) -> float:
+    return float(text.replace("+", ""))
+
+
+def test_every_combination_is_an_arm_and_has_the_components_of_its_name() -> None:
+    arms = compose(["experiment=what_makes_the_difference"]).arms
+    assert {"_".join(cell) for cell in CELLS} <= set(arms)
+    for representation, routing, curation in CELLS:
+        arm = arms[f"{representation}_{routing}_{curation}"]
+        assert arm["serving"] == representation
+        assert (arm["policy"]["_target_"].rpartition(".")[2] == "Always") == (routing == "oracle")
+        assert {"skg": "SKG", "everything": "Everything", "oracle": "RightAnswers"}[curation].lower() in arm["curator"][
+            "_target_"
+        ].lower()
+
+
+@pytest.mark.req("K12", "K20")
+def test_an_effect_is_the_mean_over_all_combinations_of_the_other_choices(run: Run, tmp_path: Path) -> None:
+    means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read(run).arms.items()}
+    report = analyse(run)
+    options, way, arms = report.parts
+    for factor, option, plain, utility, *_ in options.rows:  # type: ignore[union-attr]
+        at = list(FACTORS).index(factor)
+        averages = [
+            sum(means["_".join(c)] for c in CELLS if c[at] == some) / (len(CELLS) / 3) for some in (option, plain)
+        ]
+        assert signed(utility) == pytest.approx(averages[0] - averages[1], abs=6e-4)
+    steps = [signed(row[1]) for row in way.rows]  # type: ignore[union-attr]
+    assert sum(steps[:-1]) == pytest.approx(steps[-1], abs=3e-3)
+    assert steps[-1] == pytest.approx(means["procedure_oracle_oracle"] - means["never"], abs=6e-4)
+    assert len(arms.rows) == len(run.arms)  # type: ignore[union-attr]
+    report.write(tmp_path, "what_makes_the_difference")
+    written = json.loads((tmp_path / "claims" / "what_makes_the_difference.json").read_text())
+    assert [row["id"] for row in written] == ["K12", "K20"]
+
+
+def test_weights_of_a_level_and_of_shapleys_value_sum_to_one() -> None:
+    for at, options in enumerate(FACTORS.values()):
+        assert sum(level(at, options[1]).values()) == pytest.approx(1)
+        best, plain = shapley(at)
+        assert sum(best.values()) == pytest.approx(1)
+        assert sum(plain.values()) == pytest.approx(1)
+        assert {cell[at] for cell in best} == {options[-1]}
+        assert {cell[at] for cell in plain} == {options[0]}
+
+
+def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_path: Path) -> None:
+    worth = []
+    for share in (0.0, 1.0):
+        made = [f"simulator.{name}={share:g}" for name in ("generalises", "slots_filled")]
+        run = simulate([ARMS, "reference=never", "users=6", "weeks=3", *made, f"out={tmp_path / str(share)}"])
+        found = places(run)
+        assert set(found) == {"asked", "everything"}
+        means = summary.read(run).arms
+        gain = (means["everything"]["utility"].mean or 0.0) - (means["never"]["utility"].mean or 0.0)
+        assert found["everything"].gain.mean == pytest.approx(gain, abs=1e-9)
+        assert "hits" in str(found["everything"])
+        worth.append(gain)
+    assert worth[0] < worth[1]
+
+
+def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
+    other = simulate(["experiment=gate", "users=1", "weeks=1", f"out={tmp_path / 'run'}"])
+    with pytest.raises(UsageError, match="has no arm"):
+        analyse(other)
