@@ -118,3 +118,13 @@ def test_pages_of_users_lie_beside_the_report_and_leave_it_alone(run: Run, page_
     path = report.write(run, [2, 7, 2])
     assert path.name == "report-users-2-7.html"
     assert page_path.read_bytes() == before
+
+
+def test_users_packed_together_are_packed_as_each_alone(run: Run) -> None:
+    together = timelines(run, "skg", [4, 7, 9], CAP)
+    assert sorted(together) == [4, 7, 9]
+    for user, packed in together.items():
+        alone = timelines(run, "skg", [user], CAP)[user]
+        assert len(packed["turn"]) == run.turns("skg", ["turn"], [user]).num_rows
+        for name in ("turn", "time", "correct", "hit", "rating", "max_sim"):
+            assert packed[name] == alone[name], name

@@ -10,7 +10,7 @@ import skg_bench
 from experiments.learning_over_time import analysis
 from skg_bench.analysis.comparison.learning_effect import _doubling, learning_effect
 from skg_bench.analysis.comparison.order_control import order_control, rises
-from skg_bench.analysis.comparison.transfer_matrix import split, transfer_matrix
+from skg_bench.analysis.comparison.transfer_matrix import hindsight, split, transfer_matrix
 from skg_bench.analysis.comparison.turn_bins import bin_names, bin_table, by_bin, utility
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import events
@@ -126,8 +126,20 @@ def test_the_matrix_holds_the_worth_of_every_book_in_every_stretch(run: Run) -> 
             assert transfer.worth.mean[i, k] == pytest.approx(np.nanmean(np.subtract(value, none)))
     assert transfer.worth.mean[2, 0] != 0  # a later book on earlier requests
     assert transfer.forward_transfer is not None
+    own, empty = (
+        np.array([stretch(g(run, arm.format(s)), s, bounds[k + 1], s) for k, s in enumerate(BOOKS) if s])
+        for arm in ("book_{}", "book_0")
+    )
+    assert transfer.forward_transfer.mean == pytest.approx(np.nanmean(np.nanmean(own - empty, axis=0)))
     assert transfer.backward_transfer is not None
     assert transfer.backward_transfer.mean == pytest.approx(transfer.backward.mean[0, 0])
+
+
+def test_the_empty_book_and_one_more_are_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    trunk, arms = hindsight(run)
+    two = {s: arms[s] for s in BOOKS[:2]}
+    monkeypatch.setattr("skg_bench.analysis.comparison.transfer_matrix.hindsight", lambda _: (trunk, two))
+    assert transfer_matrix(run).books == BOOKS[:2]
 
 
 def test_a_book_is_worth_after_its_turn_what_the_frozen_arm_is(run: Run) -> None:

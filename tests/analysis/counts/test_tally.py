@@ -39,7 +39,7 @@ def _frame(run: Run, arm: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("arm", ["skg", "frozen", "never"])
-@pytest.mark.parametrize("since", [0, 30])
+@pytest.mark.parametrize("since", [0, 1, 30])
 def test_counts_by_week_and_by_intent_are_those_of_the_rows(run: Run, arm: str, since: int) -> None:
     requests, rows = events(run), _frame(run, arm)
     tally, rows = tallies(run, arm, requests, (since,))[since], rows[rows.turn_no >= since]

@@ -356,3 +356,13 @@ def test_an_arm_that_the_run_lacks_and_an_unfinished_run_are_refused(run: Run, t
     unfinished.manifest["incomplete"] = True
     with pytest.raises(UsageError, match="unfinished"):
         panel(unfinished, "skg")
+
+
+def test_a_user_with_a_single_hit_before_and_after_has_a_share_of_wrong_hits() -> None:
+    hit = np.zeros((60, 10), np.bool_)
+    hit[:40, 0] = True  # the others have none
+    wrong = hit & (np.arange(60) < 10)[:, None]
+    per_hit = Rule("err_per_hit", "errors", "lower", 0.01)
+    (harm,) = held_to(made(hit, wrong, "after"), made(hit, hit & False, "before"), per_hit).harms
+    assert (len(harm.each), harm.excluded) == (40, 20)
+    assert harm.each.mean() == pytest.approx(10 / 40)

@@ -50,3 +50,13 @@ def test_the_error_of_the_worst_users_is_that_of_their_contributions(harmed: flo
     said = np.mean([values.std(ddof=1) / 20 for values in each])
     assert means.mean() == pytest.approx(harmed, abs=3e-4)
     assert 0.8 * said < means.std() < 1.1 * said
+
+
+def test_few_who_bring_twice_the_margin_scatter_as_a_bernoulli_variable_does() -> None:
+    """Planned for, where nobody of them was met: a share p of users has all of the harm."""
+    for each, p, size in ((WORST, 0.05, 2 * WORST.margin / 0.05), (HARMED, 2 * HARMED.margin, 1.0)):
+        harms = np.repeat([size, 0.0], [round(p * 10_000), 10_000 - round(p * 10_000)])
+        deviation, skewness = each.scatter
+        assert deviation == pytest.approx(harms.std())
+        assert skewness == pytest.approx(((harms - harms.mean()) ** 3).mean() / harms.std() ** 3)
+        assert harms.mean() == pytest.approx(2 * each.margin)

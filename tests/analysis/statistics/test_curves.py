@@ -77,11 +77,13 @@ def test_bands_hold_whole_curves_at_the_nominal_rate(users: int) -> None:
 
 
 def test_weeks_in_which_all_users_agree_take_nothing_from_the_level_of_the_others() -> None:
-    """With four users Bonferroni's level is the larger one, and counts weeks in which anything differs."""
-    values = _values(users=4, weeks=2)
+    """An eighth of all signs of these four users lie in one line with their values, so Bonferroni's level is taken."""
+    values = np.array([[0.1, 0.3], [0.1, 0.7], [0.5, 0.3], [0.5, 0.7]])
     agreed = np.concatenate([values, np.full((4, 6), 0.7)], axis=1)
-    alone, among = (bands([v], signs(0, np.arange(4)), [FREE])[0] for v in (values, agreed))
-    np.testing.assert_allclose(among.high[:2] - among.low[:2], alone.high - alone.low, rtol=1e-12)
+    half = t_quantile(1 - 0.025 / 2, 3) * values.std(axis=0, ddof=1) / 2
+    for curve in (values, agreed):
+        (band,) = bands([curve], signs(0, np.arange(4)), [FREE])
+        np.testing.assert_allclose(band.high[:2] - band.mean[:2], half)
 
 
 def test_two_users_have_one_degree_of_freedom() -> None:
