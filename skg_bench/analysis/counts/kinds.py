@@ -1,7 +1,7 @@
 """What kind of request each event is, as the log itself tells: how long an answer to it holds.
 
-*One-off*: nobody asks it twice. *Live*: an answer to its intent expires (some user has asked the same before and has
-fewer earlier answers that still hold). *Slot*: the intent is asked with several slot values, and an answer holds for
+*One-off*: nobody asks it twice. *Live*: an answer to its intent expires, or is an act, of which none holds (some user
+has asked the same before and has fewer earlier answers that still hold). *Slot*: the intent is asked with several slot values, and an answer holds for
 its own values. *Stable*: an answer holds for all requests of the intent, for ever.
 """
 
@@ -18,7 +18,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 WORDS: dict[Kind, str] = {
     "stable": "requests whose answer holds for ever",
     "slot": "requests with slot values",
-    "live": "live look-ups",
+    "live": "live look-ups and acts",
     "one_off": "one-offs",
 }
 KIND_COLUMNS = ("intent", "request_type", "answerable")
