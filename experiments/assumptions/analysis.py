@@ -37,9 +37,9 @@ def repeats(run: Run) -> tuple[str, ...]:
     """How often people repeat themselves, and what is testable then."""
     requests = events(run)
     shares = saturation(requests)
-    asked = number(float((requests.answerable > 0).mean()), "share")
+    answered = number(float((requests.answerable > 0).mean()), "share")
     return (
-        f"{habit(run):g}", number(shares.verbatim, "share"), asked, number(shares.types_used_up, "share"),
+        f"{habit(run):g}", number(shares.verbatim, "share"), answered, number(shares.types_used_up, "share"),
         "; ".join(shares.reasons) or "yes",
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def analyse(runs: Runs) -> Report:
         needed(run, [REFERENCE, *ARMS, *(arm for arms in MISLED.values() for arm in arms)], "assumptions")
     if len({habit(run) for run in ordered}) < len(ordered):
         raise UsageError("two of the runs have the same simulator.habit; name runs that differ in it, one of each")
-    said = Table(
+    repeated = Table(
         "How often people repeat themselves",
         (
             "habit",
@@ -98,7 +98,7 @@ def analyse(runs: Runs) -> Report:
     m = middle.manifest
     scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
     title = "What hangs on two assumptions"
-    return Report([said, by_habit, prompts], page(title, COMMAND, scope, said, PUBLISHED, by_habit, prompts))
+    return Report([repeated, by_habit, prompts], page(title, COMMAND, scope, repeated, PUBLISHED, by_habit, prompts))
 
 
 EXPERIMENT = Experiment(analyse)

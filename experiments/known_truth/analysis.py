@@ -150,7 +150,9 @@ def skewed(replications: int, users: int, weeks: int, seed: int, workers: int = 
     with tempfile.TemporaryDirectory() as folder:
         run = redrawn.play(Path(folder) / "run", users, weeks, seed, workers)
         populations = redrawn.populations(run)
-    return [redrawn.rates(one, drawn, replications, seed) for one in populations for drawn in redrawn.DRAWN]
+    return [
+        redrawn.rates(population, drawn, replications, seed) for population in populations for drawn in redrawn.DRAWN
+    ]
 
 
 def analyse(

@@ -89,7 +89,7 @@ def play(out: Path, users: int, weeks: int, seed: int, workers: int = 1) -> Run:
 def populations(run: Run) -> list[Population]:
     """The differences of CONTRASTS, over the turns from which on they are reported."""
     requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
-    found = []
+    rows = []
     for arm, reference, since in CONTRASTS:
         a, b = (tallies(run, name, requests, (since,))[since] for name in (arm, reference))
         turn = a.by_cell["turn"]
@@ -100,8 +100,8 @@ def populations(run: Run) -> list[Population]:
         users, user = np.unique(requests.cells.user[some], return_inverse=True)
         intents, intent = np.unique(requests.cells.intent[some], return_inverse=True)
         cells = Cells(user, intent, len(users), len(intents))
-        found.append(Population(f"{arm} - {reference}", cells, turn[some], gained[some]))
-    return found
+        rows.append(Population(f"{arm} - {reference}", cells, turn[some], gained[some]))
+    return rows
 
 
 @dataclass(frozen=True)

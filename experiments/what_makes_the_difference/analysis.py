@@ -73,13 +73,13 @@ def effects(
     tally: Mapping[Cell, Tally], requests: LoggedEvents, utility: Metric
 ) -> tuple[list[tuple[str, str, Estimate, float]], Table]:
     """Of each option against the plain one, over all combinations of the others: factor, option, difference, p."""
-    found = []
+    estimates = []
     for at, (factor, options) in enumerate(FACTORS.items()):
         plain = weighted(level(at, options[0]), tally)
         for option in options[1:]:
             made = contrast([utility], weighted(level(at, option), tally), plain, requests)["utility"]
-            found.append((factor, option, made))
-    tested = [(*row, p) for row, p in zip(found, holm([e.p(new=True) for *_, e in found]), strict=True)]
+            estimates.append((factor, option, made))
+    tested = [(*row, p) for row, p in zip(estimates, holm([e.p(new=True) for *_, e in estimates]), strict=True)]
     cells = [
         (factor, option, FACTORS[factor][0], *_told(e), f"{p:.3f}", _verdict(e, p)) for factor, option, e, p in tested
     ]

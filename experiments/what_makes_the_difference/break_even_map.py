@@ -61,13 +61,13 @@ def places(run: Run, arms: Sequence[str] = ("asked", "everything")) -> dict[str,
     """Of each arm that learns."""
     requests, shown = events(run), metrics(Utility.of(run.config))
     never = tallies(run, "never", requests)[0]
-    found = {}
+    by_arm = {}
     for arm in arms:
         tally = tallies(run, arm, requests)[0]
         means = measure([shown["hit_rate"], shown["err_per_hit"]], tally, requests)
         gain = contrast([shown["utility"]], tally, never, requests)["utility"]
-        found[arm] = Place(gain, 1.0 - means["err_per_hit"].mean, means["hit_rate"].mean)
-    return found
+        by_arm[arm] = Place(gain, 1.0 - means["err_per_hit"].mean, means["hit_rate"].mean)
+    return by_arm
 
 
 def drawn(axes: Axes, overrides: Sequence[str]) -> list[Table]:

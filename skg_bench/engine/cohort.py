@@ -125,8 +125,8 @@ class Rollout:
         )  # fmt: skip
         self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
         start, before = assistant.start(rows), np.zeros(rows, np.int64)
-        asked = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
-        self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), asked)
+        intents = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
+        self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), intents)
 
     @property
     def _books(self) -> BookEnsemble[Any]:

@@ -138,12 +138,12 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     event, texts = scene.world.events(state.users, t), scene.texts
     gap = event.time - state.time[:n_rows] if t else np.full(n_rows, _FOREVER)
     state.time = event.time
-    asked = state.asked[np.arange(n_rows), event.intent]
+    intent = np.arange(n_rows), event.intent
     truth = GroundTruth(
         partial(scene.world.judge, state.users, event), scene.type_names[event.type], event.answerable,
-        np.where(event.intent >= 0, asked, event.answerable > 0),
+        np.where(event.intent >= 0, state.asked[intent], event.answerable > 0),
     )  # fmt: skip
-    state.asked[np.arange(n_rows), event.intent] = True
+    state.asked[intent] = True
     message = Message(
         t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number), texts,
         scene.similarity, truth if scene.assistant.sees_truth else None,

@@ -24,8 +24,8 @@ def worded(corpus: Corpus, habit: float | F64, keys: U64, type_: I32, number: I3
     row, col, kind, group, uses = _uses(type_, len(corpus.types))
     start = np.flatnonzero(uses == 0)
     usual = (uses > 0) & (draw(keys[row], kind, Purpose.HABIT, uses) < np.broadcast_to(habit, len(keys))[row])
-    said: I64 = np.cumsum(~usual)
-    others: I64 = said - said[start][group]  # wordings before this one that were not said by habit
+    count: I64 = np.cumsum(~usual)
+    others: I64 = count - count[start][group]  # wordings before this one that were not count by habit
     first, wordings = kind[start], corpus.n_wordings[kind]
     permutations = _permutations(
         keys[row[start]], first, Purpose.WORDING, corpus.wordings.shape[1], corpus.n_wordings[first]

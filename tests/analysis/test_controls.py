@@ -133,7 +133,7 @@ def test_figures_are_those_of_the_summary_and_the_best_arm_learns_and_knows_no_t
             expected = summary["differences"][row.arm]["utility"]["mean"]
             assert row.against.estimate.mean == pytest.approx(expected)
     chosen = best(arm_rows)
-    allowed = {"skg", "matched_random", "repeat_last", "thompson", "lru", "threshold_40", "threshold_80"}
+    allowed = {"skg", "matched_random", "repeat_last", "thompson", "lru", "threshold_40", "threshold_80", "rag"}
     utility = {row.arm: row.means["utility"].mean for row in arm_rows if row.means["hit_rate"].mean > 0}
     assert chosen == max(allowed & set(utility), key=lambda arm: utility[arm])
 

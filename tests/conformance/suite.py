@@ -138,8 +138,9 @@ def _wrong_member(made: Any, seam_protocol: type, name: str) -> str | None:
     if isinstance(declared, property):
         return None
     given = [p for p in list(signature(declared).parameters.values())[1:] if p.default is Parameter.empty]
+    by_name = {p.name: p for p in given if p.kind is Parameter.KEYWORD_ONLY}
     try:
-        signature(getattr(made, name)).bind(*given)
+        signature(getattr(made, name)).bind(*(p for p in given if p.name not in by_name), **by_name)
     except TypeError as error:
         return f"{name} does not take what {seam_protocol.__name__}.{name} is given: {error}"
     return None

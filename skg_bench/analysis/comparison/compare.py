@@ -4,7 +4,6 @@ Runs that differ only in their seed are combined: events are aligned on (seed, u
 seeds are different users.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
@@ -13,30 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.analysis.comparison.align import Aligned, align
-from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS, Done, Flip, done, examples, flips
-from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Fallbacks, Hits, Matched, hits, ladder, matched
+from skg_bench.analysis.comparison.align import align
+from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS
+from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
-from skg_bench.analysis.counts.break_even import Answers, BreakEven, break_even
+from skg_bench.analysis.comparison.tested_arms import SEED, Flipped, TestedArm, tested_arms
+from skg_bench.analysis.counts.break_even import BreakEven
 from skg_bench.analysis.counts.measure import (
     CORRECTIONS,
     Difference,
-    by_user,
-    contrast,
     differences,
-    identical,
-    measure,
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.reading import read_once
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, Tally, tallies
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
 from skg_bench.analysis.summary.saturation import saturation, withheld
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run, RunTables, same_events
+from skg_bench.core.run import Run, same_events
 from skg_bench.core.text import html_table, printable, text_table, wrapped
 
 if TYPE_CHECKING:
@@ -48,7 +44,6 @@ HEADINGS = (
     "p ({correction})", "users +/=/-", "verdict",
 )  # fmt: skip
 _IN_BRIEF = [HEADINGS.index(heading) for heading in ("arm", "metric", "difference", "new requests", "verdict")]
-SEED = 0  # of the bootstrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +62,6 @@ class ComparisonRow:
     margin: float | None  # what is too small to matter, if that was said
     equivalent: float | None  # p-value of "differs by the margin or more", new requests, corrected as the others
     largest: tuple[tuple[str, float], ...]  # intents that contribute most to the difference, with their shares of it
-
-
-@dataclass(frozen=True, slots=True)
-class Flipped:
-    """Events that an arm and the reference answered differently, by reason, the most frequent first."""
-
-    arm: str
-    worse: Mapping[str, int]  # the reference was right, the arm was not
-    better: Mapping[str, int]
-    examples: tuple[Flip, ...]  # of the worse ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +150,7 @@ def compare(
     shared = align(logs)
     if log and "intent" not in runs[0].manifest["log"]["knows"]:
         del shown["other_intent"]
-    tested, matches, unmatched, flipped, reuse = _contrasts(logs, arms, references[0], shared, shown, price, flips)
+    tested, matches, unmatched, flipped, reuse = tested_arms(logs, arms, references[0], shared, shown, price, flips)
     reasons = [] if log else saturation(shared.on).reasons
     rows = tuple(
         replace(row, difference=withheld(row.difference, reasons))
@@ -179,127 +164,8 @@ def compare(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Contrast:
-    """One arm against the reference: figures by metric."""
-
-    label: str
-    means: Mapping[str, Estimate]
-    base: Mapping[str, Estimate]
-    against: Mapping[str, Estimate]
-    each: Mapping[str, F64]  # [n] difference of every user, NaN: there is none
-    same: bool  # the arm did the same as the reference on every turn
-
-
-def _contrasts(
-    logs: Sequence[RunTables],
-    arms: Mapping[tuple[int, str], str],
-    reference: tuple[int, str],
-    shared: Aligned,
-    shown: Mapping[str, Metric],
-    price: Utility,
-    n_flips: int,
-) -> tuple[list[_Contrast], tuple[Matched, ...], tuple[str, ...], tuple[Flipped, ...], dict[str, BreakEven]]:
-    """Every arm is read once; what is kept of it are sums, and its hits."""
-    requests = shared.on
-    fallbacks: dict[str, Fallbacks] = {}
-    served: dict[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]] = {}
-
-    def read(at: int, arm: str) -> Tally:
-        pool_requests = shared.each[at]
-        tally = tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
-        if tally.judged:
-            llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
-            served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
-        return tally
-
-    base = read(*reference)
-    base_done = done(logs[reference[0]], reference[1], shared.keep) if requests.judged else None
-    base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
-    tested, flipped = [], []
-    for (at, arm), label in arms.items():
-        if (at, arm) != reference:
-            tally = read(at, arm)
-            each = by_user(shown.values(), tally, requests)
-            tested.append(
-                _Contrast(
-                    label,
-                    measure(shown.values(), tally, requests),
-                    base_means,
-                    contrast(shown.values(), tally, base, requests),
-                    {name: each[name] - base_each[name] for name in shown},
-                    identical(tally, base),
-                )
-            )
-            stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
-            if base_done is not None and stays:
-                flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
-    if not requests.judged:
-        return tested, (), ("a log does not say which answers were right: there are no error rates to match",), (), {}
-    return tested, *_matches(arms, reference, served), tuple(flipped), _break_even(arms, served, price)
-
-
-def _break_even(
-    arms: Mapping[tuple[int, str], str],
-    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
-    price: Utility,
-) -> dict[str, BreakEven]:
-    by_arm = {}
-    for key, label in arms.items():
-        if key not in served:  # it is not known of all its answers whether they were right
-            continue
-        arm_hits, llm, requests = served[key]
-        at = arm_hits.at
-        if at.size and llm.known[at].all():
-            answers = Answers(arm_hits.right, arm_hits.worth), Answers(llm.right[at], llm.worth[at])
-            by_arm[label] = break_even(requests, at, *answers, price.wrong)
-    return by_arm
-
-
-def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
-    worse = flips(arm_turns, base)
-    return Flipped(label, worse.counts(), flips(base, arm_turns).counts(), tuple(examples(worse, n_flips)))
-
-
-def _llm(run: RunTables, arm: str, shared: Aligned, at: int) -> str:
-    """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
-    order = at if shared.moved[at] else 0
-    parameters = (run.manifest.get("compositions") or {}).get(arm, {}).get("llm")
-    return json.dumps([order, parameters], sort_keys=True)
-
-
-def _matches(
-    arms: Mapping[tuple[int, str], str],
-    reference: tuple[int, str],
-    served: Mapping[tuple[int, str], tuple[Hits, Fallbacks, LoggedEvents]],
-) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
-    unscored = [arms[k] for k in arms if k not in served or np.isnan(served[k][0].score).any()]
-    if arms[reference] in unscored:
-        why = f"{arms[reference]} has no scores, or answers that nobody can judge; to match error rates, name another"
-        return (), (f"{why} reference",)
-    idle = [arms[key] for key, (arm_hits, _, _) in served.items() if not arm_hits.at.size]
-    if arms[reference] in idle:
-        why = f"{arms[reference]} has no answer from memory; to match error rates, name another reference"
-        return (), (why,)
-    base = ladder(*served[reference])
-    matches = [
-        matched(label, ladder(*served[key]), base, SEED)
-        for key, label in arms.items()
-        if key != reference and label not in (*idle, *unscored)
-    ]
-    notes = [f"{', '.join(idle)}: no answer from memory, nothing to match"] if idle else []
-    if unscored:
-        notes.append(f"{', '.join(unscored)}: no scores, or answers that nobody can judge; nothing to match")
-    if any(set(match.figures) == {"hit_rate"} for match in matches):
-        notes.append(
-            "what the LLM would have answered instead of some hits is not known: add a run with an arm `never` and the "
-            "same LLM to see right answers and utility at matched error rates"
-        )
-    return tuple(matches), tuple(notes)
-
-
 def _rows(
-    tested: Sequence[_Contrast],
+    tested: Sequence[TestedArm],
     shown: Mapping[str, Metric],
     correction: str,
     margins: Mapping[str, float],

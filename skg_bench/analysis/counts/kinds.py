@@ -1,8 +1,8 @@
 """What kind of request each event is, as the log itself tells: how long an answer to it holds.
 
 *One-off*: nobody asks it twice. *Live*: an answer to its intent expires, or is an act, of which none holds (some user
-has asked the same before and has fewer earlier answers that still hold). *Slot*: the intent is asked with several slot values, and an answer holds for
-its own values. *Stable*: an answer holds for all requests of the intent, for ever.
+has asked the same before and has fewer earlier answers that still hold). *Slot*: the intent is asked with several slot
+values, and an answer holds for its own values. *Stable*: an answer holds for all requests of the intent, for ever.
 """
 
 from typing import Literal, get_args

@@ -178,9 +178,9 @@ def _estimate(
         # first whole counts, then the ratio: equal users stay equal
         ratio = sums(cells.user, cells.n_users, count) * inverse
         value += sign * ratio
-        own = (inverse / n)[cells.user] * count
-        part += sign * own
-        score += sign * (own - ratio.sum() / n * weight)
+        user_score = (inverse / n)[cells.user] * count
+        part += sign * user_score
+        score += sign * (user_score - ratio.sum() / n * weight)
         sign = -1.0
     mean = float(value[kept].sum() / n)
     effective, largest = _carried(sums(cells.intent, cells.n_intents, part))
