@@ -62,5 +62,5 @@ def test_expectations_hold_or_not_by_their_figures_and_claims_are_written(run: R
 
 def test_a_run_without_the_arms_is_refused(tmp_path: Path) -> None:
     other = simulate(["arms={skg: [], never: [policy=never]}", "users=4", "weeks=1", f"out={tmp_path / 'run'}"])
-    with pytest.raises(UsageError, match="has no arm 'skg_band'; it has skg, never; make a run with all arms"):
+    with pytest.raises(UsageError, match="has no arm 'skg_prompted'; it has skg, never; make a run with all arms"):
         analyse(other)

@@ -211,6 +211,19 @@ def test_where_nothing_comes_back_the_llm_answers_and_both_are_paid_for(tmp_path
     assert calls == pytest.approx((~turns.fallback_to_llm).groupby(turns.user).mean().mean())
 
 
+def test_the_ceiling_of_procedures_is_what_the_user_asked_for_before(tmp_path: Path) -> None:
+    """By intent; a one-off, in the same words. It is told where some arm runs procedures."""
+    run = procedures(tmp_path)
+    turns = run.turns("run", ["user", "turn", "intent", "message"]).to_pandas()
+    about = turns.intent.astype(object).fillna(turns.message.astype(object))
+    before = about.groupby([turns.user, about]).cumcount() > 0
+    ceiling = summary.read(run).ceiling
+    assert ceiling["procedure"].mean == pytest.approx(before.groupby(turns.user).mean().mean())
+    assert (ceiling["procedure"].mean or 0.0) > (ceiling["1"].mean or 0.0)
+    plain = simulate(["experiment=gate", "users=2", "weeks=1", f"out={tmp_path / 'plain'}"])
+    assert "procedure" not in summary.read(plain).ceiling
+
+
 def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> None:
     """The next city is the same skill, renewed; named by request, it is another one."""
     arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent]}"

@@ -12,7 +12,7 @@ from skg_bench.analysis.report.sentences import code, plain
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.core.errors import UsageError
 
-DOTTED = " Dotted: requests that k earlier answers could serve."
+DOTTED = " Dotted: requests that k earlier answers, or a procedure of their intent, could serve."
 WEEKLY = (
     ("utility_difference", "Utility beyond {reference}",
      "What a request is worth more than with {reference}, same users and requests."),
@@ -31,7 +31,10 @@ WEEKLY = (
     ("latency_ms", "Wait per request", "Simulated time to the answer."),
 )  # fmt: skip
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
-CEILINGS = ("ceiling_1", "ceiling_2", "ceiling_3")
+CEILINGS = {
+    "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2", "ceiling_3": "ceiling k=3",
+    "ceiling_procedure": "of procedures",
+}  # fmt: skip
 LEAST = 10  # users that a mean in a chart needs
 EVENTS = "*"  # the arm under which `curves.csv` holds what belongs to the events
 
@@ -83,9 +86,9 @@ class Curves:
         lines = [s for look in drawn if (s := self.series(look.arm, metric, look.classes)) is not None]
         ceilings = [
             s
-            for name in CEILINGS
+            for name, label in CEILINGS.items()
             if metric == "hit_rate"
-            if (s := self.series(EVENTS, name, f"ceiling-k {name}", f"ceiling k={name[-1]}")) is not None
+            if (s := self.series(EVENTS, name, f"ceiling-k {name}", label)) is not None
         ]
         positions = [float(week) for week in range(1, self.weeks + 1)]
         if not ceilings:

@@ -16,7 +16,7 @@ from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
-from skg_bench.core.grid import F64, I32, I64
+from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
@@ -100,7 +100,8 @@ def collect(
         results.totals[arm] = {**total, "pending": tally.pending}
         results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
     if requests.judged:
-        _ceilings(results, requests, multipliers)
+        compositions = (run.manifest.get("compositions") or {}).values()
+        _ceilings(results, requests, multipliers, procedures=any(c.get("serving") == "procedure" for c in compositions))
     return results
 
 
@@ -171,16 +172,26 @@ def _curves(
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64) -> None:
+def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64, *, procedures: bool) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
     turn = sums(requests.cell, len(requests.cells.user))
     weekly_turns = sums(requests.slot, len(requests.users) * requests.weeks).reshape(-1, requests.weeks)
+    could = {str(k): requests.answerable >= k for k in CEILINGS}
+    if procedures:
+        could["procedure"] = _familiar(requests)
     values = []
-    for k in CEILINGS:
-        possible = requests.answerable >= k
+    for name, possible in could.items():
         (share,) = estimates(requests.cells, [turn], [[sums(requests.cell[possible], len(turn))]])
-        results.ceiling[str(k)] = Figure.of(share, len(requests), (0.0, 1.0))
+        results.ceiling[name] = Figure.of(share, len(requests), (0.0, 1.0))
         count = sums(requests.slot[possible], weekly_turns.size).reshape(weekly_turns.shape)
         values.append(np.where(weekly_turns > 0, count / np.maximum(weekly_turns, 1.0), np.nan))
-    drawn = bands(values, multipliers, [(0.0, 1.0)] * len(CEILINGS))
-    results.curves.extend((ALL_ARMS, f"ceiling_{k}", band) for k, band in zip(CEILINGS, drawn, strict=True))
+    drawn = bands(values, multipliers, [(0.0, 1.0)] * len(could))
+    results.curves.extend((ALL_ARMS, f"ceiling_{name}", band) for name, band in zip(could, drawn, strict=True))
+
+
+def _familiar(requests: LoggedEvents) -> Bool:
+    """Has the user asked for the same intent before, `[N]`? A procedure could serve it."""
+    first = np.unique(requests.cell, return_index=True)[1]
+    before = np.ones(len(requests), np.bool_)
+    before[first] = False
+    return before

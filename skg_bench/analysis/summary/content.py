@@ -94,7 +94,8 @@ class Summary:
     sensitivity: Sensitivity
     waterfall: Mapping[str, Waterfall]
     log: Mapping[str, Any] | None  # what a replayed log says of itself (`core/record.py`); None: users are simulated
-    ceiling: Mapping[str, Figure]  # k -> share of requests with k or more earlier answers that still hold
+    ceiling: Mapping[str, Figure]  # k -> share of requests with k or more earlier answers that still hold; and
+    # `procedure`, if some arm runs them -> share of requests of an intent that the user asked for before
     saturation: CorpusUse
     totals: Mapping[str, Mapping[str, float | None]]  # arm -> count -> sum over all users
     pending_feedback: int  # ratings of all arms that became known only after the end, and were used in nothing
