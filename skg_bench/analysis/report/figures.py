@@ -12,7 +12,7 @@ from skg_bench.analysis.report.sentences import code, plain
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.core.errors import UsageError
 
-DOTTED = " Dotted: requests that k earlier answers, or a procedure of their intent, could serve."
+DOTTED = " Dotted: what could be, see Glossary."
 WEEKLY = (
     ("utility_difference", "Utility beyond {reference}",
      "What a request is worth more than with {reference}, same users and requests."),
@@ -31,9 +31,9 @@ WEEKLY = (
     ("latency_ms", "Wait per request", "Simulated time to the answer."),
 )  # fmt: skip
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
-CEILINGS = {
-    "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2", "ceiling_3": "ceiling k=3",
-    "ceiling_procedure": "of procedures",
+CEILINGS = {  # the highest first, which is drawn under the others
+    "ceiling_procedure": "procedures", "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2",
+    "ceiling_3": "ceiling k=3",
 }  # fmt: skip
 LEAST = 10  # users that a mean in a chart needs
 EVENTS = "*"  # the arm under which `curves.csv` holds what belongs to the events
