@@ -12,8 +12,8 @@ WORDS = {
     "Reference": "The arm that the others are compared with, user by user.",
     "Frozen arm": "Learns as its live twin until a given turn, and nothing after it.",
     "Truth": "What the simulator knows and no arm ever sees: what a request was about, whether an answer was right.",
-    "Ceiling k": "Share of requests for which a user has k or more earlier answers that still hold; that of procedures: "
-    "of requests of an intent that the user asked for before.",
+    "Ceiling k": "Share of requests for which a user has k or more earlier answers that still hold; of procedures: "
+    "for requests of an intent that the user asked for before.",
     "Learning effect": "Utility of the live arm minus that of its frozen twin, over the turns since the freezing.",
     "Loss": "Utility below a right answer that costs nothing and comes at once, booked to the first link that failed.",
     "These requests": "95 % interval over other users who bring the same kinds of requests: clustered by user.",
