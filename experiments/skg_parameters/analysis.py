@@ -35,7 +35,7 @@ VERBATIM = 0.9999  # cosine of a text with itself, on the grid of vectors
 READ = (
     "*At hits*: the operating point, the hit rate of the reference. *At most*: what an oracle in the place of the part "
     "brings over the reference, the largest effect that could have been found here. A part is called worth less than "
-    "the margin only where an oracle is shown to be worth more than it."
+    "the margin only where an oracle is shown to be worth more than it. A dash: no oracle, or one that does harm by itself."
 )
 _ASKS = re.compile(r"(K\d\d): (.+)")
 
@@ -166,7 +166,7 @@ def cells(line: Line) -> tuple[str, ...]:
     return (
         line.id, line.asks, number(line.hits, "share"), f"{contrast.arm} - {contrast.reference}",
         number(e.mean, "utility", signed=True), interval(*e.interval(new=True), "utility", signed=True),
-        "-" if largest is None else number(largest.mean, "utility", signed=True), f"{line.p:.3f}",
+        "-" if largest is None or largest.mean < 0 else number(largest.mean, "utility", signed=True), f"{line.p:.3f}",
         number(line.hit_rate.estimate.mean, "difference", signed=True), _hits(line.matched),
         f"{line.verdict}: {line.words}",
     )  # fmt: skip

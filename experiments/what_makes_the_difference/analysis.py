@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from experiments.what_makes_the_difference.composites import worth
 from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, verdict
+from skg_bench.analysis.comparison.contrasts import MARGINS
 from skg_bench.analysis.counts.measure import contrast, measure
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
@@ -108,10 +110,23 @@ def _verdict(e: Estimate, p: float) -> str:
     return ("better" if e.mean > 0 else "worse") if p < ALPHA else "inconclusive"
 
 
+def composite(ceiling: Mapping[str, Estimate]) -> Table:
+    """What could be anticipated from the user's own history."""
+    words = (
+        ("fires", "the rule names a next request", "share"), ("right", "and it is that one", "share"),
+        ("at most", "worth at most, utility", "utility"),
+    )  # fmt: skip
+    rows = []
+    for name, says, unit in words:
+        e = ceiling[name]
+        rows.append((says, number(e.mean, unit), interval(*e.interval(new=True), unit)))
+    return Table("Composite skills: what could be anticipated", ("of all requests", "measured", "new requests"), rows)
+
+
 def findings(
-    run: Run, tested: Sequence[tuple[str, str, Estimate, float]], beyond: Mapping[str, Estimate]
+    run: Run, tested: Sequence[tuple[str, str, Estimate, float]], beyond: Mapping[str, Estimate], ceiling: Estimate
 ) -> list[Finding]:
-    """Of K12 and K20: what a skill is."""
+    """Of K12 and K20, what a skill is; of K31, what composite ones could bring at most."""
     evidence = Evidence.of([run], COMMAND)
     by_option = {option: (e, p) for factor, option, e, p in tested if factor == "representation"}
     results = []
@@ -125,6 +140,14 @@ def findings(
         text = f"Over all routers and curators {words} bring {_told(e)[0]} utility a request over stored answers"
         text += "." if says == "reproduced" else "; with the paper's router and captures they are not ahead of `never`."
         results.append(Finding(claim, claimed, Measured.of(e), says, text, evidence, alone))
+    small = ceiling.interval(new=True)[1] < MARGINS["utility"]
+    claimed = "the next request can be anticipated from the user's own history, for composite skills"
+    words = f"Answered at once and for nothing, they would bring less than {MARGINS['utility']:g} utility a request."
+    if not small:
+        words = "What they would bring at most rests on too few intents, or is not shown to be small."
+    says = "not reproduced" if small else "not testable here"
+    most = Measured.of(ceiling, "utility per request at most")
+    results.append(Finding("K31", claimed, most, says, words, evidence))
     return results
 
 
@@ -136,12 +159,15 @@ def analyse(run: OneRun) -> Report:
     arms = {arm: tallies(run, arm, requests)[0] for arm in run.arms}
     tally, never, utility = {cell: arms[name] for cell, name in names.items()}, arms[NEVER], shown["utility"]
     tested, options = effects(tally, requests, utility)
-    tables = [options, shares(tally, never, requests, utility), rows(arms, never, requests, shown)]
+    ceiling = worth(run, requests, NEVER)
+    tables = [
+        options, shares(tally, never, requests, utility), composite(ceiling), rows(arms, never, requests, shown),
+    ]  # fmt: skip
     m = run.manifest
     scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
     beyond = {arm: contrast([utility], arms[arm], never, requests)["utility"] for arm in run.arms if arm != NEVER}
     return Report(tables, page("What makes the difference?", COMMAND, scope, *tables),
-                  findings=lambda: findings(run, tested, beyond))  # fmt: skip
+                  findings=lambda: findings(run, tested, beyond, ceiling["at most"]))  # fmt: skip
 
 
 EXPERIMENT = Experiment(analyse)

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.what_makes_the_difference.analysis import CELLS, FACTORS, analyse, level, shapley
 from experiments.what_makes_the_difference.break_even_map import ARMS, places
+from experiments.what_makes_the_difference.composites import anticipated
 from skg_bench.analysis import summary
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
@@ -40,7 +42,7 @@ def test_every_combination_is_an_arm_and_has_the_components_of_its_name() -> Non
 def test_an_effect_is_the_mean_over_all_combinations_of_the_other_choices(run: Run, tmp_path: Path) -> None:
     means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read(run).arms.items()}
     report = analyse(run)
-    options, way, arms = report.parts
+    options, way, _, arms = report.parts
     for factor, option, plain, utility, *_ in options.rows:  # type: ignore[union-attr]
         at = list(FACTORS).index(factor)
         averages = [
@@ -53,7 +55,18 @@ def test_an_effect_is_the_mean_over_all_combinations_of_the_other_choices(run: R
     assert len(arms.rows) == len(run.arms)  # type: ignore[union-attr]
     report.write(tmp_path, "what_makes_the_difference")
     written = json.loads((tmp_path / "claims" / "what_makes_the_difference.json").read_text())
-    assert [row["id"] for row in written] == ["K12", "K20"]
+    assert [row["id"] for row in written] == ["K12", "K20", "K31"]
+
+
+@pytest.mark.req("K31")
+def test_what_follows_often_enough_is_anticipated_by_the_users_own_history_alone() -> None:
+    row = np.repeat([0, 1], 12).astype(np.int64)
+    intent = np.array([5, 6, 5, 6, 5, 6, 5, 6, 5, 7, 5, 6, *[5, 6] * 5, 8, 5], np.int32)
+    fires, right = anticipated(row, intent)
+    assert np.flatnonzero(fires).tolist() == [7, 8, 9, 11, 19, 20, 21, 22]
+    assert np.flatnonzero(fires & ~right).tolist() == [9, 22]
+    assert not anticipated(row, np.full(24, -1, np.int32))[0].any()  # one-offs say nothing of what comes next
+    assert (right <= fires).all()
 
 
 def test_weights_of_a_level_and_of_shapleys_value_sum_to_one() -> None:

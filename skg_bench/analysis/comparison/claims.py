@@ -156,10 +156,13 @@ def write(folder: Path, experiment: str, results: Sequence[Finding]) -> Path:
     rows = []
     for result in results:
         row = asdict(result)
+        for figure in (row["measured"], row["beyond"]):
+            if isinstance(figure, dict):  # JSON has no infinity: an interval that was withheld has no ends
+                figure |= {end: figure[end] if isfinite(figure[end]) else None for end in ("low", "high")}
         rows.append(row | row.pop("evidence"))
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{experiment}.json"
-    file.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    file.write_text(json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
     return file
 
 
@@ -181,12 +184,17 @@ def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:
-    measured = row["measured"] if isinstance(row["measured"], str) else Measured(**row["measured"])
+    measured = row["measured"] if isinstance(row["measured"], str) else _measured(row["measured"])
     evidence = {f.name: row[f.name] for f in fields(Evidence)}
     evidence["seeds"] = tuple(evidence["seeds"])
     texts = (row["id"], row["claimed"], measured, row["verdict"], row["words"])
-    beyond = None if row.get("beyond") is None else Measured(**row["beyond"])
+    beyond = None if row.get("beyond") is None else _measured(row["beyond"])
     return Finding(*texts, Evidence(**evidence), beyond)
+
+
+def _measured(figure: Mapping[str, Any]) -> Measured:
+    ends = {end: figure[end] if figure[end] is not None else without for end, without in (("low", -inf), ("high", inf))}
+    return Measured(figure["value"], ends["low"], ends["high"], figure["unit"])
 
 
 def markers(folder: Path) -> dict[str, list[str]]:

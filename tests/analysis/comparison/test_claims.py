@@ -235,7 +235,9 @@ def says(finding: Finding) -> str:
     if finding.id == "K22":
         return "reproduced" if m.low <= 50 <= m.high else "not reproduced"
     better, worse = (m.low > 0, m.high < 0) if m.unit == "utility per request" else (m.high < 0, m.low > 0)
-    small = finding.claimed.startswith("varied") and not better and m.high < SMALL
+    little = re.search("worth less than|no more than", finding.words) is not None  # significant before correction only
+    small = finding.claimed.startswith("varied") and (little or not better) and m.high < SMALL
+    better = better and not small
     number = finding.id in NUMBERS
     holds, fails = (worse or small, better) if number else (better, worse or small)
     ahead = finding.beyond is None or finding.beyond.low > 0
