@@ -35,7 +35,7 @@ VERBATIM = 0.9999  # cosine of a text with itself, on the grid of vectors
 READ = (
     "*At hits*: the operating point, the hit rate of the reference. *At most*: what an oracle in the place of the part "
     "brings over the reference, the largest effect that could have been found here. A part is called worth less than "
-    "the margin only where an oracle is shown to be worth more than it. A dash: no oracle, or one that does harm by itself."
+    "the margin only where an oracle is shown to be worth more than it. A dash: no oracle, or one that does harm."
 )
 _ASKS = re.compile(r"(K\d\d): (.+)")
 
