@@ -248,7 +248,7 @@ def test_a_counterexample_is_found_and_replayed(base: Run, tmp_path: Path, arm: 
     words = ("--arm", arm, "--reference", reference, "--out", str(file))
     code, out, _ = call("counterexample", "find", str(base.path), *words)
     assert code == 0
-    assert ("earlier answer, " in out) == (reference == "never")
+    assert "earlier answer, " in out or reference != "never"
     assert call("counterexample", "replay", str(file))[0] == 0
     rows = json.loads(file.read_text("utf-8"))["expected"]["arm" if arm != "skg" else "reference"]
     assert {(row["max_sim"], row["score"], row["book"], row["skill"]) for row in rows} == {(None,) * 4}
@@ -354,7 +354,7 @@ class Wrong(Echo):
         state, reply = super().answer(query, state)
         return {
             "shape": lambda: (state, replace(reply, how=reply.how[:1])),
-            "range": lambda: (state, replace(reply, how=reply.how + 3)),
+            "range": lambda: (state, replace(reply, how=reply.how + 4)),
             "list": lambda: (state, replace(reply, how=reply.how.tolist())),
             "alone": lambda: reply,
             "none": lambda: (state, None),
@@ -366,7 +366,7 @@ class Wrong(Echo):
     ("kind", "reason"),
     [
         ("shape", "Reply.how has shape (1,); valid is [6]"),
-        ("range", "Reply.how holds 3 to 3; valid are FALLBACK (0), STORED (1) and PROMPTED (2)"),
+        ("range", "Reply.how holds 4 to 4; valid are FALLBACK (0), STORED (1), PROMPTED (2) and PROCEDURE (3)"),
         ("list", "Reply.how is a list; valid is an array [6]"),
         ("alone", "gave a Reply; valid is (state, Reply)"),
         ("none", "gave a NoneType; valid is (state, Reply)"),

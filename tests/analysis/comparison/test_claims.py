@@ -234,6 +234,8 @@ def says(finding: Finding) -> str:
         return least if least == most else "not testable here"
     if finding.id == "K22":
         return "reproduced" if m.low <= 50 <= m.high else "not reproduced"
+    if "does not hold once corrected" in finding.words:
+        return "not testable here"
     better, worse = (m.low > 0, m.high < 0) if m.unit == "utility per request" else (m.high < 0, m.low > 0)
     little = re.search("worth less than|no more than", finding.words) is not None  # significant before correction only
     small = finding.claimed.startswith("varied") and (little or not better) and m.high < SMALL
