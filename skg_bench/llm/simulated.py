@@ -11,8 +11,9 @@ from skg_bench.core.types import Completions, Prompts
 
 @dataclass(frozen=True)
 class Simulated:
-    """Right with probability `right`, or `right_with_skill` when it follows the prompt of a skill that fits. Another
-    skill's prompt misleads it with probability `misled`: it is wrong where it would have been right.
+    """Right with probability `right`, or `right_with_skill` when it follows the prompt of a skill that fits.
+
+    Another skill's prompt misleads it with probability `misled`: it is wrong where it would have been right.
     """
 
     right: float
