@@ -79,7 +79,7 @@ def test_the_llm_is_right_by_the_draws_of_the_event_alone(run: Run, arm: str) ->
 
 
 @pytest.mark.req("K12", "K20")
-def test_a_prompted_skill_is_right_if_it_is_about_the_intent_and_the_llm_succeeds(run: Run) -> None:
+def test_a_prompted_skill_is_right_as_often_as_the_llm_with_a_prompt_that_fits_or_misleads(run: Run) -> None:
     turn_of, about = rows(run, "prompted"), dict[tuple[int, int], list[tuple[int, str | None]]]()
     for u in run.updates("prompted").to_pylist():
         if u["op"] in ("ADD", "UPDATE"):
@@ -87,9 +87,9 @@ def test_a_prompted_skill_is_right_if_it_is_about_the_intent_and_the_llm_succeed
     outcomes = set()
     for r in (r for r in turn_of.values() if not r["fallback_to_llm"]):
         intent = [i for turn, i in about[r["user"], r["skill"]] if turn < r["turn"]][-1]
-        succeeds = uniform_of(r, Purpose.SKILL_RIGHT) < 0.93
         same = intent is not None and intent == r["intent"]
-        assert r["answer_correct"] == (same and succeeds)
+        succeeds = uniform_of(r, Purpose.SKILL_RIGHT) < (0.93 if same else 0.9 * (1 - 0.2))  # a wrong prompt misleads
+        assert r["answer_correct"] == succeeds
         assert (r["serving"], r["source_turn"]) == ("prompted", -1)
         assert r["tokens_in"] > 460  # with the skill's prompt
         outcomes.add((same, succeeds))
