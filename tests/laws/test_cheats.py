@@ -217,7 +217,7 @@ def hits_of_other_wordings(out: Path) -> tuple[int, float]:
 def test_ids_of_texts_say_nothing(tmp_path: Path) -> None:
     hits, right = hits_of_other_wordings(tmp_path / "run")
     assert right < 0.05
-    assert hits < 200
+    assert hits < 100
 
 
 def test_the_cheat_is_told_from_honest_routers_where_ids_are_those_of_the_corpus(
@@ -226,7 +226,7 @@ def test_the_cheat_is_told_from_honest_routers_where_ids_are_those_of_the_corpus
     """Else the test above could not fail."""
     monkeypatch.setattr(execute, "Relabelled", lambda simulator, _seed: simulator)
     hits, right = hits_of_other_wordings(tmp_path / "run")
-    assert hits > 200
+    assert hits > 100
     assert right > 0.3
 
 

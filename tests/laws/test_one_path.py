@@ -176,4 +176,4 @@ def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None
     assert world.differences(first, second, range(12)) == []
     kinds = {name.split(".")[1] for name in calls}
     assert {"route", "propensities", "complete", "respond", "curate", "prefer", "combine"} <= kinds
-    assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle", "exact")), calls
+    assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle")), calls

@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.feedback import RATING, Feedback, joined
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.types import LLM, Completions, Prompts
-from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing, World
+from skg_bench.core.world import PROCEDURE, Draws, Event, Reaction, Response, Served, Supposing, World
 from skg_bench.engine import step
 
 _DRAWS_OF = step.draws_of
@@ -31,6 +31,7 @@ class Remembering(Front):
 
     said: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # kind, value, delay
     offers: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    failed: dict[int, bool] = field(default_factory=dict)  # nothing came back from a procedure, which an assistant sees
 
     def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
         """As the world behind."""
@@ -39,6 +40,8 @@ class Remembering(Front):
         self.said.update({key: [] for key in draws.event.tolist()})
         for row, *rest in zip(*(column.tolist() for column in columns(given)), strict=True):
             self.said[int(draws.event[row])].append(tuple(rest))
+        if response.execution is not None:
+            self.failed |= zip(draws.event.tolist(), response.execution.failed.tolist(), strict=True)
         return state, response
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
@@ -67,7 +70,15 @@ class Retelling(Front):
         rows = [(row, *what) for row, key in enumerate(draws.event.tolist()) for what in self.memory.said[key]]
         row, kind, value, delay = np.array(rows, np.int64).reshape(-1, 4).T
         given = Feedback(row, kind.astype(np.int32), value.astype(np.int32), delay)
-        return state, replace(response, feedback=given)
+        return state, self._executed(replace(response, feedback=given), event, served, draws)
+
+    def _executed(self, response: Response, event: Event, served: Served, draws: Draws) -> Response:
+        """With procedures that fail where they failed the first time."""
+        if response.execution is None:
+            return response
+        failed = np.array([self.memory.failed.get(key, False) for key in draws.event.tolist()])
+        answer = np.where(served.how == PROCEDURE, np.where(failed, event.number, served.answer), response.answer)
+        return replace(response, answer=answer, execution=replace(response.execution, failed=failed))
 
     def offer(self, state: Any, event: Event, offers: Bool, draws: Draws) -> tuple[Any, Reaction]:
         """What was done the first time."""
