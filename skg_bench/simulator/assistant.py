@@ -146,9 +146,7 @@ class AssistantUsers:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """Names that users give to skills: of each request type, of each one-off, vague ones, and of each intent with
-        slot values; last one for none.
-        """
+        """Names of skills: request types, one-offs, vague ones, and intents with slot values; the last one for none."""
         corpus = self._corpus
         one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
         types, intents = (

@@ -18,13 +18,22 @@ DEFAULTS: dict[str, Any] = yaml.safe_load((CONF / "simulator" / "assistant.yaml"
 del DEFAULTS["_target_"]
 PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
-    "accept", "accept_one_off", "bad_name_share", "habit",
+    "accept", "accept_one_off", "bad_name_share", "habit", "procedures_exist", "generalises", "slots_filled",
+    "lost_per_word", "lost_unlike", "silent", "tool_fails",
 )  # fmt: skip
 POSITIVE = (
     "messages_per_day", "max_per_day", "conversation_length", "concentration", "lag_scale", "lag_power",
     "follow_boost", "partial_odds", "miss_odds", "late_hours", "fatigue_half_life_days",
 )  # fmt: skip
-NOT_NEGATIVE = ("volume_spread", "day_spread", "taste_spread", "fatigue", "answers_stale_hours")
+NOT_NEGATIVE = (
+    "volume_spread",
+    "day_spread",
+    "taste_spread",
+    "fatigue",
+    "answers_stale_hours",
+    "tool_latency_ms",
+    "tool_usd",
+)
 ROWS = ("rating_if_right", "rating_if_near", "rating_if_wrong")
 
 
