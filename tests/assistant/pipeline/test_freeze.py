@@ -27,7 +27,7 @@ from tests.curator.test_curators import PAPER, B, asked, columns, curated, opera
 
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 MODEL = Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
-PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", 50, True, 1, False)
+PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", "type", 50, True, 1, False)
 ARM = pipeline_arm("skg", MODEL, 50.0, *PARTS)
 
 

@@ -43,7 +43,7 @@ from tests.policy.test_policies import candidates
 PAPER = SKG("any", 0.6, "ok", 3, 60)
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
 LLM = Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
-PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", 50, True, 1, False)
+PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", "type", 50, True, 1, False)
 ARM = pipeline_arm("skg", LLM, 50.0, *PARTS)
 
 EXP4 = Exp4(0.5, ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0)), 0.05, 0.1, 0.85)
@@ -68,6 +68,7 @@ APART: list[dict[str, Any]] = [
     {"llm": replace(LLM, right=0.8)},
     {"signals": replace(SIGNALS, half_life_days=None)},
     {"serving": "prompted"},
+    {"named_by": "intent"},
     {"hit_latency_ms": 60.0},
     {"refit_every": 51},
     {"refit_on_capture": False},
