@@ -10,6 +10,7 @@ tools, are seen: nothing comes back, and the model is called. What is looked up 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,12 +54,16 @@ class Running:
     """Procedures for the intents of a corpus. Arrays by intent end with one more value, which index -1 reads."""
 
     def __init__(self, parameters: Procedures, corpus: Corpus) -> None:
-        self._parameters = parameters
+        self._parameters, self._messages = parameters, corpus.messages
         several = np.bincount(corpus.intent, minlength=len(corpus.intents)) > 1
         luck = uniform(fold(np.array([text_hash(name) for name in corpus.intents], np.uint64), int(Purpose.GENERAL)))
         self.exists: Bool = np.append(luck < parameters.procedures_exist, False)  # [I + 1]
         self._slotted, self._tool = np.append(several, False), np.append(corpus.effect != ANSWER, False)
-        self._words, self._masks = _words(corpus.messages)
+
+    @cached_property
+    def _said(self) -> tuple[I64, U64]:
+        """Read when the first slots are filled: most runs have no procedures."""
+        return _words(self._messages)
 
     def general(self, event: U64) -> Bool:
         """Would a procedure made of the answer to this event serve other slot values, if there are procedures?"""
@@ -80,9 +85,10 @@ class Running:
 
     def filled(self, text: I32, source: I32) -> F64:
         """Probability that all slots of a message are filled rightly."""
-        p, mine, theirs = self._parameters, self._masks[text], self._masks[source]
+        p, (words, masks) = self._parameters, self._said
+        mine, theirs = masks[text], masks[source]
         alike: F64 = np.bitwise_count(mine & theirs) / np.maximum(np.bitwise_count(mine | theirs), 1)
-        lost = p.lost_per_word * np.maximum(self._words[text] - USUAL, 0) + p.lost_unlike * (1.0 - alike)
+        lost = p.lost_per_word * np.maximum(words[text] - USUAL, 0) + p.lost_unlike * (1.0 - alike)
         chance: F64 = np.clip(p.slots_filled - lost, 0.0, 1.0)
         return chance
 
