@@ -138,7 +138,7 @@ def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[flo
         n_skills=np.array([skills], np.int32), n_examples=np.array([n], np.int32), active=np.ones((1, skills), bool),
         name=blank, source=blank, uses=blank, ok=blank, partial=blank, miss=blank, born=then, last_used=then,
         last_ok=then, examples_of=blank + each, square=square, hours=np.zeros((1, skills, 8), np.int16), weekend=blank,
-        after=blank - 1, lineage=then,
+        after=blank - 1, lineage=then, content=np.zeros((1, skills), np.uint64),
         example=example, example_skill=np.repeat(np.arange(skills, dtype=np.int32), each)[None],
         starts=starts,
     )  # fmt: skip

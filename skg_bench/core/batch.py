@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import I32, I64, U64, Bool
 
 ADD, UPDATE, TAG, REMOVE = 0, 1, 2, 3
 OPERATIONS = ("ADD", "UPDATE", "TAG", "REMOVE")
@@ -23,13 +23,28 @@ class Batch:
     rating: I32  # [n] code in RATINGS (TAG)
     uses: I32  # [n] 1: the operation records a use (TAG)
     reason: I32  # [n] index into the curator's `reasons`
+    content: U64  # [n] key of what the skill says from now on (ADD, UPDATE; core/content.py); 0: nothing, or as before
 
 
 LINEAGE_BITS = 20  # of the ADD's number among those of its event, in the lineage of a skill
 
 EMPTY = np.zeros(0, np.int32)
 EMPTY.setflags(write=False)
-NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
+
+
+def blank(n: int) -> Batch:
+    """`n` operations in which no field applies yet, to be filled in."""
+
+    def column(value: int = -1) -> I32:
+        return np.full(n, value, np.int32)
+
+    return Batch(
+        column(), column(), column(), column(), column(), column(), column(), uses=column(0), reason=column(),
+        content=np.zeros(n, np.uint64),
+    )  # fmt: skip
+
+
+NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY.astype(np.uint64))
 
 
 def part(batch: Batch, which: Bool | I64) -> Batch:
@@ -40,6 +55,12 @@ def part(batch: Batch, which: Bool | I64) -> Batch:
 def joined(first: Batch, second: Batch) -> Batch:
     """The operations of one and then those of the other."""
     return Batch(*(np.concatenate([getattr(first, f.name), getattr(second, f.name)]) for f in fields(Batch)))
+
+
+def stores(batch: Batch) -> Bool:
+    """Which operations store an answer, `[n]`. An UPDATE without one adds an example or changes what a skill says."""
+    storing: Bool = (batch.op == ADD) | ((batch.op == UPDATE) & (batch.source >= 0))
+    return storing
 
 
 def lineage(event: I32, add: I64) -> I64:

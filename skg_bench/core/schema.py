@@ -1,9 +1,9 @@
-"""Arrow schemas of a run directory, version 3. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 4. Columns marked `truth` are never shown to an arm.
 
-Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a
-kind. Where a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an
-assistant that fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole
-numbers: that such an assistant answered itself is what `fallback_to_llm` says.
+Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind; version
+4 added to the updates what skills say. Where a run replays a log, truth may be null: not known. Columns of decisions
+and skillbooks are null for an assistant that fills none (core/assistant.py). `skill` is -1 there, and not null, since
+every reader takes it as whole numbers: that such an assistant answered itself is what `fallback_to_llm` says.
 """
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow as pa
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.types import CAUSES
 
-VERSION = 3
+VERSION = 4
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -120,11 +120,19 @@ UPDATES = _schema(
     _field("skill", pa.int32(), "id of the skill in the user's book"),
     _field("name", _WORD, "name given (ADD)", nullable=True),
     _field("message", _WORD, "example added (ADD, UPDATE)", nullable=True),
-    _field("source_turn", pa.int32(), "turn whose answer is stored (ADD, UPDATE), -1: none"),
+    _field(
+        "source_turn",
+        pa.int32(),
+        "turn whose answer is stored (ADD, UPDATE), -1: none is",
+    ),
     _field("rating", _WORD, "rating recorded (TAG)", nullable=True),
     _field("uses", pa.int32(), "uses recorded (TAG)"),
     _field("after", pa.int32(), "skill that answered the turn before (ADD, UPDATE, TAG with a use), -1: none"),
     _field("born", pa.timestamp("ms"), "time of the turn whose answer is stored (ADD, UPDATE)", nullable=True),
+    _field("section", _WORD, "of what the skill says from now on (ADD, UPDATE); null: as before", nullable=True),
+    _field("issue", _WORD, "the situation, or the whole advice", nullable=True),
+    _field("insight", _WORD, "what to do about the issue", nullable=True),
+    _field("keywords", _WORD, "words in lower case, with blanks between them", nullable=True),
     _field("reason", _WORD, "why the curator did it"),
     _field("book_version", pa.int32(), "version after the batch"),
     _field("book_hash", pa.binary(16), "state hash after the batch"),

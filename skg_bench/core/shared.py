@@ -29,6 +29,6 @@ def shared_book(vectors: I16, example: I32, skill: I32, rows: int) -> Skillbooks
         last_used=when, last_ok=when, examples_of=each(np.bincount(skill, minlength=s).astype(np.int32)),
         square=each(np.square(total).sum(axis=1)), hours=each(np.zeros((s, 8), np.int16)), weekend=none,
         after=each(np.full(s, -1, np.int32)), lineage=each(np.arange(s, dtype=np.int64)),
-        example=each(example), example_skill=each(skill),
+        content=each(np.zeros(s, np.uint64)), example=each(example), example_skill=each(skill),
         starts=starts if rows == 1 else None,
     )  # fmt: skip

@@ -4,16 +4,20 @@
 that the log tells everything (law 8).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import U64
 from skg_bench.core.statehash import row_hash, text_hash
 
 _DAY = 86_400
+_MASK = (1 << 64) - 1
+_CHUNK = 4096  # batches whose hashes are computed in one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Skill:
     hours: tuple[int, ...]
     weekend: int
     after: int
+    content: Content | None = None
 
     @property
     def success_rate(self) -> float | None:
@@ -57,17 +62,9 @@ class Skillbook:
     @property
     def hash(self) -> bytes:
         """State hash, 16 bytes; the empty book's is zero."""
-        total = np.zeros(2, np.uint64)
         with np.errstate(over="ignore"):
-            for s in self.skills:
-                examples = sum(text_hash(e) for e in s.examples) & 0xFFFFFFFFFFFFFFFF
-                total += row_hash(
-                    _i32(s.id), np.array([text_hash(s.name)], np.uint64), _i32(s.source_turn), np.array([s.active]),
-                    _i32(s.uses), _i32(s.ok), _i32(s.partial), _i32(s.miss), _i64(s.born), _i64(s.last_used),
-                    _i64(s.last_ok), np.array([examples], np.uint64), np.array([s.hours], np.int16), _i32(s.weekend),
-                    _i32(s.after),
-                )[0]  # fmt: skip
-        return total.astype("<u8").tobytes()
+            state: U64 = _hashes(self.skills).sum(axis=0, dtype=np.uint64)
+        return state.astype("<u8").tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +81,12 @@ class Operation:
     uses: int = 0
     after: int = -1
     born: int | None = None  # time of the answer that is stored; None: it was given right now
+    content: Content | None = None  # what the skill says from now on (ADD, UPDATE); None: nothing, or as before
     reason: str = field(default="", compare=False)
     local: int | None = None  # what the user's clock showed, for hours and weekdays; None: `time`
 
 
-_LOGGED = tuple(f.name for f in fields(Operation) if f.name != "local")
+_LOGGED = tuple(f.name for f in fields(Operation) if f.name not in ("local", "content"))
 
 
 def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
@@ -98,8 +96,8 @@ def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
         if op.op == "ADD":
             if op.skill != len(skills):
                 raise UsageError(f"ADD of skill {op.skill}, but the next id of this book is {len(skills)}")
-            blank = Skill(op.skill, op.name or "", -1, (), True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
-            skills[op.skill] = _answered(blank, op)
+            new = Skill(op.skill, op.name or "", -1, (), True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
+            skills[op.skill] = _answered(new, op)
             continue
         if op.skill not in skills:
             raise UsageError(f"{op.op} of skill {op.skill}, which the book does not have (it has {len(skills)} skills)")
@@ -107,16 +105,23 @@ def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
         if op.op == "TAG":
             skills[op.skill] = _tagged(old, op)
         elif op.op == "UPDATE":
-            skills[op.skill] = _answered(old, op)
+            skills[op.skill] = _answered(old, op) if op.source_turn >= 0 else _said(old, op)
         else:
             skills[op.skill] = replace(old, active=False)
     return Skillbook(tuple(skills.values()), book.version + 1)
 
 
-def _answered(skill: Skill, op: Operation) -> Skill:
+def _said(skill: Skill, op: Operation) -> Skill:
+    """With the example and the content of an operation, if it has them."""
+    if op.message is None and op.content is None:
+        return skill
     examples = skill.examples if op.message is None else (*skill.examples, op.message)
+    return replace(skill, examples=examples, content=op.content or skill.content)
+
+
+def _answered(skill: Skill, op: Operation) -> Skill:
     renewed = replace(
-        skill, source_turn=op.source_turn, examples=examples, active=True, ok=0, partial=0, miss=0,
+        _said(skill, op), source_turn=op.source_turn, active=True, ok=0, partial=0, miss=0,
         born=op.time if op.born is None else op.born, last_ok=op.time,
     )  # fmt: skip
     return _remembered(renewed, op)
@@ -138,41 +143,96 @@ def _remembered(skill: Skill, op: Operation) -> Skill:
     return replace(skill, last_used=op.time, after=op.after, hours=tuple(hours), weekend=weekend)
 
 
-def rebuild(rows: Iterable[dict[str, Any]], until: int | None = None) -> tuple[Skillbook, int]:
-    """Rebuild a book from rows of the update log of one arm and user (time in seconds), up to turn `until`. `local` is
-    in a row where the user's clock showed something else than `time`.
+def operation(row: Mapping[str, Any]) -> Operation:
+    """A row of the update log (time in seconds). `local` is in a row where the user's clock showed something else than
+    `time`.
+    """
+    content = None
+    if row["section"] is not None:
+        keywords = tuple(row["keywords"].split()) if row["keywords"] else ()
+        content = Content(row["section"], row["issue"], row["insight"], keywords)
+    return Operation(**{name: row[name] for name in _LOGGED}, content=content, local=row.get("local"))
+
+
+def rebuild(rows: Iterable[Mapping[str, Any]], until: int | None = None) -> tuple[Skillbook, int]:
+    """Rebuild a book from rows of the update log of one arm and user, as `operation` reads them, up to turn `until`.
 
     Returns the book and the number of batches. Raises UsageError where a state hash or version differs from the log.
     """
-    book, batches = Skillbook(), 0
+    book, batches, check = Skillbook(), 0, _Check()
     pending: list[Operation] = []
-    last: dict[str, Any] | None = None
+    last: Mapping[str, Any] | None = None
 
     def close() -> None:
         nonlocal book, batches, pending
         if last is None:
             return
-        book, pending, batches = apply(book, pending), [], batches + 1
-        if book.hash != last["book_hash"] or book.version != last["book_version"]:
-            raise UsageError(
-                f"replay differs from the log at turn {last['turn']}: version {book.version} hash {book.hash.hex()}, "
-                f"logged {last['book_version']} and {last['book_hash'].hex()}; the log is damaged or of another version"
-            )
+        try:
+            book = apply(book, pending)
+        except UsageError:
+            check.close()  # an earlier difference explains this one
+            raise
+        check.add(book, {op.skill for op in pending}, last)
+        pending, batches = [], batches + 1
 
     for row in rows:
         if until is not None and row["turn"] > until:
             break
         if last is not None and row["turn"] != last["turn"]:
             close()
-        pending.append(Operation(**{k: row[k] for k in _LOGGED}, local=row.get("local")))
+        pending.append(operation(row))
         last = row
     close()
+    check.close()
     return book, batches
 
 
-def _i32(x: int) -> Any:
-    return np.array([x], np.int32)
+class _Check:
+    """Compares state hashes with those of the log, many batches at once: the hash of a book is that of the book before,
+    without the rows that a batch touched, and with them as they are now.
+    """
+
+    def __init__(self) -> None:
+        self._total = [0, 0]
+        self._hash: dict[int, list[int]] = {}  # of each skill, as summed up
+        self._batches: list[tuple[list[Skill], int, Mapping[str, Any]]] = []
+
+    def add(self, book: Skillbook, touched: set[int], row: Mapping[str, Any]) -> None:
+        """The book after a batch that touched these skills; `row` is one that the batch left in the log."""
+        self._batches.append(([book.skills[skill] for skill in sorted(touched)], book.version, row))
+        if len(self._batches) == _CHUNK:
+            self.close()
+
+    def close(self) -> None:
+        """Compare what was added. Raises UsageError at the first difference."""
+        hashes = iter(_hashes([skill for skills, _, _ in self._batches for skill in skills]).tolist())
+        for skills, version, row in self._batches:
+            for skill in skills:
+                new, old = next(hashes), self._hash.get(skill.id, [0, 0])
+                self._total = [(total + n - o) & _MASK for total, n, o in zip(self._total, new, old, strict=True)]
+                self._hash[skill.id] = new
+            state = b"".join(total.to_bytes(8, "little") for total in self._total)
+            if state != row["book_hash"] or version != row["book_version"]:
+                raise UsageError(
+                    f"replay differs from the log at turn {row['turn']}: version {version} hash {state.hex()}, logged "
+                    f"{row['book_version']} and {row['book_hash'].hex()}; the log is damaged or of another version"
+                )
+        self._batches = []
 
 
-def _i64(x: int) -> Any:
-    return np.array([x], np.int64)
+def _hashes(skills: Sequence[Skill]) -> U64:
+    """Row hashes of skills, `[n, 2]`."""
+
+    def column(name: str, kind: type[np.generic]) -> Any:
+        return np.array([getattr(skill, name) for skill in skills], kind)
+
+    examples = [sum(map(text_hash, skill.examples)) & _MASK for skill in skills]
+    names = [text_hash(skill.name) for skill in skills]
+    contents = [skill.content.key if skill.content else 0 for skill in skills]
+    return row_hash(
+        column("id", np.int32), np.array(names, np.uint64), column("source_turn", np.int32), column("active", np.bool_),
+        column("uses", np.int32), column("ok", np.int32), column("partial", np.int32), column("miss", np.int32),
+        column("born", np.int64), column("last_used", np.int64), column("last_ok", np.int64),
+        np.array(examples, np.uint64), column("hours", np.int16).reshape(-1, 8), column("weekend", np.int32),
+        column("after", np.int32), np.array(contents, np.uint64),
+    )  # fmt: skip

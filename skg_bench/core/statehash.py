@@ -12,7 +12,7 @@ import numpy as np
 from skg_bench.core.draws import mix
 from skg_bench.core.grid import I16, I32, I64, U64, Bool
 
-WORDS = 12
+WORDS = 13
 
 
 def _constants() -> U64:
@@ -44,9 +44,10 @@ def row_hash(
     hours: I16,
     weekend: I32,
     after: I32,
+    content: U64,
 ) -> U64:
     """Hash of n canonical rows, `[n, 2]`. `name` is the text hash of the name, `examples` the sum of the text hashes of
-    the examples; `hours` is `[n, 8]`, all others `[n]`.
+    the examples, `content` the key of what the skill says, 0: nothing; `hours` is `[n, 8]`, all others `[n]`.
     """
     words = np.empty((len(skill), WORDS), np.uint64)
 
@@ -64,6 +65,7 @@ def row_hash(
     words[:, 8] = examples
     words[:, 9:11] = np.ascontiguousarray(hours.astype("<i2")).view("<u8")
     words[:, 11] = weekend.astype(np.int64).view(np.uint64)
+    words[:, 12] = content
     with np.errstate(over="ignore"):
         mixed: U64 = mix(words[:, :, None] * _KEYS + np.arange(1, WORDS + 1, dtype=np.uint64)[:, None])
         return mix(mixed.sum(axis=1))

@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 
+from skg_bench.core.content import Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, U64, check
 from skg_bench.core.growing import Growing
@@ -76,7 +77,7 @@ class Texts:
         ids = self._ids
         new = [text for text in dict.fromkeys(texts) if text not in ids]
         if new:
-            hashes = _hashes(self._show(_checked(new)))
+            hashes = _hashes(self.show(_checked(new)))
             ids.update(zip(new, range(len(self), len(self) + len(new)), strict=True))
             self._hash.add(hashes)
             self._written += new
@@ -89,13 +90,13 @@ class Texts:
     def shown(self, text: I32) -> list[str]:
         """Texts `[n]` as logs have them."""
         first = self.names.stop
-        written = iter(self._show([self._written[i - first] for i in text.tolist() if i >= first]))
+        written = iter(self.show([self._written[i - first] for i in text.tolist() if i >= first]))
         return [next(written) if i >= first else self._word(i, self.shown_messages) for i in text.tolist()]
 
     @cached_property
     def shown_messages(self) -> Sequence[str]:
         """The world's messages as logs have them, by id."""
-        return self._show(self._messages)
+        return self.show(self._messages)
 
     @property
     def hash(self) -> U64:
@@ -106,8 +107,14 @@ class Texts:
     def _hash(self) -> Growing[np.uint64]:
         return Growing(_hashes(chain(self.shown_messages, self._names)))
 
-    def _show(self, texts: Sequence[str]) -> Sequence[str]:
+    def show(self, texts: Sequence[str]) -> Sequence[str]:
+        """Any texts as logs have them."""
         return texts if self._shows is None else self._shows(texts)
+
+    @cached_property
+    def contents(self) -> Contents:
+        """Those texts that say what skills say."""
+        return Contents(self)
 
     def _word(self, text: int, messages: Sequence[str]) -> str:
         if text < 0:

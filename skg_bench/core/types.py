@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from skg_bench.core.batch import Batch
+from skg_bench.core.content import Contents
 from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
 from skg_bench.core.world import Reaction
@@ -108,6 +109,11 @@ class WrittenTexts(Protocol):
         """The words of texts `[n]`."""
         ...
 
+    @property
+    def contents(self) -> Contents:
+        """What skills say, by the keys of `Skillbooks.content`, and to write more of it for `Batch.content`."""
+        ...
+
 
 # ------------------------------------------------------------------------------------------------ skillbook
 
@@ -133,6 +139,7 @@ class Skillbooks:
     hours: I16  # [B, S, 8] uses and captures by three-hour bin of the local day
     weekend: I32  # [B, S] uses and captures at weekends
     after: I32  # [B, S] the skill that answered right before this one's last use, -1: none
+    content: U64  # [B, S] key of what the skill says, 0: nothing (core/content.py; `WrittenTexts.contents` reads it)
     lineage: I64  # [B, S] the operation that added it: number of the event, and which ADD of that event (core/batch.py)
     example: I32  # [B, E] text id; beyond n_examples -1
     example_skill: I32  # [B, E] skill; beyond n_examples any

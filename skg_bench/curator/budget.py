@@ -1,13 +1,13 @@
 """A skillbook of limited size: who captures more archives something, by the rule of a cache."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined
+from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, blank, joined, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -59,7 +59,7 @@ class Budget:
         state, batch = self.curator.curate(seen, reaction, known, books, state)
         stays = books.active.copy()  # what is active after the batch, new skills apart
         free = books.active.copy()  # of these, what may go
-        renewed, gone = batch.op == UPDATE, batch.op == REMOVE
+        renewed, gone = (batch.op == UPDATE) & stores(batch), batch.op == REMOVE
         stays[batch.row[renewed], batch.skill[renewed]] = True
         free[batch.row[renewed], batch.skill[renewed]] = False
         hit = np.flatnonzero(seen.hit)
@@ -75,8 +75,8 @@ class Budget:
         order = np.lexsort(keys, axis=1)[:, : int(excess[rows].max())]
         goes = np.take_along_axis(free[rows], order, axis=1) & (np.arange(order.shape[1]) < excess[rows, None])
         at, position = np.nonzero(goes)
-        end = Batch(*np.full((len(fields(Batch)), len(at)), -1, np.int32))
-        end.row[:], end.op[:], end.skill[:], end.uses[:] = rows[at], REMOVE, order[at, position], 0
+        end = blank(len(at))
+        end.row[:], end.op[:], end.skill[:] = rows[at], REMOVE, order[at, position]
         end.reason[:] = len(self.reasons) - 1
         return state, joined(batch, end)
 

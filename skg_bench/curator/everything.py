@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
+from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, blank
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
 from skg_bench.core.types import Observation, Skillbooks
@@ -42,14 +42,13 @@ class Everything:
         again = same.any(axis=1)
         old = np.where(again, books.example_skill[new, same.argmax(axis=1)], -1)
         first, second = len(hit), len(hit) + len(later.row)
-        batch = Batch(*np.full((9, second + len(new)), -1, np.int32))
+        batch = blank(second + len(new))
         used, rated, captured = slice(first), slice(first, second), slice(second, None)
         batch.row[used], batch.row[rated], batch.row[captured] = hit, later.row, new
         batch.op[used], batch.op[rated], batch.op[captured] = TAG, TAG, np.where(again, UPDATE, ADD)
         batch.skill[used], batch.skill[rated], batch.skill[captured] = seen.skill[hit], later.skill, old
         batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.text[captured], batch.source[captured] = seen.text[new], seen.turn
-        batch.uses[:] = 0
         batch.uses[used] = 1
         batch.reason[used], batch.reason[rated], batch.reason[captured] = 0, 1, np.where(again, 3, 2)
         return None, batch

@@ -56,4 +56,5 @@ class RightAnswers:
             rating=column(seen.rating[hit], -1),
             uses=column(1, 0),
             reason=column(0, np.where(again, 2, 1)),
+            content=np.zeros(n, np.uint64),
         )

@@ -1,7 +1,8 @@
 """Placebo: captures happen as they would, but what they capture is about something else.
 
 The curator inside decides whom to ask, when to capture, and under which name; example and answer are then those of a
-random other turn of the same user. Time, count and size stay, the content is gone.
+random other turn of the same user, and what the skill says is what another skill was to say. Time, count and size
+stay, the content is gone.
 
 In this world a sham capture is *not* without effect of itself. An earlier turn is a real request with a real answer,
 which may come again, and a skill that answers wrongly does harm whatever it was made of; so sham against an arm that
@@ -21,15 +22,24 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, UPDATE, Batch, part
+from skg_bench.core.batch import Batch, nth, part, stores
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, Bool
+from skg_bench.core.grid import I32, U64, Bool
+from skg_bench.core.state import wider
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
-Content = Literal["any", "known"]
+Turns = Literal["any", "known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The memory of a sham curator."""
+
+    curator: Any  # memory of the curator inside
+    content: U64  # [B, n] what the curator inside had skills say, 0 beyond the end
 
 
 @dataclass(frozen=True)
@@ -41,13 +51,13 @@ class Sham:
     """
 
     curator: Curator[Any]
-    content: Content
+    content: Turns
     draw: int
     sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.content not in get_args(Content):
-            raise UsageError(f"curator.content={self.content!r}, valid are {', '.join(get_args(Content))}")
+        if self.content not in get_args(Turns):
+            raise UsageError(f"curator.content={self.content!r}, valid are {', '.join(get_args(Turns))}")
         if self.draw < 0:
             raise UsageError(f"curator.draw={self.draw} must not be negative")
         if self.curator.sees_truth:
@@ -58,20 +68,21 @@ class Sham:
         """Those of the curator inside."""
         return self.curator.reasons
 
-    def start(self, n: int) -> Any:
-        """The memory of the curator inside."""
-        return self.curator.start(n)
+    def start(self, n: int) -> Proposals:
+        """The memory of the curator inside, and no contents."""
+        return Proposals(self.curator.start(n), np.zeros((n, 0), np.uint64))
 
-    def offers(self, seen: Observation, state: Any) -> Bool:
+    def offers(self, seen: Observation, state: Proposals) -> Bool:
         """Whom the curator inside asks."""
-        return self.curator.offers(seen, state)
+        return self.curator.offers(seen, state.curator)
 
     def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
-    ) -> tuple[Any, Batch]:
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Proposals
+    ) -> tuple[Proposals, Batch]:
         """What the curator inside does, with other content."""
-        state, batch = self.curator.curate(seen, reaction, known, books, state)
-        captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
+        inside, batch = self.curator.curate(seen, reaction, known, books, state.curator)
+        state, batch = self._saying(replace(state, curator=inside), batch, seen.event)
+        captures = np.flatnonzero(stores(batch))
         if not len(captures):
             return state, batch
         row = batch.row[captures]
@@ -88,6 +99,28 @@ class Sham:
         text[captures[some]], source[captures[some]] = seen.past[row[some], turn], turn
         mask[captures[~some]] = False
         return state, part(replace(batch, text=text, source=source), mask)
+
+    def _saying(self, state: Proposals, batch: Batch, event: U64) -> tuple[Proposals, Batch]:
+        """With what the curator inside proposed for another skill of the same user, or nothing where that is its first
+        proposal; and a memory of what it proposes now.
+        """
+        at = np.flatnonzero(batch.content)
+        if not len(at):
+            return state, batch
+        row, proposed = batch.row[at], batch.content[at]
+        position = (state.content[row] != 0).sum(axis=1) + nth(row)
+        memory = wider(state.content, int(position.max()) + 1, 0)
+        earlier = memory[row]
+        others = (earlier != 0) & (earlier != proposed[:, None])
+        n = others.sum(axis=1)
+        u = uniform(fold(fold(fold(event[row], int(Purpose.SHAM)), self.draw), 1 + nth(row)))
+        drawn = np.minimum((u * n).astype(np.int64), n - 1)
+        content, some = batch.content.copy(), n > 0
+        content[at] = 0
+        place = (np.cumsum(others, axis=1) == drawn[:, None] + 1).argmax(axis=1)
+        content[at[some]] = earlier[some, place[some]]
+        memory[row, position] = proposed
+        return replace(state, content=memory), replace(batch, content=content)
 
 
 def _held(books: Skillbooks, row: I32, skill: I32, n_turns: int) -> Bool:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, blank
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -75,7 +75,7 @@ class SKG:
         gone_row, gone_skill, gone_reason = self._fading(seen, books, hit, captured, old)
         first, second = len(hit), len(hit) + len(later.row)
         third = second + len(captured)
-        batch = Batch(*np.full((9, third + len(gone_row)), -1, np.int32))
+        batch = blank(third + len(gone_row))
         used, rated, new, gone = slice(first), slice(first, second), slice(second, third), slice(third, None)
         batch.row[used], batch.row[rated], batch.row[new], batch.row[gone] = hit, later.row, captured, gone_row
         batch.op[used], batch.op[rated], batch.op[new], batch.op[gone] = TAG, TAG, np.where(again, UPDATE, ADD), REMOVE
@@ -84,7 +84,6 @@ class SKG:
         batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.name[new] = np.where(again, -1, name[captured])
         batch.text[new], batch.source[new] = seen.text[captured], seen.turn
-        batch.uses[:] = 0
         batch.uses[used] = 1
         batch.reason[used], batch.reason[rated], batch.reason[new] = 0, 1, np.where(again, 3, 2)
         batch.reason[gone] = gone_reason

@@ -6,13 +6,13 @@ was left out. A skill is what the user calls by one name: without recapture, wha
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, joined, nth, part
+from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, blank, joined, nth, part, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I64, Bool
@@ -66,7 +66,7 @@ class Without:
     ) -> tuple[Any, Batch]:
         """What the curator inside does, without the skill."""
         state, batch = self.curator.curate(seen, reaction, known, books, state)
-        captures = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
+        captures = np.flatnonzero(stores(batch))
         if not len(captures):
             return state, batch
         row = batch.row[captures]
@@ -105,12 +105,6 @@ class Without:
         row = row[books.n_skills[row] + nth(row) == self.skill]
         if not len(row):
             return batch
-        end = Batch(*np.full((len(fields(Batch)), len(row)), -1, np.int32))
-        end.row[:], end.op[:], end.skill[:], end.uses[:], end.reason[:] = (
-            row,
-            REMOVE,
-            self.skill,
-            0,
-            len(self.reasons) - 1,
-        )
+        end = blank(len(row))
+        end.row[:], end.op[:], end.skill[:], end.reason[:] = row, REMOVE, self.skill, len(self.reasons) - 1
         return joined(batch, end)

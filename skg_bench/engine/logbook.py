@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from skg_bench.core import schema
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, Batch
+from skg_bench.core.content import NAMES, Content
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.texts import Texts
@@ -43,6 +44,12 @@ class Labels:
     def name(self, text: I32) -> pa.DictionaryArray:
         """Texts in words, as a rule names of the world; of negative ids: null."""
         return self._text(text, self.texts.names.start, self.names)
+
+    def contents(self, key: U64) -> dict[str, pa.DictionaryArray]:
+        """What skills say, one column for each field; of key 0: null."""
+        distinct, index = np.unique(key, return_inverse=True)
+        shown = self.texts.contents.shown(distinct)
+        return {name: _sorted([_field(content, name) for content in shown], index) for name in NAMES}
 
     def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
         """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
@@ -156,7 +163,8 @@ class Logbook:
             {"row": r, "turn": np.full(len(r), t, np.int32), "time": applied.time[r], "op": batch.op,
              "skill": batch.skill, "name": batch.name, "message": batch.text, "source_turn": batch.source,
              "rating": batch.rating, "uses": batch.uses, "after": applied.last_skill[r], "born": applied.born,
-             "reason": batch.reason, "book_version": applied.version[r], "book_hash": applied.hash[r]}
+             "content": batch.content, "reason": batch.reason, "book_version": applied.version[r],
+             "book_hash": applied.hash[r]}
         )  # fmt: skip
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
@@ -236,6 +244,7 @@ class Logbook:
             "uses": flat["uses"],
             "after": flat["after"],
             "born": _time(flat["born"], none=flat["source_turn"] < 0),
+            **labels.contents(flat["content"].astype(np.uint64)),
             "reason": _word(flat["reason"], labels.reasons),
             "book_version": flat["book_version"],
             "book_hash": _hash(flat["book_hash"]),
@@ -258,8 +267,8 @@ class Logbook:
 
 
 _UPDATE_KEYS = (
-    "row", "turn", "time", "op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "born", "reason",
-    "book_version", "book_hash", "known_at", "kind", "value",
+    "row", "turn", "time", "op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "born",
+    "content", "reason", "book_version", "book_hash", "known_at", "kind", "value",
 )  # fmt: skip
 
 
@@ -284,6 +293,22 @@ def _gather(parts: list[dict[str, np.ndarray]], user: I32) -> dict[str, np.ndarr
         return empty | {"book_hash": np.zeros((0, 2), np.uint64)}
     order = np.argsort(user[flat["row"]], kind="stable")
     return {k: v[order] for k, v in flat.items()}
+
+
+def _field(content: Content | None, name: str) -> str | None:
+    """A field of a content as logs have it."""
+    if content is None:
+        return None
+    word: str | None = " ".join(content.keywords) if name == "keywords" else getattr(content, name)
+    return word
+
+
+def _sorted(words: Sequence[str | None], index: np.ndarray) -> pa.DictionaryArray:
+    """`words[index]`, whose dictionary is in order of the words; None is null."""
+    ordered = sorted({word for word in words if word is not None})
+    rank = {word: i for i, word in enumerate(ordered)}
+    codes = np.array([-1 if word is None else rank[word] for word in words], np.int32)
+    return _word(codes[index], pa.array(ordered, pa.string()))
 
 
 def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:

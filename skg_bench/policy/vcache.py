@@ -35,7 +35,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, UPDATE, Batch
+from skg_bench.core.batch import Batch, stores
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, KnownFeedback
@@ -100,7 +100,7 @@ class VCache:
         state.skill[compared.row, t] = decision.candidates.skill[compared.row, 0]
         state.similarity[compared.row, t] = decision.candidates.similarity[compared.row, 0]
         state.same[compared.row, t] = compared.value == 1
-        renewed = (batch.op == ADD) | (batch.op == UPDATE)
+        renewed = stores(batch)
         row, skill = batch.row[renewed], batch.skill[renewed]
         which, turn = np.nonzero(state.skill[row] == skill[:, None])
         state.skill[row[which], turn] = -1

@@ -9,14 +9,14 @@ wrongly when it should have been learned (capture), and what it answered wrongly
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.arms import Arm
-from skg_bench.core.batch import ADD, TAG, Batch, joined, part
+from skg_bench.core.batch import ADD, TAG, Batch, blank, joined, part
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
@@ -195,11 +195,10 @@ def planted(base: Arm) -> dict[str, Arm]:
 
 
 def _batch(n: int, **columns: Any) -> Batch:
-    full = {f.name: np.full(n, -1, np.int32) for f in fields(Batch)} | {"uses": np.zeros(n, np.int32)}
-    reason = 1 if columns["op"] == ADD else 0
+    batch, reason = blank(n), 1 if columns["op"] == ADD else 0
     for name, value in {**columns, "reason": reason}.items():
-        full[name][:] = value
-    return Batch(**full)
+        getattr(batch, name)[:] = value
+    return batch
 
 
 def _tags(row: Any, skill: Any, rating: Any, uses: int) -> Batch:

@@ -82,6 +82,7 @@ def ragged(
         weekend=rng.binomial(moments, 0.3).astype(np.int32),
         after=np.where(mask, rng.integers(-1, s, mask.shape), -1).astype(np.int32),
         lineage=np.where(mask, lineage(3 * np.arange(s, dtype=np.int32), np.arange(s) % 2), -1),
+        content=np.zeros(mask.shape, np.uint64),
         example=rng.integers(0, texts, (users, e)).astype(np.int32),
         example_skill=example_skill,
         starts=None,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skg_bench.core.content import NAMES, Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.skillbook import Operation, Skillbook, apply, rebuild
 
@@ -85,6 +86,7 @@ def test_the_hash_sees_every_field_and_not_the_way_there() -> None:
     other: dict[str, Any] = {
         "id": 1, "name": "b", "source_turn": 5, "examples": ("b",), "active": False, "uses": 1, "ok": 1, "partial": 1,
         "miss": 1, "born": 1, "last_used": 1, "last_ok": 1, "hours": (1,) * 8, "weekend": 0, "after": 0,
+        "content": Content("s", "i"),
     }  # fmt: skip
     assert set(other) == set(type(skill).__dataclass_fields__)
     hashes = {Skillbook((replace(skill, **{k: v}),)).hash for k, v in other.items()}
@@ -104,6 +106,8 @@ def logged(*batches: list[Operation]) -> list[dict[str, Any]]:
         book = apply(book, batch)
         rows += [
             {f: getattr(o, f) for f in Operation.__slots__}
+            | {name: o.content and getattr(o.content, name) for name in NAMES}
+            | {"keywords": o.content and " ".join(o.content.keywords)}
             | {"turn": 10 * turn, "book_version": book.version, "book_hash": book.hash}
             for o in batch
         ]

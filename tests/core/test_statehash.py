@@ -8,7 +8,8 @@ from skg_bench.core.statehash import row_hash, text_hash
 def columns(n: int) -> list[np.ndarray]:
     """Zeros for each argument of `row_hash`."""
     kinds = (np.int32, np.uint64, np.int32, np.bool_, *(np.int32,) * 4, *(np.int64,) * 3, np.uint64)
-    return [*(np.zeros(n, k) for k in kinds), np.zeros((n, 8), np.int16), np.zeros(n, np.int32), np.zeros(n, np.int32)]
+    last = (np.int32, np.int32, np.uint64)
+    return [*(np.zeros(n, k) for k in kinds), np.zeros((n, 8), np.int16), *(np.zeros(n, k) for k in last)]
 
 
 def test_every_single_bit_of_a_row_changes_both_halves_of_its_hash() -> None:

@@ -21,7 +21,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.oracle import RightAnswers
-from skg_bench.curator.sham import Content, Sham
+from skg_bench.curator.sham import Sham, Turns
 from skg_bench.reranker.identity import Identity
 from skg_bench.simulator.corpus import load
 from tests.arms import changed
@@ -166,7 +166,7 @@ def test_what_the_book_holds_already_changes_no_answer_where_similarity_decides(
     """The placebo that is nothing by construction, to the bit: growth of a book with copies of itself."""
     base = world.plan(USERS, ("sham",))
 
-    def arm(name: str, content: Content | None) -> Arm:
+    def arm(name: str, content: Turns | None) -> Arm:
         template = base.arms[0]
         kept = replace(PAPER, harmful_misses=None, unused_days=None)
         then = None if content is None else Sham(kept, content, 0)
@@ -206,4 +206,4 @@ class Until:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         curator = self.first if self.then is None or seen.turn < self.at_turn else self.then
-        return None, curator.curate(seen, reaction, known, books, None)[1]
+        return None, curator.curate(seen, reaction, known, books, curator.start(len(seen.text)))[1]

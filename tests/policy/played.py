@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.assistant.pipeline.sample import sample
-from skg_bench.core.batch import NOTHING, UPDATE, Batch
+from skg_bench.core.batch import NOTHING, UPDATE, Batch, blank
 from skg_bench.core.deciding import Candidates, Decision, Policy
 from skg_bench.core.draws import fold, key
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
@@ -61,8 +61,8 @@ def served(decision: Decision) -> I32:
 
 def renewing(row: I64 | list[int], skill: I32 | list[int], op: int = UPDATE) -> Batch:
     """Operations on these skills, for `[n]` rows."""
-    batch = Batch(*np.full((len(fields(Batch)), len(row)), -1, np.int32))
-    batch.row[:], batch.op[:], batch.skill[:] = row, op, skill
+    batch = blank(len(row))
+    batch.row[:], batch.op[:], batch.skill[:], batch.source[:] = row, op, skill, 0
     return batch
 
 

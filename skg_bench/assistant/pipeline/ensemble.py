@@ -16,7 +16,7 @@ from skg_bench.assistant.pipeline.skillbook_table import Stamp, Stored
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
-from skg_bench.core.batch import ADD, UPDATE, Batch
+from skg_bench.core.batch import ADD, Batch, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -119,8 +119,8 @@ class Pipelines:
         applied = Applied(query.time, last, born, state.table.version, state.table.hash) if len(batch.op) else None
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
-        stores = np.flatnonzero((batch.op == ADD) | (batch.op == UPDATE))
-        answering = stores[state.table.active[batch.row[stores], batch.skill[stores]]]
+        storing = np.flatnonzero(stores(batch))
+        answering = storing[state.table.active[batch.row[storing], batch.skill[storing]]]
         captured = np.zeros(n, np.bool_)
         captured[batch.row[answering]] = True
         state.last_skill[:n] = choice.skill
@@ -237,7 +237,9 @@ def _apply(state: PipelineState, query: Message, batch: Batch, last_skill: I32) 
     if nameless.any():
         batch = replace(batch, name=np.where(nameless, query.texts.names[-1], batch.name).astype(np.int32))
     source = batch.row, np.maximum(batch.source, 0)
-    stored = Stored(state.time[source], np.where(batch.source >= 0, state.answer[source], -1))
+    given = batch.source >= 0
+    born = np.where(given, state.time[source], query.time[batch.row])
+    stored = Stored(born, np.where(given, state.answer[source], -1))
     skill = state.table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
     return replace(batch, skill=skill), stored.born
 

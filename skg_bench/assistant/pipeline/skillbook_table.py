@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, lineage, nth
+from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, lineage, nth, stores
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.texts import Texts
@@ -16,7 +16,7 @@ _SKILL_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "last_used": (np.int64, 0), "last_ok": (np.int64, 0), "examples_of": (np.int32, 0), "square": (np.int64, 0),
     "weekend": (np.int32, 0),
     "after": (np.int32, -1), "lineage": (np.int64, -1), "examples_hash": (np.uint64, 0),
-    "answer": (np.int32, -1),
+    "answer": (np.int32, -1), "content": (np.uint64, 0),
 }  # fmt: skip
 _VIEWED = tuple(f.name for f in fields(Skillbooks) if f.name != "starts")
 _TIMES = ("born", "last_used", "last_ok")
@@ -61,6 +61,7 @@ class SkillbookTable:
     lineage: I64
     examples_hash: U64
     answer: I32
+    content: U64
 
     _texts: Texts
     _similarity: Similarity
@@ -127,9 +128,10 @@ class SkillbookTable:
     def apply(self, batch: Batch, stamp: Stamp, stored: Stored) -> I32:
         """Apply a turn's operations: TAGs first, then ADDs, UPDATEs and REMOVEs. Returns the skill of each operation.
 
-        An UPDATE renews the stored answer: the ratings of the old one are forgotten. All or nothing: an operation on a
-        skill that does not exist raises ValueError before anything is changed; of those that the batch itself adds, it
-        may REMOVE some.
+        An UPDATE with an answer renews the stored one: the ratings of the old one are forgotten. One without an answer
+        changes what the skill says, or adds an example, and nothing else. All or nothing: an operation on a skill that
+        does not exist, or with a content that nobody wrote, raises ValueError before anything is changed; of the skills
+        that the batch itself adds, it may REMOVE some.
         """
         if not len(batch.op):
             return batch.skill
@@ -144,7 +146,8 @@ class SkillbookTable:
         if not ((skill >= 0) & (skill < have)).all():
             wrong = np.flatnonzero((skill < 0) | (skill >= have))[0]
             raise ValueError(f"operation on skill {skill[wrong]}, which the skillbook does not have")
-        with_text = ((batch.op == ADD) | ((batch.op == UPDATE) & (batch.text >= 0))).nonzero()[0]
+        self._texts.contents.logged(batch.content)
+        with_text = (((batch.op == ADD) | (batch.op == UPDATE)) & (batch.text >= 0)).nonzero()[0]
         self._texts.know(batch.text[with_text])
         most = self.n_examples.max() + (np.bincount(batch.row[with_text]).max() if len(with_text) else 0)
         self._grow(int(skill.max(initial=-1)) + 1, int(most))
@@ -159,12 +162,14 @@ class SkillbookTable:
             np.add.at(self.n_skills, rows, 1)
             self.name[rows, skill[add]] = batch.name[add]
             self.lineage[rows, skill[add]] = lineage(stamp.event[rows], nth(rows))
-            answered = ((batch.op == ADD) | (batch.op == UPDATE)).nonzero()[0]
+            answered = stores(batch).nonzero()[0]
             self._answer(batch, skill, answered, stamp)
             row, s = batch.row[answered], skill[answered]
             self.born[row, s] = stored.born[answered]
             self.answer[row, s] = stored.answer[answered]
             self._examples(batch.row[with_text], skill[with_text], batch.text[with_text])
+            says = batch.content.nonzero()[0]
+            self.content[batch.row[says], skill[says]] = batch.content[says]
             gone = (batch.op == REMOVE).nonzero()[0]
             self.active[batch.row[gone], skill[gone]] = False
             self.n_active[touched] = self.active[touched].sum(axis=1)
@@ -226,6 +231,7 @@ class SkillbookTable:
             s.astype(np.int32), self._texts.hash[at(self.name)], at(self.source), at(self.active), at(self.uses),
             at(self.ok), at(self.partial), at(self.miss), at(self.born), at(self.last_used), at(self.last_ok),
             at(self.examples_hash), self.hours.reshape(-1, 8)[flat], at(self.weekend), at(self.after),
+            self._texts.contents.logged(at(self.content)),
         )  # fmt: skip
         with np.errstate(over="ignore"):
             np.add.at(self.hash, r, new - self.skill_hash[r, s])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
-from skg_bench.core.batch import ADD, LINEAGE_BITS, OPERATIONS, REMOVE, TAG, UPDATE, Batch
+from skg_bench.core.batch import ADD, LINEAGE_BITS, OPERATIONS, REMOVE, TAG, UPDATE, Batch, blank
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.texts import Texts
@@ -29,10 +29,12 @@ def new_table(n_users: int = USERS) -> SkillbookTable:
 
 
 def batch_of(rows: list[dict[str, int]]) -> Batch:
-    """A batch from rows; fields that are not given are -1, and names count from the first one."""
-    rows = [r | {"name": len(TEXTS) + r["name"]} if "name" in r else r for r in rows]
-    fields = Batch.__dataclass_fields__
-    return Batch(*(np.array([r.get(f, 0 if f == "uses" else -1) for r in rows], np.int32) for f in fields))
+    """A batch from rows; fields that are not given do not apply, and names count from the first one."""
+    batch = blank(len(rows))
+    for i, row in enumerate(rows):
+        for field, value in row.items():
+            getattr(batch, field)[i] = value + len(TEXTS) if field == "name" else value
+    return batch
 
 
 def unknown(n: int) -> Stored:

@@ -1,0 +1,160 @@
+"""What a skill says: section, issue, insight and keywords of ACE's skillbooks, as a text of the run."""
+
+import json
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+
+import numpy as np
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32, U64
+from skg_bench.core.statehash import text_hash
+
+_SHOWN = 40  # characters of a wrong value in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a skill says: the fields of ACE's schema 2. In books of its counter era, and of Pause, a skill has one text
+    beside its section, `content`: that is the issue here.
+
+    Raises UsageError for values of another type, empty sections and issues, characters that no text may have, and
+    keywords that are not lower case, hold a blank, or come twice.
+    """
+
+    section: str
+    issue: str
+    insight: str | None = None
+    keywords: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _text("section", self.section)
+        _text("issue", self.issue)
+        if self.insight is not None:
+            _text("insight", self.insight)
+        if not isinstance(self.keywords, tuple):
+            raise UsageError(f"keywords={_short(self.keywords)}, valid is a list of words")
+        for keyword in self.keywords:
+            _text("keywords", keyword)
+            if keyword != keyword.lower() or any(character.isspace() for character in keyword):
+                raise UsageError(f"keyword {_short(keyword)}: valid are words in lower case without blanks")
+        if len(set(self.keywords)) < len(self.keywords):
+            raise UsageError(f"keywords={_short(self.keywords)} has a word twice; name each once")
+
+    @property
+    def canonical(self) -> str:
+        """The content as one text: JSON with sorted fields and without blanks."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def key(self) -> int:
+        """64 bits of blake2b over the canonical text; never 0, which stands for no content."""
+        return text_hash(self.canonical) or 1
+
+    @property
+    def size(self) -> int:
+        """Characters of all fields together."""
+        return len(self.section) + len(self.issue) + len(self.insight or "") + sum(map(len, self.keywords))
+
+    def changed(self, change: Callable[[str], str]) -> "Content":
+        """With each text replaced."""
+        insight = None if self.insight is None else change(self.insight)
+        return Content(change(self.section), change(self.issue), insight, tuple(map(change, self.keywords)))
+
+
+NAMES = tuple(f.name for f in fields(Content))
+
+
+def content_of(canonical: str) -> Content:
+    """The content whose canonical text this is."""
+    values: dict[str, Any] = json.loads(canonical)
+    return Content(**{**values, "keywords": tuple(values["keywords"])})
+
+
+class TextStore(Protocol):
+    """What contents need of the texts of a run (core/texts.py)."""
+
+    def add(self, texts: Sequence[str]) -> I32:
+        """Ids of texts."""
+        ...
+
+    def read(self, text: I32) -> list[str]:
+        """The words of texts."""
+        ...
+
+    def show(self, texts: Sequence[str]) -> Sequence[str]:
+        """Texts as logs have them."""
+        ...
+
+
+@dataclass
+class Contents:
+    """The texts of a run that are contents, by their keys. Append-only; a key depends on the content alone."""
+
+    _texts: TextStore
+    _id: dict[int, int] = field(default_factory=dict)  # text id of each key
+    _logged: dict[int, int] = field(default_factory=lambda: {0: 0})  # key of what logs show of it
+
+    def add(self, content: Content) -> int:
+        """The key of the content, for `Batch.content`."""
+        key = content.key
+        if key not in self._id:
+            shown = content.changed(lambda text: self._texts.show([text])[0])
+            self._logged[key] = shown.key
+            self._id[key] = int(self._texts.add([content.canonical])[0])
+        return key
+
+    def of(self, keys: U64) -> list[Content | None]:
+        """The contents of keys `[n]`; of 0: None.
+
+        Raises ValueError for a key that nobody added.
+        """
+        parsed: dict[int, Content | None] = {0: None}
+        for key in dict.fromkeys(keys.tolist()):
+            if key:
+                self._check(key)
+                parsed[key] = content_of(self._texts.read(np.array([self._id[key]], np.int32))[0])
+        return [parsed[key] for key in keys.tolist()]
+
+    def shown(self, keys: U64) -> list[Content | None]:
+        """The contents of keys `[n]` as logs have them."""
+        return [
+            content and content.changed(lambda text: self._texts.show([text])[0]) for content in self.of(keys)
+        ]  # fmt: skip
+
+    def logged(self, keys: U64) -> U64:
+        """Keys of what logs show of the contents of keys `[n]`: these are in state hashes, so that a log rebuilds them.
+
+        Raises ValueError for a key that nobody added.
+        """
+        if not keys.any():
+            return keys
+        distinct, index = np.unique(keys, return_inverse=True)
+        for key in distinct.tolist():
+            self._check(key)
+        logged: U64 = np.array([self._logged[key] for key in distinct.tolist()], np.uint64)[index]
+        return logged
+
+    def _check(self, key: int) -> None:
+        if key not in self._logged:
+            raise ValueError(f"{key} is the key of no content of this run; WrittenTexts.contents.add gives keys")
+
+
+def _text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{name}={_short(value)}, valid is a text that is not empty")
+    for character in value:
+        category = unicodedata.category(character)
+        if category == "Cs" or (category == "Cc" and character not in "\n\t"):
+            raise UsageError(
+                f"{name}={_short(value)} holds the character U+{ord(character):04X}; valid are all but lone surrogates "
+                "and control characters other than line breaks and tabs"
+            )
+
+
+def _short(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
