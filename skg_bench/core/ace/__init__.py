@@ -1,0 +1,6 @@
+"""Skillbooks as ACE writes them: documents of three published formats, and what the published engines do with them.
+
+A run keeps its skills in the skillbook table; these documents stand at the edge. Each of the three formats has a reader
+and a writer, and a mode that behaves as the package that published it (`compat-v1`, `compat-v09`, `compat-v2`:
+half-applied batches and silent no-ops included). One strict algebra refuses what it does not know.
+"""
