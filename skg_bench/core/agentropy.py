@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32
 from skg_bench.core.skillbook import Skill, Skillbook
@@ -111,12 +112,16 @@ def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
         blank = Skill(i, str(line["name"]), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
         if "skg_bench" in line:
             values = {name: line["skg_bench"][name] for name in _OWN}
-            return replace(blank, **{**values, "hours": tuple(values["hours"])})
+            return replace(blank, **{**values, "hours": tuple(values["hours"]), "content": _content(values["content"])})
         date = str(line["last_updated"]) if line["last_updated"] is not None else monday.isoformat()
         when = round((datetime.fromisoformat(date).replace(tzinfo=None) - monday) / timedelta(seconds=1))
         return replace(blank, born=when, last_used=when, last_ok=when)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{folder / SKILLS}: skill {i + 1} is not of its form ({error!r})") from error
+
+
+def _content(values: Line | None) -> Content | None:
+    return None if values is None else Content(**{**values, "keywords": tuple(values["keywords"])})
 
 
 def _ours(file: Path) -> Line:

@@ -144,8 +144,8 @@ class Contents:
 
 
 def _text(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"{name}={_short(value)}, valid is a text that is not empty")
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{name}={_short(value)}, valid is a text that is not blank")
     for character in value:
         category = unicodedata.category(character)
         if category == "Cs" or (category == "Cc" and character not in "\n\t"):

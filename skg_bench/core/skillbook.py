@@ -47,6 +47,12 @@ class Skill:
         return self.ok / self.uses if self.uses else None
 
     @property
+    def shown_id(self) -> str:
+        """As ACE numbers strategies: the section's first word and a number from 1 (U06), as `context-00001`."""
+        section = "skill" if self.content is None else self.content.section
+        return f"{section.split()[0].lower()}-{self.id + 1:05d}"
+
+    @property
     def embedding_count(self) -> int:
         """Number of examples (SKG paper, 2.3)."""
         return len(self.examples)

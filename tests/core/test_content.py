@@ -14,7 +14,7 @@ from skg_bench.core.statehash import text_hash
 from skg_bench.core.texts import Texts
 
 STEPS = Content("math", "long sums go wrong", "add in steps", ("sum", "steps"))
-words = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)
+words = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(str.strip)
 keyword = words.map(lambda word: "".join(word.lower().lower().split())).filter(lambda w: w and w == w.lower())
 contents = st.builds(
     Content, words, words, st.none() | words, st.lists(keyword, unique=True, max_size=4).map(tuple)
@@ -40,7 +40,7 @@ def test_the_order_of_keywords_counts() -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (("", "issue"), "section='', valid is a text that is not empty"),
+        ((" ", "issue"), "section=' ', valid is a text that is not blank"),
         (("math", 7), "issue=7, valid is a text"),
         (("math", "issue", 7), "insight=7, valid is a text"),
         (("math", "issue", None, "sum"), "keywords='sum', valid is a list of words"),
