@@ -1,6 +1,6 @@
 """What changes a book beside update batches: uses, removals, embeddings, and the work of a child agent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from skg_bench.core.ace.book import AceBook, Vector
@@ -8,36 +8,46 @@ from skg_bench.core.ace.draft import Draft
 from skg_bench.core.ace.engine import ERRORS, AceFailure, add_insight, perform
 from skg_bench.core.ace.operations import AceOperation
 
+Upkept = tuple[AceBook, AceFailure | None]  # after a failure, the book as far as the work came
 
-def mark_used(book: AceBook, ids: Iterable[str], now: str) -> AceBook:
+
+def mark_used(book: AceBook, ids: Iterable[str], now: str) -> Upkept:
     """One more use of each active skill of a `v2` book; unknown and removed ones do not count."""
-    draft = Draft(book, now)
-    for key in ids:
-        if draft.held(key) is not None and draft.skills[key].active:
-            draft.change(key, used_count=draft.skills[key].used_count + 1, updated_at=now)
-    return draft.book
+
+    def count(draft: Draft) -> None:
+        for key in ids:
+            if draft.held(key) is not None and draft.skills[key].active:
+                draft.change(key, used_count=draft.skills[key].used_count + 1, updated_at=now)
+
+    return _done(book, now, "mark_used", count)
 
 
-def soft_remove(book: AceBook, key: str, now: str) -> AceBook:
+def soft_remove(book: AceBook, key: str, now: str) -> Upkept:
     """Hide a skill from prompts, retrieval and the search for near-duplicates."""
-    draft = Draft(book, now)
-    draft.soft_remove(key)
-    return draft.book
+    return _done(book, now, "soft_remove", lambda draft: draft.soft_remove(key))
 
 
-def purge(book: AceBook, key: str) -> AceBook:
+def purge(book: AceBook, key: str) -> Upkept:
     """Delete a skill for good."""
-    draft = Draft(book, "")
-    draft.purge(key)
-    return draft.book
+    return _done(book, "", "purge", lambda draft: draft.purge(key))
+
+
+def _done(book: AceBook, now: str, name: str, work: Callable[[Draft], None]) -> Upkept:
+    draft = Draft(book, now)
+    try:
+        work(draft)
+    except ERRORS as error:
+        return draft.book, AceFailure(name, type(error).__name__)
+    return draft.book, None
 
 
 def embed(book: AceBook, vectors: Mapping[str, Sequence[float]]) -> AceBook:
-    """Give skills their embeddings."""
+    """Give skills their embeddings; unknown ids are passed over."""
     draft = Draft(book, "")
     for key, vector in vectors.items():
         values: Vector = tuple(vector)
-        draft.change(key, embedding=values)
+        if draft.held(key) is not None:
+            draft.change(key, embedding=values)
     return draft.book
 
 

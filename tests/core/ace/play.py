@@ -66,16 +66,16 @@ class Player:
         return {"ok": "reload"}
 
     def do_mark_used(self, step: Case) -> Case:
-        self.book = upkeep.mark_used(self.book, step["ids"], NOW)
-        return {"ok": "mark_used"}
+        self.book, failure = upkeep.mark_used(self.book, step["ids"], NOW)
+        return _outcome("mark_used", failure)
 
     def do_soft_remove(self, step: Case) -> Case:
-        self.book = upkeep.soft_remove(self.book, step["id"], NOW)
-        return {"ok": "soft_remove"}
+        self.book, failure = upkeep.soft_remove(self.book, step["id"], NOW)
+        return _outcome("soft_remove", failure)
 
     def do_purge(self, step: Case) -> Case:
-        self.book = upkeep.purge(self.book, step["id"])
-        return {"ok": "purge"}
+        self.book, failure = upkeep.purge(self.book, step["id"])
+        return _outcome("purge", failure)
 
     def do_consolidate(self, step: Case) -> Case:
         outcome = consolidate(self.book, step["operations"], NOW)
@@ -116,6 +116,8 @@ class Player:
     def do_commit_child(self, step: Case) -> Case:
         parents = [operation_of(fields, self.era) for fields in step["parent_operations"]]
         self.book, failure = apply_operations(self.book, parents, self.mode, NOW)
+        if failure is not None:
+            return {"error": {"stage": "commit_child", "type": failure.type}}
         children = [operation_of(fields, self.era) for fields in step["child_operations"]]
         self.book, ids, failure = upkeep.commit_child(self.book, children, NOW)
         return _outcome("commit_child", failure) | ({} if failure else {"id_map": ids})
@@ -126,7 +128,9 @@ class Player:
         wanted = {name: step[name] for name in ("epoch", "sample_question") if name in step}
         operations = attach(batch.operations, reflections, step["trace"], **wanted)
         self.book, failure = apply_operations(self.book, operations, self.mode, NOW)
-        return _outcome("attach", failure) | {"operations": [to_json(operation, self.era) for operation in operations]}
+        if failure is not None:
+            return {"error": {"stage": "attach", "type": failure.type}}
+        return {"ok": "attach", "operations": [to_json(operation, self.era) for operation in operations]}
 
 
 def _outcome(name: str, failure: AceFailure | None) -> Case:
