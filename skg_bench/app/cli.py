@@ -1,19 +1,15 @@
 """The command line. Whatever takes time to import is imported by the command that needs it: --help within 0.3 s."""
 
-import errno
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
 
 import skg_bench
 from skg_bench.app import examples, interrupts
+from skg_bench.app.plain_errors import plain_errors
+from skg_bench.app.skillbook.cli import Trust, skillbook
 from skg_bench.core.errors import UsageError
-from skg_bench.core.text import printable, wrapped
 
 app = typer.Typer(
     help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",
@@ -22,7 +18,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-skillbook = typer.Typer(help="Look into the skillbooks of a run.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(skillbook, name="skillbook")
 
 counterexample = typer.Typer(help="The smallest session that shows it.", no_args_is_help=True, rich_markup_mode=None)
@@ -33,42 +28,6 @@ app.add_typer(data, name="data")
 
 Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
 One = Annotated[Path, typer.Argument(help="A run directory.")]
-Trust = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run Python code of the model that the file names: read it first.")
-]
-
-_DISK = (
-    errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOTDIR,
-    errno.ENAMETOOLONG, errno.ENOENT, errno.EISDIR, errno.EEXIST,
-)  # fmt: skip
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """What a user can cause ends as one message and exit code 2; an interrupt as 130."""
-    try:
-        yield
-    except UsageError as error:
-        _tell(f"error: {error}")
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt as error:
-        _tell("\ninterrupted; what was finished is kept: the same command goes on from there")
-        raise typer.Exit(130) from error
-    except OSError as error:
-        if error.errno not in _DISK:
-            raise
-        prefix = f"{error.filename}: " if error.filename else ""
-        _tell(
-            f"error: {prefix}{error.strerror or error}; what was written before is kept: once that is mended, the same "
-            "command goes on from there; out=FOLDER writes elsewhere"
-        )
-        raise typer.Exit(2) from error
-
-
-def _tell(text: str) -> None:
-    """On standard error, broken between words on a terminal; an error quotes what it is about."""
-    text = printable(text)
-    typer.echo(wrapped(text, get_terminal_size().columns) if sys.stderr.isatty() else text, err=True)
 
 
 def _version(wanted: bool) -> None:
@@ -248,48 +207,6 @@ def experiment(
             command.show()
         else:
             raise typer.Exit(command.run(name, arguments or []))
-
-
-@skillbook.command("show", epilog=examples.of("skillbook show"))
-def show(
-    run: One,
-    arm: Annotated[str, typer.Option(help="Name of the arm.")],
-    user: Annotated[int, typer.Option(help="Number of the user.")],
-    turn: Annotated[int | None, typer.Option(help="As it stood after this turn; default: at the end.")] = None,
-) -> None:
-    """A user's skillbook, rebuilt from the log, at any turn."""
-    with plain_errors():
-        from skg_bench.app.skillbooks import show as command
-
-        command(run, arm, user, turn)
-
-
-@skillbook.command("convert", epilog=examples.of("skillbook convert"))
-def convert(
-    run: One,
-    arm: Annotated[str, typer.Option(help="Name of the arm.")],
-    out: Annotated[Path, typer.Option(help="Write user-U/ here: skills.jsonl, embeddings.fvecs, signals.jsonl.")],
-    user: Annotated[list[int] | None, typer.Option(help="Only this user; may be given again.")] = None,
-    trust: Trust = False,
-) -> None:
-    """Write skillbooks as agentropy keeps them. They are those at the end, with vectors and signals."""
-    with plain_errors():
-        from skg_bench.app.agentropy import convert as command
-
-        command(run, arm, user or [], out, trust_remote_code=trust)
-
-
-@skillbook.command("replay", epilog=examples.of("skillbook replay"))
-def replay(
-    run: One,
-    arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
-    users: Annotated[int, typer.Option(help="How many users of each arm, evenly spread.", min=1)] = 8,
-) -> None:
-    """Rebuild skillbooks from their log and check their hashes."""
-    with plain_errors():
-        from skg_bench.app.skillbooks import verify as command
-
-        command(run, arm or [], users)
 
 
 @data.command("list", epilog=examples.of("data list"))

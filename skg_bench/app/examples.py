@@ -49,8 +49,22 @@ EXAMPLES = {
     "skillbook show": (
         f"skg-bench skillbook show {RUN} --arm skg --user 7",
         f"skg-bench skillbook show {RUN} --arm skg --user 7 --turn 200",
+        f"skg-bench skillbook show {RUN} --arm skg --user 7 --skill 3",
+        "skg-bench skillbook show book.json",
     ),
-    "skillbook convert": (f"skg-bench skillbook convert {RUN} --arm skg --out index",),
+    "skillbook diff": (
+        f"skg-bench skillbook diff {RUN} --arm skg --user 7 --since 200",
+        "skg-bench skillbook diff before.json after.json",
+    ),
+    "skillbook apply": (
+        "skg-bench skillbook apply book.json batch.json --out after.json",
+        "skg-bench skillbook apply book.json batch.json --mode compat-v2",
+    ),
+    "skillbook convert": (
+        f"skg-bench skillbook convert {RUN} --arm skg --out index",
+        "skg-bench skillbook convert book.json --to agent-skills --out skills",
+        "skg-bench skillbook convert skills --to v2 --out book.json",
+    ),
     "skillbook replay": (f"skg-bench skillbook replay {RUN} --arm skg --users 4",),
     "data list": ("skg-bench data list",),
     "data get": (

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import skg_bench
-from skg_bench.app.agentropy import MONDAY, convert
 from skg_bench.app.cli import app
-from skg_bench.app.skillbooks import book
+from skg_bench.app.skillbook.agentropy import MONDAY, convert
+from skg_bench.app.skillbook.rebuilt import book
 from skg_bench.core.agentropy import read
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings

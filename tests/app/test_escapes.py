@@ -13,7 +13,7 @@ from rich.text import Text
 import skg_bench
 from skg_bench.analysis.report import picture
 from skg_bench.app import progress
-from skg_bench.app.cli import plain_errors
+from skg_bench.app.plain_errors import plain_errors
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
 from tests.app.test_cli import call

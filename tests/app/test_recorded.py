@@ -15,11 +15,11 @@ import skg_bench
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.verdict import words
 from skg_bench.analysis.summary import read
-from skg_bench.app.agentropy import convert
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.app.skillbooks import book, show, verify
+from skg_bench.app.skillbook.agentropy import convert
+from skg_bench.app.skillbook.rebuilt import book, show, verify
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.simulator import corpus

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
-from skg_bench.app import skillbooks
+from skg_bench.app.skillbook import rebuilt as skillbooks
 from skg_bench.core.errors import UsageError
 from tests.app.test_cli import call
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.progress import console
-from skg_bench.app.skillbooks import book, updates
+from skg_bench.app.skillbook.rebuilt import book, updates
 from skg_bench.core.agentropy import MODEL, TABLE, AgentropyIndex, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE

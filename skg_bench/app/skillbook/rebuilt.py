@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.app import blocks
 from skg_bench.app.checks import PIPELINE
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
@@ -58,27 +57,6 @@ def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
         )
         raise UsageError(f"arm {arm!r} serves the book that {given}, and learns nothing; look at {trunk}")
     return rebuild(updates(run, arm, user), turn)[0]
-
-
-def show(path: Path, arm: str, user: int, turn: int | None) -> None:
-    """Print one skillbook."""
-    run = Run(path)
-    skillbook = book(run, arm, user, turn)
-    headings = ("id", "skill", "status", "uses", "last used", "ok", "partial", "miss", "examples", "first example")
-    rows = []
-    last_used = local_time(offsets_of(run.manifest), np.array([s.last_used for s in skillbook.skills], np.int64))
-    for s, at in zip(skillbook.skills, last_used.tolist(), strict=True):
-        used = (_MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d")
-        status = "active" if s.active else "archived"
-        counts = [str(n) for n in (s.ok, s.partial, s.miss, s.embedding_count)]
-        rows.append([str(s.id), s.name, status, str(s.uses), used, *counts, s.examples[0] if s.examples else ""])
-    screen = console()
-    blocks.show(screen, headings, rows)
-    when = "at the end" if turn is None else f"after turn {turn}"
-    active = sum(s.active for s in skillbook.skills)
-    screen.print(
-        f"user {user}, arm {arm}, {when}: {active} active skills, version {skillbook.version}, {skillbook.hash.hex()}"
-    )
 
 
 def verify(path: Path, arms: Sequence[str], users: int) -> None:

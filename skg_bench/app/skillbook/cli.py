@@ -1,0 +1,107 @@
+"""The commands of `skg-bench skillbook`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skg_bench.app import examples
+from skg_bench.app.plain_errors import plain_errors
+
+skillbook = typer.Typer(
+    help="Look into skillbooks of runs and files, change and convert them.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Trust = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run Python code of the model that the file names: read it first.")
+]
+_RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+_Book = Annotated[
+    Path,
+    typer.Argument(help="A run directory, a skillbook of ACE (.json), a folder of Agent Skills or of agentropy."),
+]
+_Arm = Annotated[str | None, typer.Option(help="Of a run: name of the arm.")]
+_User = Annotated[int | None, typer.Option(help="Of a run: number of the user.")]
+
+
+@skillbook.command("show", epilog=examples.of("skillbook show"))
+def show(
+    book: _Book,
+    arm: _Arm = None,
+    user: _User = None,
+    turn: Annotated[int | None, typer.Option(help="As it stood after this turn; default: at the end.")] = None,
+    skill: Annotated[int | None, typer.Option(help="Of a run: all that happened to the skill with this id.")] = None,
+) -> None:
+    """A skillbook, and what it says in a prompt. That of a run is rebuilt from the log, at any turn."""
+    with plain_errors():
+        from skg_bench.app.skillbook import shown as command
+
+        if skill is None:
+            command.show(book, arm, user, turn)
+        else:
+            command.history(book, arm, user, turn, skill)
+
+
+@skillbook.command("diff", epilog=examples.of("skillbook diff"))
+def diff(
+    book: _Book,
+    other: Annotated[Path | None, typer.Argument(help="Another one; default: the same run at another turn.")] = None,
+    *,
+    arm: _Arm = None,
+    user: _User = None,
+    since: Annotated[int | None, typer.Option(help="Of a run: what changed after this turn; -1: all of it.")] = None,
+    turn: Annotated[int | None, typer.Option(help="Of a run: up to this turn; default: the end.")] = None,
+) -> None:
+    """What changed between two versions of a skillbook, skill by skill."""
+    with plain_errors():
+        from skg_bench.app.skillbook import shown as command
+
+        command.diff(book, other, arm, user, since=since, turn=turn)
+
+
+@skillbook.command("apply", epilog=examples.of("skillbook apply"))
+def apply(
+    book: Annotated[Path, typer.Argument(help="A skillbook of ACE (.json).")],
+    batch: Annotated[Path, typer.Argument(help="An update batch (.json): reasoning and operations.")],
+    mode: Annotated[
+        str, typer.Option(help="strict, or as the published packages do: compat-v1, compat-v09, compat-v2.")
+    ] = "strict",
+    out: Annotated[Path | None, typer.Option(help="Write the book here; default: show only.")] = None,
+    limit: Annotated[int, typer.Option(help="Characters that a text may have (strict).", min=1)] = 20_000,
+) -> None:
+    """Apply a batch to a skillbook and show what changed. Exit code 1: the published package fails here."""
+    with plain_errors():
+        from skg_bench.app.skillbook.applying import apply as command
+
+        if not command(book, batch, mode, out, limit):
+            raise typer.Exit(1)
+
+
+@skillbook.command("convert", epilog=examples.of("skillbook convert"))
+def convert(
+    book: _Book,
+    *,
+    to: Annotated[str, typer.Option(help="agentropy, agent-skills, or a format of ACE: v1, v09, v2.")] = "agentropy",
+    out: Annotated[Path, typer.Option(help="Write this file or folder; of a run user-U in this folder.")],
+    arm: _Arm = None,
+    user: Annotated[list[int] | None, typer.Option(help="Of a run: only this user; may be given again.")] = None,
+    trust: Trust = False,
+) -> None:
+    """Write skillbooks in another format, and say what is lost. Those of a run are as they stood at the end."""
+    with plain_errors():
+        from skg_bench.app.skillbook.converting import convert as command
+
+        command(book, to, out, arm, user or [], trust_remote_code=trust)
+
+
+@skillbook.command("replay", epilog=examples.of("skillbook replay"))
+def replay(
+    run: _RunFolder,
+    arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
+    users: Annotated[int, typer.Option(help="How many users of each arm, evenly spread.", min=1)] = 8,
+) -> None:
+    """Rebuild skillbooks from their log and check their hashes."""
+    with plain_errors():
+        from skg_bench.app.skillbook.rebuilt import verify as command
+
+        command(run, arm or [], users)
