@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.core import draws
+from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
 
@@ -25,7 +26,7 @@ Row = dict[str, Any]
 FILE = "events.jsonl"
 TURN, LEARNING = "turn", "learning:skillbook_update"  # names of traces
 _OWN = "skg_bench.simulator.assistant."  # its messages are a corpus: nobody said them
-_SPOKEN = ("message", "matched_skill", "name", "intent", "request_type")  # columns that hold what somebody said
+_SPOKEN = ("message", "matched_skill", "name", "intent", "request_type", *NAMES)  # columns that hold what somebody said
 _OUTPUT = ("serving", "matched_skill", "source_turn", "user_satisfaction", "offer", "skill_learned")
 _METADATA = (
     "arm", "user", "turn", "max_sim", "skill_score", "propensity", "explored", "tokens_in", "tokens_out", "cost_usd",
@@ -124,7 +125,7 @@ def _learning(row: Row, operations: list[Row]) -> Row:
         "input": {"skills": after - delta},
         "output": {
             "skills": after,
-            "operations": [{name: operation[name] for name in _OPERATION} for operation in operations],
+            "operations": [_operation(operation) for operation in operations],
         },
         "metadata": {
             **{name: row[name] for name in ("arm", "user", "turn", "book_version")},
@@ -133,6 +134,12 @@ def _learning(row: Row, operations: list[Row]) -> Row:
         },
         "tags": [row["arm"], *sorted(set(ops))],
     }  # fmt: skip
+
+
+def _operation(row: Row) -> Row:
+    """What was done, with what the skill says from then on, if that changed (P38)."""
+    says = () if row["section"] is None else NAMES
+    return {name: row[name] for name in (*_OPERATION, *says)}
 
 
 def _frame(row: Row, name: str, begins: datetime, milliseconds: float) -> Row:

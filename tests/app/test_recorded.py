@@ -19,7 +19,8 @@ from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.skillbook.agentropy import convert
-from skg_bench.app.skillbook.rebuilt import book, show, verify
+from skg_bench.app.skillbook.rebuilt import book, verify
+from skg_bench.app.skillbook.shown import show
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.simulator import corpus

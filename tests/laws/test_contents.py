@@ -1,5 +1,6 @@
 """Skills that say something keep all laws: the same bits in any cohort, worker, stack, fork, and logs that replay."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -24,6 +25,7 @@ from skg_bench.curator.sham import Sham
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.tracker import events
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
@@ -134,6 +136,28 @@ def test_the_skills_of_a_placebo_say_what_another_skill_was_to_say(advised: Run)
                 others += skill.content.issue.rstrip("!") != advice_on(skill.examples[0]).issue.rstrip("!")
                 assert skill.content.issue.startswith("asked: ")
     assert others > 50
+
+
+@pytest.mark.req("P38")
+def test_traces_of_learning_hold_what_skills_say(advised: Run) -> None:
+    advised.manifest["identity"] = "0"
+    clear, _ = events.write(advised, 4, "full")
+    operations = [op for op in learned(clear) if op["op"] in ("ADD", "UPDATE")]
+    said = {(op["section"], op["issue"], op["insight"], op["keywords"]) for op in operations if "section" in op}
+    users = events.sample(advised, 4).tolist()
+    rows = [row for arm in ("skg", "sham") for user in users for row in logged(advised, arm).get(user, [])]
+    assert said == {
+        (row["section"], row["issue"], row["insight"], row["keywords"]) for row in rows if row["section"] is not None
+    }
+    assert len(said) > 20
+    hidden, _ = events.write(advised, 4, "hash")
+    assert not {op.get("issue") for op in learned(hidden)} & {issue for _, issue, _, _ in said}
+
+
+def learned(path: Path) -> list[dict[str, Any]]:
+    """The operations of all traces in a file."""
+    traces = [json.loads(line)["trace"] for line in path.read_text("utf-8").splitlines()]
+    return [op for trace in traces if trace["name"] == events.LEARNING for op in trace["output"]["operations"]]
 
 
 @pytest.mark.parametrize("table", [False, True])

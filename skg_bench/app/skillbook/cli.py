@@ -9,7 +9,7 @@ from skg_bench.app import examples
 from skg_bench.app.plain_errors import plain_errors
 
 skillbook = typer.Typer(
-    help="Look into skillbooks of runs and files, change and convert them.", no_args_is_help=True, rich_markup_mode=None
+    help="Show, compare, change and convert skillbooks.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Trust = Annotated[

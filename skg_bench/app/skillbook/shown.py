@@ -23,13 +23,15 @@ _COUNTS = ("uses", "ok", "partial", "miss")
 def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> None:
     """Print one skillbook, and what it says in a prompt."""
     book, screen = files.read(path, arm, user, turn).book, console()
-    headings = ("id", "skill", "status", "uses", "last used", "ok", "partial", "miss", "examples", "first example")
+    headings = ["id", "skill", "status", "uses", "last used", "ok", "partial", "miss", "examples"]
+    examples = any(skill.examples for skill in book.skills)
+    headings += ["first example"] if examples else []
     offsets = offsets_of(Run(path).manifest) if files.is_run(path) else None
     times = np.array([s.last_used for s in book.skills], np.int64)
     last_used = (times if offsets is None else local_time(offsets, times)).tolist()
     rows = [
         [str(s.id), s.name, _status(s), str(s.uses), (files.MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d"),
-         *(str(n) for n in (s.ok, s.partial, s.miss, s.embedding_count)), s.examples[0] if s.examples else ""]
+         *(str(n) for n in (s.ok, s.partial, s.miss, s.embedding_count)), *(s.examples[:1] or [""] * examples)]
         for s, at in zip(book.skills, last_used, strict=True)
     ]  # fmt: skip
     blocks.show(screen, headings, rows)
@@ -40,10 +42,10 @@ def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> Non
         _line(screen, f"in a prompt: {len(rendered.skills)} skills, some {rendered.tokens:,} tokens")
     if files.is_run(path):
         when = "at the end" if turn is None else f"after turn {turn}"
-        of = f"user {user}, arm {arm}, {when}"
+        title = f"user {user}, arm {arm}, {when}"
     else:
-        of = str(path)
-    _line(screen, f"{of}: {active} active skills, version {book.version}, {book.hash.hex()}")
+        title = str(path)
+    _line(screen, f"{title}: {active} active skills, version {book.version}, {book.hash.hex()}")
 
 
 def history(path: Path, arm: str | None, user: int | None, turn: int | None, skill: int) -> None:
@@ -115,8 +117,8 @@ def differences(before: Skillbook, after: Skillbook) -> Iterator[Sequence[str]]:
 def _fields(skill: Skill) -> dict[str, str]:
     values: dict[str, str] = {"name": skill.name, "status": _status(skill)}
     if skill.content is not None:
-        said = {name: getattr(skill.content, name) for name in NAMES}
-        values |= {name: " ".join(v) if isinstance(v, tuple) else v for name, v in said.items() if v}
+        texts = {name: getattr(skill.content, name) for name in NAMES}
+        values |= {name: " ".join(v) if isinstance(v, tuple) else v for name, v in texts.items() if v}
     values |= {name: str(getattr(skill, name)) for name in _COUNTS if getattr(skill, name)}
     return values | {f"example {i + 1}": example for i, example in enumerate(skill.examples)}
 
@@ -152,4 +154,4 @@ def recorded_losses(losses: Mapping[str, int]) -> str:
     """Losses of a conversion in words."""
     if not losses:
         return "nothing is lost"
-    return "lost: " + ", ".join(f"{kind} (of {n})" for kind, n in losses.items())
+    return "lost: " + ", ".join(f"{kind} ({n})" for kind, n in losses.items()) + "; in brackets: of how many skills"

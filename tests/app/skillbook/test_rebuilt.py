@@ -1,5 +1,6 @@
 """Skillbooks of a run, rebuilt from its log (law 8)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,9 @@ import pytest
 
 import skg_bench
 from skg_bench.app.skillbook import rebuilt as skillbooks
+from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
+from skg_bench.core.rendering import render
 from tests.app.test_cli import call
 
 
@@ -67,3 +70,45 @@ def test_a_book_that_was_given_is_not_shown_as_an_empty_one(tmp_path: Path) -> N
             UsageError, match=f"arm '{arm}' serves the book that {origin}, and learns nothing; look at skg"
         ):
             skillbooks.book(run, arm, 1)
+
+
+def test_the_history_of_a_skill_and_the_difference_of_two_turns_are_those_of_the_log(tiny_run: skg_bench.Run) -> None:
+    user = max(range(4), key=lambda u: len(skillbooks.updates(tiny_run, "skg", u)))
+    rows = skillbooks.updates(tiny_run, "skg", user)
+    of = ("--arm", "skg", "--user", str(user))
+    code, out, _ = call("skillbook", "show", str(tiny_run.path), *of, "--skill", "0")
+    assert code == 0
+    assert f"{sum(row['skill'] == 0 for row in rows)} operations" in out
+    assert f"named {rows[0]['name']}" in " ".join(out.split())
+    last = rows[-1]["turn"]
+    code, out, _ = call("skillbook", "diff", str(tiny_run.path), *of, "--since", "-1")
+    assert code == 0
+    skills = len(skillbooks.book(tiny_run, "skg", user).skills)
+    assert f"{skills} skills differ; 0 active skills before" in out
+    assert "0 skills differ" in call("skillbook", "diff", str(tiny_run.path), *of, "--since", str(last))[1]
+    code, out, error = call("skillbook", "show", str(tiny_run.path), *of, "--skill", "999")
+    assert (code, out) == (2, "")
+    assert f"has skills 0 to {skills - 1}" in error
+
+
+def test_books_of_stored_answers_say_nothing_that_a_document_could_hold(
+    tiny_run: skg_bench.Run, tmp_path: Path
+) -> None:
+    code, out, _ = call(
+        "skillbook", "convert", str(tiny_run.path), "--arm", "skg", "--to", "v2", "--out", str(tmp_path / "books")
+    )
+    assert code == 0
+    assert sorted(path.name for path in (tmp_path / "books").iterdir()) == [f"user-{u}.json" for u in range(4)]
+    assert "skills that say nothing" in out
+
+
+@pytest.mark.req("P16")
+def test_a_book_is_an_object_with_its_version_and_a_text_for_prompts(tiny_run: skg_bench.Run) -> None:
+    user = max(range(4), key=lambda u: len(skillbooks.updates(tiny_run, "skg", u)))
+    book = skillbooks.book(tiny_run, "skg", user)
+    assert book.version == tiny_run.turns("skg", ["book_version"], [user])["book_version"].to_pylist()[-1]
+    assert render(book).text == ""  # stored answers say nothing
+    said = replace(book, skills=tuple(replace(s, content=Content(s.name, "when asked", "do it")) for s in book.skills))
+    active = [skill for skill in said.skills if skill.active]
+    assert sorted(render(said).skills) == [skill.id for skill in active]
+    assert all(f"[{skill.shown_id}]" in render(said).text for skill in active)

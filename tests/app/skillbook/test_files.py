@@ -1,0 +1,226 @@
+"""`skillbook show, diff, apply, convert` on skillbooks in files."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skg_bench.app.skillbook import agent_skills, files
+from skg_bench.app.skillbook.agent_skills import FILE
+from skg_bench.core.ace.book import to_dict
+from skg_bench.core.content import Content
+from skg_bench.core.skillbook import Operation, Skillbook, apply
+from tests.app.test_cli import call
+
+GOLDEN = Path(__file__).parents[2] / "core" / "golden"
+ROOKIE, PRO = GOLDEN / "rookie.json", GOLDEN / "pro.json"
+ADD = {
+    "type": "ADD", "section": "context", "keywords": ["logging"], "issue": "Shapes do not match.",
+    "insight": "Log the payload.",
+}  # fmt: skip
+
+
+def saved(folder: Path, name: str, value: Any) -> str:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return str(path)
+
+
+def batch(folder: Path, *operations: Mapping[str, Any]) -> str:
+    return saved(folder, "batch.json", {"reasoning": "", "operations": list(operations)})
+
+
+@pytest.mark.req("P11", "P13")
+def test_show_prints_a_book_and_what_it_says_in_a_prompt() -> None:
+    code, out, _ = call("skillbook", "show", str(PRO))
+    assert code == 0
+    assert "[context-00002] context (electronics, owned)" in out
+    assert out.index("[context-00002]") < out.index("[context-00001]")  # 5 of 5 helped, 15 of 18
+    assert "in a prompt: 2 skills" in out
+    assert "2 active skills" in out
+
+
+def test_diff_shows_what_differs_skill_by_skill(tmp_path: Path) -> None:
+    after = str(tmp_path / "after.json")
+    tag = {"type": "TAG", "section": "context", "skill_id": "context-00001", "metadata": {"delta": 1}}
+    assert call("skillbook", "apply", str(PRO), batch(tmp_path, ADD, tag), "--out", after)[0] == 0
+    code, out, _ = call("skillbook", "diff", str(PRO), after)
+    assert code == 0
+    rows = [line.split() for line in out.splitlines()]
+    assert ["context-00001", "ok", "15", "16"] in rows
+    assert any(row[:2] == ["context-00004", "issue"] for row in rows)
+    assert "2 skills differ; 2 active skills before, 3 after" in out
+    assert "0 skills differ" in call("skillbook", "diff", str(PRO), str(PRO))[1]
+
+
+@pytest.mark.req("U07", "U08")
+def test_a_strict_batch_is_applied_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "after.json"
+    wrong = {"type": "REMOVE", "section": "context", "skill_id": "context-00099"}
+    code, _, error = call("skillbook", "apply", str(PRO), batch(tmp_path, ADD, wrong), "--out", str(out))
+    assert code == 2
+    assert "context-00099" in error
+    assert not out.exists()
+
+
+@pytest.mark.req("U08")
+def test_a_published_engine_keeps_what_came_before_the_operation_that_fails(tmp_path: Path) -> None:
+    out = tmp_path / "after.json"
+    empty = {"type": "ADD", "section": "context", "keywords": ["x"], "issue": " "}
+    code, said, _ = call(
+        "skillbook", "apply", str(PRO), batch(tmp_path, ADD, empty), "--mode", "compat-v2", "--out", str(out)
+    )
+    assert code == 1
+    assert "compat-v2 fails with" in said
+    assert list(files.document(out).skills)[-1] == "context-00004"
+
+
+@pytest.mark.req("P28", "P24")
+def test_the_tag_of_the_articles_example_cannot_say_which_way(tmp_path: Path) -> None:
+    """P28: an override tags the generic strategy as harmful and adds a better one. The operations of P24 have no field
+    that says harmful, and the engine of the counter era changes nothing.
+    """
+    tag = {"type": "TAG", "section": "impulse-check-generic", "skill_id": "impulse-check-generic-00001"}
+    add = {"type": "ADD", "section": "time-cost-framing", "content": "That's 4 hours of your hourly rate."}
+    out = tmp_path / "after.json"
+    code, *_ = call(
+        "skillbook", "apply", str(ROOKIE), batch(tmp_path, tag, add), "--mode", "compat-v1", "--out", str(out)
+    )
+    assert code == 0
+    before, after = (to_dict(files.document(path))["skills"] for path in (ROOKIE, out))
+    first = "impulse-check-generic-00001"
+    counters = ("helpful", "harmful", "neutral")
+    assert [after[first][name] for name in counters] == [before[first][name] for name in counters]
+    assert after["time-cost-framing-00005"]["content"] == "That's 4 hours of your hourly rate."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("torn.json", '{"skills": {', "the skillbook"),
+        ("list.json", "[]", "the skillbook"),
+        ("old.json", json.dumps({**json.loads(PRO.read_text()), "schema_version": "1"}), "schema_version"),
+        ("mixed.json", json.dumps({k: v for k, v in json.loads(PRO.read_text()).items() if k != "schema_version"}), ""),
+    ],
+)  # fmt: skip
+def test_files_that_hold_no_skillbook_are_refused(tmp_path: Path, name: str, text: str, says: str) -> None:
+    code, out, error = call("skillbook", "show", saved(tmp_path, name, text))
+    assert (code, out) == (2, "")
+    assert error.startswith("error: ")
+    assert says in error
+
+
+def test_a_text_beyond_the_limit_is_refused_with_its_size(tmp_path: Path) -> None:
+    long = {**ADD, "insight": "x" * 2_000_000}
+    code, _, error = call("skillbook", "apply", str(PRO), batch(tmp_path, long))
+    assert code == 2
+    assert "2,000,000" in error
+    assert "20,000" in error
+    assert call("skillbook", "apply", str(PRO), batch(tmp_path, long), "--limit", "2000000")[0] == 0
+
+
+def test_no_file_is_written_over(tmp_path: Path) -> None:
+    there = saved(tmp_path, "there.json", "precious")
+    for command in (("apply", str(PRO), batch(tmp_path, ADD)), ("convert", str(PRO), "--to", "v1")):
+        code, _, error = call("skillbook", *command, "--out", there)
+        assert code == 2
+        assert "is there already" in error
+    assert Path(there).read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("show", str(PRO), "--arm", "skg"), "--arm skg"),
+        (("show", str(PRO), "--skill", "1"), "is no run"),
+        (("show", "nowhere.json"), "is no file"),
+        (("diff", str(PRO)), "name another one"),
+        (("apply", str(PRO), str(PRO), "--mode", "loose"), "valid are strict, compat-v1, compat-v09, compat-v2"),
+        (("apply", str(ROOKIE), str(PRO), "--mode", "compat-v2"), "books of v2; this book is of v1"),
+        (("convert", str(PRO), "--to", "v3", "--out", "x"), "valid are agentropy, agent-skills, v1, v09, v2"),
+        (("convert", str(PRO), "--to", "agentropy", "--out", "x"), "which only runs have"),
+        (("convert", str(PRO), "--to", "v1", "--user", "3", "--out", "x"), "--user 3"),
+    ],
+)  # fmt: skip
+def test_what_goes_together_is_said(arguments: tuple[str, ...], says: str) -> None:
+    code, out, error = call("skillbook", *arguments)
+    assert (code, out) == (2, "")
+    assert says in error
+
+
+# -------------------------------------------------------------------------------------------------- Agent Skills
+
+
+def test_a_book_becomes_folders_of_agent_skills_and_comes_back(tmp_path: Path) -> None:
+    folder, back = tmp_path / "skills", tmp_path / "back.json"
+    code, out, _ = call("skillbook", "convert", str(PRO), "--to", "agent-skills", "--out", str(folder))
+    assert code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["context-00001", "context-00002"]
+    assert "removed skills (1)" in out
+    assert "counters (2)" in out
+    text = (folder / "context-00001" / FILE).read_text("utf-8")
+    assert text.startswith("---\nname: context-00001\ndescription: A price alone moves nobody who earns well.\n")
+    assert text.endswith("\n---\n\nSay how many hours of work the price is.\n")
+    assert call("skillbook", "convert", str(folder), "--to", "v2", "--out", str(back))[0] == 0
+    contents = [(s.section, s.keywords, s.issue, s.insight) for s in files.document(PRO).skills.values()]  # type: ignore[union-attr]
+    assert [
+        (s.section, s.keywords, s.issue, s.insight) for s in files.document(back).skills.values()  # type: ignore[union-attr]
+    ] == contents[:2]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Content("Math Strategies!", "issue: with a colon\nand a second line", "- a list\n- of two", ("a", "b:c")),
+        Content("---", "--- dashes ---", "---\nmore", ()),
+        Content("ö", "x" * 3000, None, ("ü",)),
+        Content("context", "'quotes' \"both\" # no comment", None, ("null", "1")),
+    ],
+)
+def test_any_content_comes_back_from_its_file(tmp_path: Path, content: Content) -> None:
+    book = apply(Skillbook(), [Operation("ADD", 0, 0, name="n", content=content)])
+    agent_skills.write(book, tmp_path / "skills")
+    read = agent_skills.read(tmp_path / "skills").book
+    assert [skill.content for skill in read.skills] == [content]
+
+
+def test_many_similar_sections_get_names_of_their_own(tmp_path: Path) -> None:
+    book = Skillbook()
+    for i, section in enumerate(["A b", "a-b", "ä", "x" * 200]):
+        book = apply(book, [Operation("ADD", i, 0, name="n", content=Content(section, "i"))])
+    agent_skills.write(book, tmp_path / "skills")
+    names = sorted(path.name for path in (tmp_path / "skills").iterdir())
+    assert len(names) == 4
+    assert max(map(len, names)) <= 64
+    assert len(agent_skills.read(tmp_path / "skills").book.skills) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("no front matter", "has no front matter"),
+        ("---\n- a\n---\n", "has no fields"),
+        ("---\nname: [\n---\n", "is no YAML"),
+        ("---\nname: a\n---\n", "description='None'"),
+        ("---\nname: A b\ndescription: x\n---\n", "valid are small letters"),
+        ("---\nname: a\ndescription: x\nhooks: rm\n---\n", "unknown field 'hooks'"),
+        ("---\nname: a\ndescription: x\nmetadata: 3\n---\n", "metadata='3'"),
+        ("---\nname: a\ndescription: " + "x" * 1025 + "\n---\n", "1 to 1,024 characters"),
+        ("---\nname: a\ndescription: !!python/object/apply:os.system [ls]\n---\n", "is no YAML"),
+        ("---\nname: a\ndescription: x\nmetadata: {keywords: Loud}\n---\n", "keyword 'Loud'"),
+        ("---\nname: a\ndescription: x\n---\n\x07", r"U+0007"),
+    ],
+)
+def test_skills_that_break_the_specification_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "skills" / "a").mkdir(parents=True)
+    (tmp_path / "skills" / "a" / FILE).write_text(text, "utf-8")
+    code, out, error = call("skillbook", "show", str(tmp_path / "skills"))
+    assert (code, out) == (2, "")
+    assert says in error
+    assert FILE in error
+
+
+def test_an_empty_folder_holds_no_skills(tmp_path: Path) -> None:
+    assert "holds no skills" in call("skillbook", "show", str(tmp_path))[2]
