@@ -58,9 +58,10 @@ class Published:
         root = "ace" if era == "v1" else "ace.core"
         self.module: Any = importlib.import_module(f"{root}.skillbook")
         self.updates = importlib.import_module("ace.updates") if era == "v1" else self.module
-        operations: Any = importlib.import_module("ace.deduplication.operations")
+        operations = importlib.import_module("ace.deduplication.operations")
         self.dedup = importlib.import_module("ace.deduplication")
-        self.module.datetime = operations.datetime = Clock
+        for module in (self.module, operations):
+            vars(module)["datetime"] = Clock
         config = "ace.deduplication.config" if era == "v1" else "ace.protocols.deduplication"
         self.config = importlib.import_module(config).DeduplicationConfig
         if era != "v1":
