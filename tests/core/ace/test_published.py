@@ -6,6 +6,7 @@ import time
 import pytest
 
 from skg_bench.core.ace.book import Era
+from skg_bench.core.ace.operations import AceBatch
 from tests.core.ace.garbage import case
 from tests.core.ace.live import VERSIONS, difference, ours, published, python
 from tests.core.ace.play import cases
@@ -43,7 +44,17 @@ def test_the_packages_still_do_what_they_were_recorded_to_do(era: Era) -> None:
     assert list(published(era, recorded)) == [entry["expect"] for entry in recorded]
 
 
-@pytest.mark.req("U08", "U09")
+@pytest.mark.req("U09")
+def test_a_batch_of_operations_alone_is_a_type_error_there_and_here() -> None:
+    with pytest.raises(TypeError, match="reasoning"):
+        AceBatch(operations=())  # type: ignore[call-arg]
+    environment("v2")
+    code = "from ace.core.skillbook import UpdateBatch; UpdateBatch(operations=[])"
+    done = subprocess.run([python("v2"), "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("missing 1 required positional argument: 'reasoning'\n")
+
+
+@pytest.mark.req("U08")
 @pytest.mark.parametrize("era", ERAS)
 def test_random_cases_end_in_the_books_of_the_published_package(era: Era) -> None:
     environment(era)
