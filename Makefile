@@ -11,7 +11,7 @@ WORKERS ?= 2
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers readme gate bench peers soak wheel clean
+.PHONY: help demo test lint types layers readme gate bench peers peers-ace soak wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,18 @@ peers: $(VENV)/.dev ## semantic-router and GPTCache beside ours, on the same vec
 	  --editable . --requirement experiments/speed/peers.txt
 	runs/peers/venv/bin/python -m pytest -q tests/analysis/test_peers.py
 	runs/peers/venv/bin/skg-bench experiment speed/peers --write reports
+
+# Nothing of what 0.13.0 asks for is installed: that is 939 MB, among it `tau2`, which is another project's on the index.
+ACE := 0.7.1 0.9.7 0.13.0
+peers-ace: $(VENV)/.dev ## random batches through the published ace-framework and through our compatibility modes
+	set -e; for version in $(ACE); do \
+	  folder=runs/peers/ace-$$version; \
+	  test -x $$folder/bin/python || $(BIN)/python -m venv $$folder; \
+	  $$folder/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt pydantic numpy; \
+	  $$folder/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
+	    ace-framework==$$version python-toon==0.2.0 rank-bm25==0.2.2; \
+	done
+	$(BIN)/python -m pytest -q -m "soak or not soak" tests/core/ace/test_published.py
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, ...
 	$(BIN)/python -m pytest -m soak

@@ -23,10 +23,10 @@ def cosine(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def similar_pairs(
-    book: AceBook, threshold: float | None = None, *, within_section: bool = True
+    book: AceBook, threshold: float | None = None, *, usual: float = THRESHOLD, within_section: bool = True
 ) -> list[tuple[AceSkill, AceSkill, float]]:
     """Pairs of active skills with embeddings that are at least so similar, most similar first; pairs with a KEEP
-    decision are left out. No threshold and zero both mean 0.85.
+    decision are left out. Without a threshold, and for a threshold of zero, the usual one counts.
     """
     groups: dict[Any, list[AceSkill]] = {}
     for skill in book.active:
@@ -37,7 +37,7 @@ def similar_pairs(
         for i, first in enumerate(embedded):
             others = (second for second in embedded[i + 1 :] if not _kept_apart(book, first, second))
             pairs += [(first, second, cosine(first.embedding, second.embedding)) for second in others]
-    pairs = [pair for pair in pairs if pair[2] >= (threshold or THRESHOLD)]
+    pairs = [pair for pair in pairs if pair[2] >= (threshold or usual)]
     return sorted(pairs, key=lambda pair: pair[2], reverse=True)
 
 

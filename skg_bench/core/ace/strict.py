@@ -72,7 +72,7 @@ def _change(item: Any, where: str, book: AceBook, limits: AceLimits) -> Change:
     elif kind == "UPDATE" and not values:
         raise UsageError(f"{where} is an UPDATE that sets nothing; it needs one of {', '.join(SAYS[era])}")
     skill = book.skills.get(key or "")
-    if skill is not None and entry.get("section", skill.section) != skill.section:
+    if kind == "UPDATE" and skill is not None and entry.get("section", "") not in ("", skill.section):
         raise UsageError(f"{where} names the section {shown(entry['section'])}, but {key} is of {shown(skill.section)}")
     reason = None if entry.get("reason") is None else a_text(entry["reason"], f"{where}.reason", limits)
     source = entry.get("insight_source")

@@ -171,7 +171,8 @@ class Dice:
             {"op": "reload"},
             {"op": "wrap_context"},
             {"op": "embed", "vectors": {self.identity(): self.pick(VECTORS) for _ in range(4)}},
-            {"op": "similar_pairs", "config": {"within_section_only": self.chance(0.5)},
+            {"op": "similar_pairs",
+             "config": {"within_section_only": self.chance(0.5), "similarity_threshold": self.pick((0, 0.9))},
              "threshold": self.pick((None, 0, 0.5))},
         ]  # fmt: skip
         if self.era == "v2":

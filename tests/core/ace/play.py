@@ -12,7 +12,7 @@ from skg_bench.core.ace.consolidation import consolidate
 from skg_bench.core.ace.engine import ERRORS, AceFailure, apply, apply_operations
 from skg_bench.core.ace.loading import published_loads
 from skg_bench.core.ace.operations import batch_json, batch_of, built, operation_of, to_json
-from skg_bench.core.ace.similarity import retrieve, similar_pairs
+from skg_bench.core.ace.similarity import THRESHOLD, retrieve, similar_pairs
 from skg_bench.core.ace.sources import source_filter, source_summary
 
 NOW = "<NOW>"
@@ -88,8 +88,10 @@ class Player:
 
     def do_similar_pairs(self, step: Case) -> Case:
         config = step.get("config") or {}
-        threshold = step.get("threshold") or config.get("similarity_threshold")
-        pairs = similar_pairs(self.book, threshold, within_section=config.get("within_section_only", True))
+        pairs = similar_pairs(
+            self.book, step.get("threshold"), usual=config.get("similarity_threshold", THRESHOLD),
+            within_section=config.get("within_section_only", True),
+        )  # fmt: skip
         return {"ok": "similar_pairs", "pairs": [[a.id, b.id, round(cosine, 6)] for a, b, cosine in pairs]}
 
     def do_retrieve(self, step: Case) -> Case:

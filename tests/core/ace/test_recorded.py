@@ -4,7 +4,7 @@ import pytest
 
 from tests.core.ace.play import Case, cases, played
 
-RECORDED = cases()
+RECORDED = [*cases(), *cases("more.jsonl")]
 
 
 @pytest.mark.req("P08", "P11", "U02", "U03", "U04", "U05", "U06", "U10", "U11", "U12", "U13")
