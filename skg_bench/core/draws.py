@@ -54,6 +54,7 @@ class Purpose(IntEnum):
     SLOTS = 76
     SILENT = 77
     TOOL = 78
+    PROCEDURES = 79
     SHAM = 80
     PERMUTED = 81
     RELABEL = 82

@@ -56,7 +56,8 @@ class Running:
     def __init__(self, parameters: Procedures, corpus: Corpus) -> None:
         self._parameters, self._messages = parameters, corpus.messages
         several = np.bincount(corpus.intent, minlength=len(corpus.intents)) > 1
-        luck = uniform(fold(np.array([text_hash(name) for name in corpus.intents], np.uint64), int(Purpose.GENERAL)))
+        intents = np.array([text_hash(name) for name in corpus.intents], np.uint64)
+        luck = uniform(fold(intents, int(Purpose.PROCEDURES)))
         self.exists: Bool = np.append(luck < parameters.procedures_exist, False)  # [I + 1]
         self._slotted, self._tool = np.append(several, False), np.append(corpus.effect != ANSWER, False)
 
