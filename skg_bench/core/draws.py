@@ -50,6 +50,7 @@ class Purpose(IntEnum):
     WEIGHT = 62
     SAMPLE = 70
     RESAMPLE = 71
+    GENERAL_AGAIN = 74
     GENERAL = 75
     SLOTS = 76
     SILENT = 77

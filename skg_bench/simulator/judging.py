@@ -110,6 +110,16 @@ class Judging:
         quality[rows] = np.where(right, RIGHT, NEAR)
         return quality, execution
 
+    def merge(self, ledger: Ledger, event: Event, row: I64, earlier: I32, draws: Draws) -> None:
+        """Rows `row` `[n]` have a skill of answer `earlier` and of that just minted, which stands for it from now on.
+        If both are of one intent, it stays general if it was, and another value may make it so; else it is made anew.
+        """
+        type_, before = event.type[row], ledger.type[row, earlier]
+        same = (type_ >= 0) & (before >= 0) & (self.intent_of[type_] == self.intent_of[before])
+        row, earlier, other = row[same], earlier[same], (type_ != before)[same]
+        again = other & self.running.again(draws.event[row])
+        ledger.general[row, event.number[row]] = ledger.general[row, earlier] | again
+
     def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
         """Whether the model's answer agrees with the one it is compared with: only if both are RIGHT, as two answers
         that are not are taken to differ.

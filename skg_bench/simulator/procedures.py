@@ -1,10 +1,12 @@
 """Skills that are run again: they fill their slots from the message, call a tool if they need one, and can fail.
 
 A procedure is made of an earlier answer. With probability `generalises` it serves other slot values and later times,
-where its intent has procedures at all; else it is a stored answer in disguise. It fills the slots of an intent that has
-several values: the longer the message, and the fewer words it shares with the one that the procedure was made of, the
-more often wrongly. Some of these failures are silent: the answer is for other slot values. All others, and those of
-tools, are seen: nothing comes back, and the model is called. What is looked up or done needs a tool.
+where its intent has procedures at all; else it is a stored answer in disguise. Each further example with another value
+of the intent makes it general with probability `generalises_again`, if it is not; one with the same value leaves it as
+it is. It fills the slots of an intent that has several values: the longer the message, and the fewer words it shares
+with the one that the procedure was made of, the more often wrongly. Some of these failures are silent: the answer is
+for other slot values. All others, and those of tools, are seen: nothing comes back, and the model is called. What is
+looked up or done needs a tool.
 """
 
 import re
@@ -23,7 +25,10 @@ from skg_bench.core.world import Execution
 from skg_bench.simulator.corpus import ANSWER, Corpus
 
 USUAL = 8  # words of a message up to which its length does not matter
-_SHARES = ("procedures_exist", "generalises", "slots_filled", "lost_per_word", "lost_unlike", "silent", "tool_fails")
+_SHARES = (
+    "procedures_exist", "generalises", "generalises_again", "slots_filled", "lost_per_word", "lost_unlike", "silent",
+    "tool_fails",
+)  # fmt: skip
 _SLOT, _TOOL = CAUSES.index("slot"), CAUSES.index("tool")
 
 
@@ -33,6 +38,7 @@ class Procedures:
 
     procedures_exist: float
     generalises: float
+    generalises_again: float
     slots_filled: float
     lost_per_word: float
     lost_unlike: float
@@ -69,6 +75,10 @@ class Running:
     def general(self, event: U64) -> Bool:
         """Would a procedure made of the answer to this event serve other slot values, if there are procedures?"""
         return uniform(fold(event, int(Purpose.GENERAL))) < self._parameters.generalises
+
+    def again(self, event: U64) -> Bool:
+        """Does the answer to this event, with another value, make a procedure general that is not?"""
+        return uniform(fold(event, int(Purpose.GENERAL_AGAIN))) < self._parameters.generalises_again
 
     def run(self, event: U64, intent: I32, text: I32, source: I32) -> tuple[Bool, Execution]:
         """Whether what comes back is right, and what came of it; of general procedures, `[n]` each.

@@ -25,8 +25,8 @@ N = 20_000
 EGG, PARIS_ZONE, OSAKA_ZONE, PARIS_RAIN, OSAKA_RAIN, NEWS = range(6)
 DRAWS = replace(samples.draws(np.random.default_rng(3), N), event=key(0, np.arange(N)))
 SURE: Mapping[str, Any] = {
-    "procedures_exist": 1.0, "generalises": 1.0, "slots_filled": 1.0, "lost_per_word": 0.0, "lost_unlike": 0.0,
-    "silent": 0.5, "tool_fails": 0.0,
+    "procedures_exist": 1.0, "generalises": 1.0, "generalises_again": 0.0, "slots_filled": 1.0, "lost_per_word": 0.0,
+    "lost_unlike": 0.0, "silent": 0.5, "tool_fails": 0.0,
 }  # fmt: skip
 
 
@@ -104,10 +104,7 @@ def test_what_is_looked_up_needs_a_tool_which_fails_as_declared(tmp_path: Path) 
 
 
 def running(**changes: Any) -> Running:
-    names = ("procedures_exist", "generalises", "slots_filled", "lost_per_word", "lost_unlike", "silent", "tool_fails",
-             "tool_latency_ms", "tool_usd")  # fmt: skip
-    return Running(Procedures(*({**SURE, "tool_latency_ms": 0.0, "tool_usd": 0.0, **changes}[n] for n in names)),
-                   assistant()._corpus)  # fmt: skip
+    return Running(Procedures(**{**SURE, "tool_latency_ms": 0.0, "tool_usd": 0.0, **changes}), assistant()._corpus)
 
 
 def test_longer_messages_and_other_words_make_slots_harder() -> None:
@@ -130,6 +127,35 @@ def test_more_intents_have_procedures_the_larger_their_share() -> None:
     assert abs(many.mean() - 0.6) < 0.13
     general = running(generalises=0.8).general(DRAWS.event)
     assert abs(general.mean() - 0.8) < 0.015
+
+
+@pytest.mark.parametrize("again", [0.0, 0.3, 1.0])
+def test_only_a_second_example_with_another_value_of_the_intent_makes_a_procedure_general(
+    tmp_path: Path, again: float
+) -> None:
+    """`kept`: what it was before; `drawn`: it becomes general as often as declared; `own`: it is made anew."""
+    users, n = world(tmp_path, generalises_again=again), 3_000
+    draws = replace(DRAWS, event=DRAWS.event[:n])
+    for first, then, becomes in (
+        (PARIS_ZONE, OSAKA_ZONE, "drawn"), (OSAKA_RAIN, PARIS_RAIN, "drawn"), (PARIS_ZONE, PARIS_ZONE, "kept"),
+        (NEWS, NEWS, "kept"), (PARIS_ZONE, PARIS_RAIN, "own"), (EGG, NEWS, "own"), (-1, -1, "own"), (-1, EGG, "own"),
+        (EGG, -1, "own"),
+    ):  # fmt: skip
+        for was, alone in ((True, False), (False, True), (False, False)):
+            event = moment(np.full(n, then, np.int32), number=1)
+            before = earlier_answers(
+                n, np.array([first, then], np.int32), np.ones(2, np.bool_), np.array([60, 0]), None,
+                np.array([was, alone]),
+            )  # fmt: skip
+            state, some = at(event, before), np.arange(0, n, 2)
+            users.merge(state, event, some, np.zeros(len(some), np.int32), draws)
+            general = state.ledger.general[:, 1]
+            assert (general[1::2] == alone).all()  # of users whose skill was not renewed
+            assert (state.ledger.general[:, 0] == was).all()
+            if becomes == "drawn" and not was:
+                assert abs(general[::2].mean() - again) < 0.05
+            else:
+                assert (general[::2] == (alone if becomes == "own" else was)).all()
 
 
 @pytest.mark.parametrize(
@@ -235,3 +261,20 @@ def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> No
     assert (names["intent"].op == "UPDATE").sum() > (names["type"].op == "UPDATE").sum()
     assert not added["intent"].duplicated(["user", "name"]).any()
     assert set(added["type"].name) - set(added["intent"].name)
+
+
+def test_merging_the_requests_of_an_intent_makes_its_procedures_general(tmp_path: Path) -> None:
+    """Where none generalises from one example: who is asked for a name for each request has no use of the second."""
+    arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent], stored: [named_by=intent]}"
+    eager = [*EAGER, "simulator.bad_name_share=0", "simulator.generalises=0", "simulator.procedures_exist=1",
+             "simulator.slots_filled=1", "simulator.tool_fails=0", arms, "reference=type", "users=12",
+             "weeks=4"]  # fmt: skip
+    right: dict[str, list[float]] = {"type": [], "intent": [], "stored": []}
+    for again in (0, 0.5, 1):
+        run = simulate([*eager, f"simulator.generalises_again={again}", f"out={tmp_path / str(again)}"])
+        for arm, shares in right.items():
+            turns = run.turns(arm, ["skill", "answer_correct"]).to_pandas()
+            shares.append(float(turns.answer_correct[turns.skill >= 0].mean()))
+    assert right["type"][0] == right["type"][1] == right["type"][2]
+    assert right["stored"][0] == right["stored"][1] == right["stored"][2]
+    assert right["intent"][0] + 0.1 < right["intent"][1] < right["intent"][2]

@@ -115,7 +115,7 @@ class Pipelines:
             reaction = replace(reaction, name=reaction.general)
         state.curators, batch = state.stack.curate(observed, reaction, feedback, decided.books, state.curators)
         last = decided.query.last_skill
-        batch, born = _apply(state, query, batch, last)
+        batch, born = _apply(state, seen, batch, last)
         applied = Applied(query.time, last, born, state.table.version, state.table.hash) if len(batch.op) else None
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
@@ -231,14 +231,20 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
         state.ratings.add(rated, seen.rating[rated], context.rows(rated))
 
 
-def _apply(state: PipelineState, query: Message, batch: Batch, last_skill: I32) -> tuple[Batch, I64]:
+def _apply(state: PipelineState, seen: Experience, batch: Batch, last_skill: I32) -> tuple[Batch, I64]:
     """The operations carried out, with the skill of each, and the times of the answers that they store."""
+    query, table = seen.message, state.table
     nameless = (batch.op == ADD) & (batch.name < 0)
     if nameless.any():
         batch = replace(batch, name=np.where(nameless, query.texts.names[-1], batch.name).astype(np.int32))
     source = batch.row, np.maximum(batch.source, 0)
     stored = Stored(state.time[source], np.where(batch.source >= 0, state.answer[source], -1))
-    skill = state.table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
+    renews = np.flatnonzero((batch.op == UPDATE) & (batch.source == query.turn))
+    row, at = batch.row[renews].astype(np.int64), np.minimum(batch.skill[renews], table.answer.shape[1] - 1)
+    earlier = table.answer[row, at]  # before it is renewed
+    skill = table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
+    if (known := earlier >= 0).any():
+        seen.merge(row[known], earlier[known])
     return replace(batch, skill=skill), stored.born
 
 
