@@ -297,7 +297,7 @@ class World(Protocol[S]):
         """How those to whom `offers` to capture are made react, `[B]`."""
         ...
 
-    def merge(self, state: S, event: Event, row: I64, earlier: I32, draws: Draws) -> None:
+    def merge(self, state: S, event: Event, row: I64, earlier: I32, draws: Draws) -> S:
         """Each of rows `row` `[n]` has a skill that is now made of answer `earlier` (a handle) and of that just minted;
         what that changes is written into the ledger.
         """

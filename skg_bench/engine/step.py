@@ -269,7 +269,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
     def merge(row: I64, earlier: I32) -> None:
         minted = outcome.response.answer[row] == turn.event.number[row]
-        scene.world.merge(state.users, turn.event, row[minted], earlier[minted], turn.draws)
+        state.users = scene.world.merge(state.users, turn.event, row[minted], earlier[minted], turn.draws)
 
     seen = Experience(
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,

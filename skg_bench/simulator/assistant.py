@@ -374,6 +374,7 @@ class AssistantUsers:
         state.fatigue[offers], state.last_offer[offers] = tired[offers], event.time[offers]
         return state, Reaction(code, *self._skill_names.given(event, code, among))
 
-    def merge(self, state: Users, event: Event, row: I64, earlier: I32, draws: Draws) -> None:
+    def merge(self, state: Users, event: Event, row: I64, earlier: I32, draws: Draws) -> Users:
         """A second example with another value can make a procedure general."""
         self._judging.merge(state.ledger, event, row, earlier, draws)
+        return state
