@@ -111,7 +111,7 @@ class AssistantUsers:
         if self.answers_stale_hours is not None and not 0 <= self.answers_stale_hours < np.inf:
             raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must be 0 or more, or null")
         check_ratings(self.rating_if_right, self.rating_if_near, self.rating_if_wrong)
-        self._procedures  # noqa: B018  (checks its parameters)
+        self.procedures  # noqa: B018  (checks its parameters)
 
     # ------------------------------------------------------------------------------------------------- data
 
@@ -328,16 +328,18 @@ class AssistantUsers:
         return state.events.at(turn)
 
     @cached_property
-    def _judging(self) -> Judging:
-        return Judging(self._intent_of, self._ttl_of, Running(self._procedures, self._corpus))
+    def judging(self) -> Judging:
+        """What makes answers right, and procedures fail."""
+        return Judging(self._intent_of, self._ttl_of, Running(self.procedures, self._corpus))
 
     @property
-    def _procedures(self) -> Procedures:
+    def procedures(self) -> Procedures:
+        """What procedures can do."""
         return Procedures(*(getattr(self, f.name) for f in fields(Procedures)))
 
     def judge(self, state: Users, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """Quality of answers to the events of rows `row`: RIGHT while it holds, for the very same request."""
-        return self._judging.judge(state.ledger, event, row, answer, supposing)
+        return self.judging.judge(state.ledger, event, row, answer, supposing)
 
     @cached_property
     def reactions(self) -> Reactions:
@@ -350,15 +352,15 @@ class AssistantUsers:
 
     def respond(self, state: Users, event: Event, served: Served, draws: Draws) -> tuple[Users, Response]:
         """Ratings, missing not at random, and agreement where it is asked for."""
-        return self.responded(self.reactions, state, event, served, draws)
+        return self.responded(self.reactions, self.judging, state, event, served, draws)
 
     def responded(
-        self, reactions: Reactions, state: Users, event: Event, served: Served, draws: Draws
+        self, reactions: Reactions, judging: Judging, state: Users, event: Event, served: Served, draws: Draws
     ) -> tuple[Users, Response]:
-        """`respond` of users who react in this way."""
-        quality, answer, execution = self._judging.answered(state.ledger, event, served, draws)
+        """`respond` of users who react in this way, to answers that are right by this."""
+        quality, answer, execution = judging.answered(state.ledger, event, served, draws)
         ratings = reactions.rate(quality, draws)
-        agreeing = self._judging.agreeing(state.ledger, event, served, quality)
+        agreeing = judging.agreeing(state.ledger, event, served, quality)
         return state, Response(quality, answer, joined([ratings, agreeing]), execution)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
@@ -376,5 +378,5 @@ class AssistantUsers:
 
     def merge(self, state: Users, event: Event, row: I64, earlier: I32, draws: Draws) -> Users:
         """A second example with another value can make a procedure general."""
-        self._judging.merge(state.ledger, event, row, earlier, draws)
+        self.judging.merge(state.ledger, event, row, earlier, draws)
         return state
