@@ -19,6 +19,7 @@ from experiments.skg_section5.readings import (
     Frame,
     Mass,
     derived,
+    known,
     lasted,
     mass,
     separating,
@@ -29,6 +30,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 
 COMMAND = "skg-bench experiment skg_section5 FOLDER ... --latency --write reports"
+SPLIT = ("claim", "as read here", "all")  # and a column for each kind of skill
 COLUMNS = ("claim", "as read here", "holds in", "surely", "at most", "95 %", "median draw (90 % of draws)", "verdict")
 _MODELS = {"minilm": "MiniLM", "jina": "jina-embeddings-v3"}
 _HIT_MS, _CALL_S = 50.0, (1.0, 5.0)  # the paper's
@@ -44,6 +46,11 @@ class Corpus:
     manifest: Mapping[str, Any]
     draws: Frame
     found: Sequence[Mass]
+
+    @property
+    def kinds(self) -> Mapping[str, Frame]:
+        """The draws in which a skill is of one kind, by kind."""
+        return {kind: self.draws[self.draws[prior.KIND] == kind] for kind in prior.kinds().options}
 
     @property
     def evidence(self) -> Evidence:
@@ -79,6 +86,20 @@ def cells(result: Mass) -> tuple[str, ...]:
     return result.reading.id, result.reading.claimed, *shares, between, f"{middle} ({low} to {high})", result.verdict
 
 
+def split(source: Corpus) -> Table:
+    """Verdicts by what a skill is, next to the whole."""
+    rows = []
+    for whole in source.found:
+        parts = {kind: draws[known(whole.reading, draws)] for kind, draws in source.kinds.items()}
+        verdicts = [_told(mass(whole.reading, draws)) if len(draws) else "-" for draws in parts.values()]
+        rows.append((whole.reading.id, whole.reading.claimed, _told(whole), *verdicts))
+    return Table(f"{source.name}: by what a skill is", (*SPLIT, *source.kinds), rows)
+
+
+def _told(result: Mass) -> str:
+    return f"{100 * result.share:.1f} % ({result.verdict})"
+
+
 def contradiction() -> list[tuple[str, str, str]]:
     """K23 held against itself: months, what 2 to 5 skills a week add up to, what 200 to 500 would need a week."""
     return [
@@ -89,12 +110,13 @@ def contradiction() -> list[tuple[str, str, str]]:
 
 def costs(draws: Frame) -> list[tuple[str, str]]:
     """What the loop does for its users, whatever is claimed: medians over draws, and 90 % of them."""
-    saved = draws.hits_month_6 * (1 - _HIT_MS / 1000 / draws.llm_seconds)
+    spared = (draws.hits_month_6 > 0) & (draws[prior.KIND] != "prompted")  # prompts go to the language model
+    saved = (draws.hits_month_6 * (1 - draws.hit_ms_month_6 / 1000 / draws.llm_seconds)).where(spared, 0.0)
     rows = {
         "requests answered by the skillbook in month 6": draws.hits_month_6,
         "of them rightly": draws.right_hits_month_6 / draws.hits_month_6.where(draws.hits_month_6 > 0),
         "requests that an earlier answer would have answered in month 6": draws.could_be_hits_month_6,
-        "of the wait for the language model saved in month 6, at 50 ms a hit": saved,
+        "of the wait for the language model saved in month 6, at 50 ms a hit and 300 ms a tool": saved,
         "right answers beyond those of the language model alone, of all requests": draws.right - draws.llm_right,
     }
     lines = []
@@ -114,10 +136,15 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, comman
     for source in corpora:
         for m in source.found:
             claimed = f"{m.reading.claimed} ({source.name} corpus)"
+            by_kind = [
+                f"{kind} {100 * mass(m.reading, draws).share:.1f} %"
+                for kind, draws in source.kinds.items()
+                if known(m.reading, draws).any()
+            ]
             low, middle, high = (value(x, m.reading.unit) for x in m.spread)
             sentence = (
                 f"As simulated it holds in {m.held:,} of {m.draws:,} draws; the median draw has {middle}, nine of ten "
-                f"lie between {low} and {high}."
+                f"lie between {low} and {high}. By what a skill is: {', '.join(by_kind)}."
             )
             least, most = m.limits
             if m.verdict == "not testable here":
@@ -185,11 +212,18 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
         out.append(f"## Corpus: {each.name}")
         out.append(f"{len(each.draws):,} draws; the corpus lasted in {lasted(each.draws).sum():,} of them.")
         out.append(_rows(COLUMNS, [cells(m) for m in each.found]))
+        out.append("By what a skill is: the share of the draws in which it holds, and the verdict.")
+        out.append(split(each).markdown())
         out.append(
             "What tells best where a claim holds: the probability that a draw in which it does has the larger value."
         )
         out.append(_rows(("claim", "as read here", "parameters"), _regions(each)))
-        out.append(_rows(("what the loop does for its users", "median draw (90 % of draws)"), costs(each.draws)))
+        by_kind = {"all": each.draws, **{kind: draws for kind, draws in each.kinds.items() if len(draws)}}
+        lines = {kind: costs(draws) for kind, draws in by_kind.items()}
+        headings = ("what the loop does for its users, median draw (90 % of draws)", *by_kind)
+        out.append(
+            _rows(headings, [(row[0][0], *(cell for _, cell in row)) for row in zip(*lines.values(), strict=True)])
+        )
     out.append("## K23 against itself")
     out.append(_rows(("after", "2 to 5 a week add up to", "200 to 500 need"), contradiction()))
     if hits is not None:
@@ -201,11 +235,13 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
         out.append(_rows(("part", "median", "5 %", "95 %"), rows))
     out.append("## The prior")
     out.append(_rows(("parameter", "from", "to", "scale", "unit", "what", "source"), _prior()))
+    kind = prior.kinds()
+    out.append(f"*{kind.name}*, one of {', '.join(kind.options)}, all as likely: {kind.what}. Source: {kind.source}.")
     return page("When does the loop do what section 5 of the SKG paper reports?", COMMAND, *out)
 
 
 def _regions(source: Corpus) -> list[tuple[str, str, str]]:
-    names = [p.name for p in prior.parameters()]
+    names = [*(p.name for p in prior.parameters()), *prior.kinds().options]
     rows = []
     for m in source.found:
         separation = ", ".join(f"{name} {p:.2f}" for name, p in separating(m.reading, source.draws, names))
@@ -237,7 +273,12 @@ def analyse(
     corpora = [corpus(folder) for folder in folders]
     hits = measure([embedder], messages) if latency else None
     parts: list[Table | str] = [
-        Table(f"{each.name}: {len(each.draws):,} draws", COLUMNS, [cells(m) for m in each.found]) for each in corpora
+        part
+        for each in corpora
+        for part in (
+            Table(f"{each.name}: {len(each.draws):,} draws", COLUMNS, [cells(m) for m in each.found]),
+            split(each),
+        )
     ]
     parts += [
         f"K23 against itself, after {months}: 2 to 5 a week are {adds_up}; 200 to 500 need {needs}"

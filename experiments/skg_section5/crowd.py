@@ -17,23 +17,27 @@ from skg_bench.core.combine import combine
 from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
-from skg_bench.core.world import Draws, Event, Reaction, Response, Served
+from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing
 from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.habits import Habits
-from skg_bench.simulator.judging import Users
+from skg_bench.simulator.judging import Judging, Users
+from skg_bench.simulator.procedures import Procedures
 from skg_bench.simulator.reactions import Reactions
 
 WEEK = 7 * 86_400
-Either = TypeVar("Either", Reactions, Habits)
+Either = TypeVar("Either", Reactions, Habits, Procedures)
 _OK = RATINGS.index("ok")
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """A world of users who react each in their own way; `one` knows the corpus, which all share."""
+    """A world of users who react each in their own way, with procedures of their own; `one` knows the corpus, which all
+    share.
+    """
 
     one: AssistantUsers
     reactions: Reactions  # of each row
+    judging: Judging  # of each row
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -41,28 +45,41 @@ class Crowd:
         return getattr(self.__dict__["one"], name)
 
     def respond(self, state: Users, event: Event, served: Served, draws: Draws) -> tuple[Users, Response]:
-        """As the one, with the reactions of each row."""
-        return self.one.responded(self.reactions, state, event, served, draws)
+        """As the one, with the reactions and procedures of each row."""
+        return self.one.responded(self.reactions, self.judging, state, event, served, draws)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
         """As the one, with the reactions of each row."""
         return self.one.offered(self.reactions, state, event, offers, draws)
 
+    def merge(self, state: Users, event: Event, row: I64, earlier: I32, draws: Draws) -> Users:
+        """As the one, with the procedures of each row."""
+        self.judging.merge(state.ledger, event, row, earlier, draws)
+        return state
+
+    def judge(self, state: Users, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        """As the one, with the procedures of each row."""
+        return self.judging.judge(state.ledger, event, row, answer, supposing)
+
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """A language model that is right with a probability of each row's own."""
+    """A language model that is right with probabilities of each row's own, `[B]`."""
 
     llm: LLM
-    right: F64  # [B]
+    right: F64
+    right_with_skill: F64
+    misled: F64
 
     def complete(self, prompts: Prompts) -> Completions:
         """At the same cost."""
         return self.llm.complete(prompts)
 
     def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
-        """Of each row its own."""
-        return self.right[: len(with_skill)]
+        """Of each row its own, as of the simulated model."""
+        n = len(with_skill)
+        right = self.right[:n]
+        return np.where(with_skill, self.right_with_skill[:n] if fitting else right * (1.0 - self.misled[:n]), right)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +99,7 @@ class OwnWeights(Signals):
 
 
 def side_by_side(ways: Sequence[Either], index: I64) -> Either:
-    """Reactions, or habits, of rows `index` `[B]`, by index into `ways`."""
+    """Reactions, habits, or procedures, of rows `index` `[B]`, by index into `ways`."""
     made: Either = type(ways[0])(*(np.stack([getattr(w, f.name) for w in ways])[index] for f in fields(ways[0])))
     return made
 
@@ -95,6 +112,7 @@ class Weekly:
         self.turns, self.hits, self.wrong, self.wrong_hits, self.added = (np.zeros(size, np.int32) for _ in range(5))
         self.answerable = np.zeros(size, np.int32)  # an earlier answer of the user still holds
         self.rated_hits, self.ok_hits, self.rated, self.ok = (np.zeros(size, np.int32) for _ in range(4))
+        self.hit_ms = np.zeros(size)  # waiting time of hits
         self.book = np.full(size, -1, np.int32)  # active skills after the last turn of the week, -1: no turn
 
     def turn(self, t: int, **values: np.ndarray) -> None:
@@ -103,7 +121,7 @@ class Weekly:
         at = np.arange(len(hit)), values["time"] // WEEK
         for column, value in (
             (self.turns, 1), (self.hits, hit), (self.wrong, wrong), (self.wrong_hits, wrong & hit),
-            (self.answerable, values["answerable"] > 0),
+            (self.answerable, values["answerable"] > 0), (self.hit_ms, np.where(hit, values["latency_ms"], 0.0)),
         ):  # fmt: skip
             column[at] += value
         self.book[at] = values["book_size"]

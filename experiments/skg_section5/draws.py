@@ -6,7 +6,7 @@ Some at once as one cohort, each cohort into a file of its own, so that what was
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -36,10 +36,9 @@ from skg_bench.engine.vectors import open_table, write_table
 from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.judging import Users
 
-ARM = "skg"
 USERS, WEEKS = 8, 26  # of a draw; six months
 MONTH = 4  # weeks
-TOGETHER = 192  # draws of a batch: changes speed and memory, never a result
+TOGETHER = 512  # draws of a batch, a third of them in each cohort: changes speed and memory, never a result
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Study:
     users: int  # of each draw
     weeks: int
     simulator: AssistantUsers
-    arm: Arm
+    arms: Mapping[str, Arm]  # by what a skill is
     vectors: Callable[[], Any]  # [N, D] of all messages
 
 
@@ -69,12 +68,22 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": prior_digest}
     sizes = {name: root[name] for name in ("seed", "users", "weeks")}
     manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **sizes, "data": data}
-    arm = arms({ARM: composed.arms[ARM]})[0]
-    return Study(manifest, **sizes, simulator=simulator, arm=arm, vectors=partial(embedder.embed, simulator.messages))
+    by_kind = {arm.name: arm for arm in arms({kind: composed.arms[kind] for kind in prior.kinds().options})}
+    vectors = partial(embedder.embed, simulator.messages)
+    return Study(manifest, **sizes, simulator=simulator, arms=by_kind, vectors=vectors)
 
 
 def batch(plan: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.Table:
-    """A row for each of these draws, ascending: its parameters, and the figures of its users."""
+    """A row for each of these draws, ascending: its parameters, and the figures of its users. Draws in which a skill is
+    the same kind of thing are a cohort.
+    """
+    kind = prior.kinds().drawn(plan.seed, draws)
+    parts = [_of_kind(plan, name, similarity, draws[kind == name]) for name in np.unique(kind).tolist()]
+    return pa.concat_tables(parts).sort_by("draw")
+
+
+def _of_kind(plan: Study, kind: str, similarity: Callable[[], Similarity], draws: I64) -> pa.Table:
+    """Draws in which a skill is of this kind."""
     values = prior.drawn(plan.seed, draws)
     ways = [
         replace(plan.simulator, **prior.of_users({name: float(column[i]) for name, column in values.items()}))
@@ -86,14 +95,24 @@ def batch(plan: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.T
     events = plan.simulator.populated(habits, plan.seed, users, plan.weeks)
     events = events.rows(np.argsort(-events.n, kind="stable"))  # a cohort's order
     draw_index = np.searchsorted(draws, events.user // plan.users)
-    crowd = Crowd(plan.simulator, side_by_side([way.reactions for way in ways], draw_index))
+    crowd = _crowd(plan.simulator, ways, draw_index)
     weights = np.stack([values[name][draw_index] for name in prior.WEIGHTS])
-    arm = with_components(plan.arm, signals=OwnWeights.of(components(plan.arm).signals, weights))
-    arm = replace(arm, llm=Answering(arm.llm, values["llm_right"][draw_index]))
+    arm = plan.arms[kind]
+    arm = with_components(arm, signals=OwnWeights.of(components(arm).signals, weights))
+    able = {name: column[draw_index] for name, column in prior.of_llm(values).items()}
+    arm = replace(arm, llm=Answering(arm.llm, **able))
     log, cohort = Weekly(len(events.n), plan.weeks), Cohort(events.user, events.n, Users.of(events))
     rollout = Rollout(Setting(plan.seed, cast("World[Users]", crowd), similarity, plan.weeks), [arm], cohort)
     rollout.run(events.time.shape[1], log, lambda _: None)
-    return pa.table({"draw": draws, **values, **figures(log, events, draw_index, len(draws))})
+    known = {"draw": draws, prior.KIND: [kind] * len(draws), **values}
+    return pa.table({**known, **figures(log, events, draw_index, len(draws))})
+
+
+def _crowd(simulator: AssistantUsers, ways: Sequence[AssistantUsers], index: I64) -> Crowd:
+    """Users of the ways `index` `[B]`."""
+    judging = simulator.judging
+    running = judging.running.under(side_by_side([way.procedures for way in ways], index))
+    return Crowd(simulator, side_by_side([way.reactions for way in ways], index), replace(judging, running=running))
 
 
 def figures(log: Weekly, events: Events, draw_index: I64, n_draws: int) -> dict[str, F64]:
@@ -127,6 +146,7 @@ def figures(log: Weekly, events: Events, draw_index: I64, n_draws: int) -> dict[
         "ok_of_hits_month_6": share(log.ok_hits, log.rated_hits, last),
         "ok_of_all": share(log.ok, log.rated),
         "right_of_hits": 1.0 - share(log.wrong_hits, log.hits),
+        "hit_ms_month_6": share(log.hit_ms, log.hits, last),
         "right_hits_month_6": share(log.hits - log.wrong_hits, log.turns, last),
         "right": 1.0 - share(log.wrong, log.turns),
         "turns_per_week": mean(log.turns.sum(axis=1) / weeks, ones),
@@ -190,13 +210,16 @@ def simulate(plan: Study, out: Path, draws: int, say: Callable[[str], None], *, 
 def read(out: Path) -> tuple[dict[str, Any], pa.Table]:
     """Manifest and all draws of a folder.
 
-    Raises UsageError for a folder without draws.
+    Raises UsageError for a folder without draws, or with draws of a prior in which a skill was one kind of thing.
     """
     files = sorted(out.glob("draws-*.parquet"))
     if not files or not (out / "manifest.json").is_file():
         raise UsageError(f"{out} holds no draws; make them: skg-bench experiment skg_section5/draws --out {out}")
     manifest: dict[str, Any] = json.loads((out / "manifest.json").read_text("utf-8"))
-    return manifest, pa.concat_tables([pq.read_table(file) for file in files])
+    table = pa.concat_tables([pq.read_table(file) for file in files])
+    if prior.KIND not in table.column_names:
+        raise UsageError(f"{out} holds draws of an earlier prior, without {prior.KIND!r}; make them again elsewhere")
+    return manifest, table
 
 
 def analyse(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, rankdata
 
+from experiments.skg_section5.prior import KIND, kinds
 from skg_bench.analysis.comparison.claims import Verdict
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.grid import Bool
@@ -61,11 +62,13 @@ PICTURED = (0, 1, 3, 6, 9, 10)  # places in READINGS
 
 
 def derived(draws: Frame) -> Frame:
-    """With the figures that follow from others: `skills`, the larger of the sizes after 3 and 6 months, and `slows`, by
-    how much the hit rate rose less in the second three months than before.
+    """With the figures that follow from others: `skills`, the larger of the sizes after 3 and 6 months, `slows`, by how
+    much the hit rate rose less in the second three months than before, and 0 or 1 for each kind of skill.
     """
     early, late = draws.hits_month_3 - draws.hits_week_1, draws.hits_month_6 - draws.hits_month_3
-    return draws.assign(skills=draws[["skills_month_3", "skills_month_6"]].max(axis=1), slows=early - late)
+    skills = draws[["skills_month_3", "skills_month_6"]].max(axis=1)
+    chosen = {kind: (draws[KIND] == kind).astype(float) for kind in kinds().options}
+    return draws.assign(skills=skills, slows=early - late, **chosen)
 
 
 def known(reading: Reading, draws: Frame) -> Bool:

@@ -89,6 +89,7 @@ class Experience:
     rating: I32  # as known with the turn: an index into RATINGS (core/types.py), -1: none
     contexts: Any  # `Reply.context` of the turns that the first rows of the feedback are about: those of earlier turns
     offer: Callable[[Bool], Reaction]  # asks users `[B]` to make a skill of this turn; once a turn, they grow tired
+    merge: Callable[[I64, I32], None]  # rows `[n]`, and the earlier answer of each that its skill was made of
     words: Callable[[], list[str]]  # what was said to the users: answers with their references, and words of its own
     right: Bool | None  # was the answer right? For assistants with `sees_truth` only
     failed: Bool | None = None  # nothing came back from a procedure, so that the model answered; None: none was run

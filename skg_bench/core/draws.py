@@ -50,10 +50,12 @@ class Purpose(IntEnum):
     WEIGHT = 62
     SAMPLE = 70
     RESAMPLE = 71
+    GENERAL_AGAIN = 74
     GENERAL = 75
     SLOTS = 76
     SILENT = 77
     TOOL = 78
+    PROCEDURES = 79
     SHAM = 80
     PERMUTED = 81
     RELABEL = 82

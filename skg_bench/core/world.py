@@ -95,7 +95,7 @@ class Ledger:
     type: I32  # request type that it was given to, -1: a one-off
     text: I32  # text id of the message that it was given to
     right: Bool  # was it right when it was given?
-    general: Bool  # would a procedure made of it serve other slot values, and later times?
+    general: Bool  # would a procedure serve other slot values, and later times? With what `merge` added to it
     time: I64  # when it was given
 
     @staticmethod
@@ -295,6 +295,12 @@ class World(Protocol[S]):
 
     def offer(self, state: S, event: Event, offers: Bool, draws: Draws) -> tuple[S, Reaction]:
         """How those to whom `offers` to capture are made react, `[B]`."""
+        ...
+
+    def merge(self, state: S, event: Event, row: I64, earlier: I32, draws: Draws) -> S:
+        """Each of rows `row` `[n]` has a skill that is now made of answer `earlier` (a handle) and of that just minted;
+        what that changes is written into the ledger.
+        """
         ...
 
     def judge(self, state: S, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:

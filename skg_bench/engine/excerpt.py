@@ -66,6 +66,10 @@ class Excerpt:
         users, reaction = self.world.offer(state.users, event, offers, draws)
         return Excerpted(state.events, users), reaction
 
+    def merge(self, state: Excerpted, event: Event, row: I64, earlier: I32, draws: Draws) -> Excerpted:
+        """As in that world."""
+        return Excerpted(state.events, self.world.merge(state.users, event, row, earlier, draws))
+
     def judge(
         self, state: Excerpted, event: Event, row: I64, answer: I32, supposing: Supposing = "as given"
     ) -> I32:  # fmt: skip

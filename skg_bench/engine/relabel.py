@@ -113,6 +113,10 @@ class Relabelled:
         general = None if reaction.general is None else self._new_name[reaction.general]
         return state, replace(reaction, name=self._new_name[reaction.name], general=general)
 
+    def merge(self, state: Any, event: Event, row: I64, earlier: I32, draws: Draws) -> Any:
+        """As it is, at the message by its old id."""
+        return self.simulator.merge(state, self._old(event), row, earlier, draws)
+
     def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """As it is, of the message by its old id."""
         return self.simulator.judge(state, self._old(event), row, answer, supposing)

@@ -10,7 +10,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Ensemble, Experience, GroundTruth, Message, Reply
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
-from skg_bench.core.grid import I32, U64, Bool
+from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.record import replay
 from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
@@ -267,8 +267,12 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
         ids = (np.where(name >= 0, name + scene.texts.names.start, -1).astype(np.int32) for name in names)
         return Reaction(reaction.code, *ids)
 
+    def merge(row: I64, earlier: I32) -> None:
+        minted = outcome.response.answer[row] == turn.event.number[row]
+        state.users = scene.world.merge(state.users, turn.event, row[minted], earlier[minted], turn.draws)
+
     seen = Experience(
-        turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer,
+        turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
         partial(state.references.words, turn.message, outcome.response.answer, outcome.reply.text),
         outcome.response.quality == RIGHT if scene.assistant.sees_truth else None,
         None if outcome.response.execution is None else outcome.response.execution.failed,

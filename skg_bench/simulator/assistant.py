@@ -18,7 +18,7 @@ from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import joined
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.world import OFFERS, Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
+from skg_bench.core.world import Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock
 from skg_bench.simulator.habits import Habits, column, messages_by_day
@@ -26,12 +26,11 @@ from skg_bench.simulator.judging import Judging, Users
 from skg_bench.simulator.order import Order, answerable, permuted
 from skg_bench.simulator.procedures import Procedures, Running
 from skg_bench.simulator.reactions import Reactions, check_ratings, given
+from skg_bench.simulator.skill_names import SkillNames
 from skg_bench.simulator.wordings import worded
 
 DAY = 86_400
 _BLOCK = 128  # steps whose draws are made at once
-_VAGUE = ("stuff", "the-usual", "question", "that-thing", "misc")
-_NAMELESS = "unnamed"
 _PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
     "accept", "accept_one_off", "bad_name_share", "habit",
@@ -68,6 +67,7 @@ class AssistantUsers:
     answers_stale_hours: float | None
     procedures_exist: float
     generalises: float
+    generalises_again: float
     slots_filled: float
     lost_per_word: float
     lost_unlike: float
@@ -111,7 +111,7 @@ class AssistantUsers:
         if self.answers_stale_hours is not None and not 0 <= self.answers_stale_hours < np.inf:
             raise UsageError(f"simulator.answers_stale_hours={self.answers_stale_hours} must be 0 or more, or null")
         check_ratings(self.rating_if_right, self.rating_if_near, self.rating_if_wrong)
-        self._procedures  # noqa: B018  (checks its parameters)
+        self.procedures  # noqa: B018  (checks its parameters)
 
     # ------------------------------------------------------------------------------------------------- data
 
@@ -145,29 +145,13 @@ class AssistantUsers:
         return self._corpus.answers
 
     @cached_property
+    def _skill_names(self) -> SkillNames:
+        return SkillNames(self._corpus)
+
+    @property
     def names(self) -> Sequence[str]:
         """Names of skills: request types, one-offs, vague ones, and intents with slot values; the last one for none."""
-        corpus = self._corpus
-        one_offs = [" ".join(corpus.messages[i].split()[:5]) for i in corpus.one_offs]
-        types, intents = (
-            [name.replace("_", "-").replace("|", "-").replace(" ", "-").lower() for name in names]
-            for names in (corpus.types, [corpus.intents[i] for i in self._slotted])
-        )
-        return [*types, *one_offs, *_VAGUE, *intents, _NAMELESS]
-
-    @cached_property
-    def _slotted(self) -> I64:
-        """Intents with slot values."""
-        return np.flatnonzero(np.bincount(self._corpus.intent, minlength=len(self._corpus.intents)) > 1)
-
-    @cached_property
-    def _general_name(self) -> I32:
-        """Of each request type the name of all requests of its intent, by index into `names`."""
-        corpus, first = self._corpus, len(self.names) - 1 - len(self._slotted)
-        place = np.full(len(corpus.intents), -1)
-        place[self._slotted] = first + np.arange(len(self._slotted))
-        name = place[corpus.intent]
-        return np.where(name < 0, np.arange(len(corpus.types)), name).astype(np.int32)
+        return self._skill_names.all
 
     @property
     def digest(self) -> str:
@@ -344,16 +328,18 @@ class AssistantUsers:
         return state.events.at(turn)
 
     @cached_property
-    def _judging(self) -> Judging:
-        return Judging(self._intent_of, self._ttl_of, Running(self._procedures, self._corpus))
+    def judging(self) -> Judging:
+        """What makes answers right, and procedures fail."""
+        return Judging(self._intent_of, self._ttl_of, Running(self.procedures, self._corpus))
 
     @property
-    def _procedures(self) -> Procedures:
+    def procedures(self) -> Procedures:
+        """What procedures can do."""
         return Procedures(*(getattr(self, f.name) for f in fields(Procedures)))
 
     def judge(self, state: Users, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         """Quality of answers to the events of rows `row`: RIGHT while it holds, for the very same request."""
-        return self._judging.judge(state.ledger, event, row, answer, supposing)
+        return self.judging.judge(state.ledger, event, row, answer, supposing)
 
     @cached_property
     def reactions(self) -> Reactions:
@@ -366,15 +352,15 @@ class AssistantUsers:
 
     def respond(self, state: Users, event: Event, served: Served, draws: Draws) -> tuple[Users, Response]:
         """Ratings, missing not at random, and agreement where it is asked for."""
-        return self.responded(self.reactions, state, event, served, draws)
+        return self.responded(self.reactions, self.judging, state, event, served, draws)
 
     def responded(
-        self, reactions: Reactions, state: Users, event: Event, served: Served, draws: Draws
+        self, reactions: Reactions, judging: Judging, state: Users, event: Event, served: Served, draws: Draws
     ) -> tuple[Users, Response]:
-        """`respond` of users who react in this way."""
-        quality, answer, execution = self._judging.answered(state.ledger, event, served, draws)
+        """`respond` of users who react in this way, to answers that are right by this."""
+        quality, answer, execution = judging.answered(state.ledger, event, served, draws)
         ratings = reactions.rate(quality, draws)
-        agreeing = self._judging.agreeing(state.ledger, event, served, quality)
+        agreeing = judging.agreeing(state.ledger, event, served, quality)
         return state, Response(quality, answer, joined([ratings, agreeing]), execution)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
@@ -385,15 +371,12 @@ class AssistantUsers:
         self, reactions: Reactions, state: Users, event: Event, offers: Bool, draws: Draws
     ) -> tuple[Users, Reaction]:
         """`offer` to users who react in this way."""
-        type_ = event.type
-        code, tired, among = reactions.offer(type_ >= 0, state.fatigue, event.time - state.last_offer, draws)
-        n_types, n_singles = len(self._corpus.types), len(self._corpus.one_offs)
-        proper = np.where(type_ >= 0, type_, n_types + event.text - (len(self._corpus.messages) - n_singles))
-        vague = n_types + n_singles + np.minimum((among * len(_VAGUE)).astype(np.int64), len(_VAGUE) - 1)
-        given, badly = offers & (code != OFFERS.index("declined")), code == OFFERS.index("badly_named")
-        general = np.where(type_ >= 0, self._general_name[type_], proper)
-        name, general = (
-            np.where(given, np.where(badly, vague, some), -1).astype(np.int32) for some in (proper, general)
-        )
+        code, tired, among = reactions.offer(event.type >= 0, state.fatigue, event.time - state.last_offer, draws)
+        code = np.where(offers, code, -1)
         state.fatigue[offers], state.last_offer[offers] = tired[offers], event.time[offers]
-        return state, Reaction(np.where(offers, code, -1).astype(np.int32), name, general)
+        return state, Reaction(code, *self._skill_names.given(event, code, among))
+
+    def merge(self, state: Users, event: Event, row: I64, earlier: I32, draws: Draws) -> Users:
+        """A second example with another value can make a procedure general."""
+        self.judging.merge(state.ledger, event, row, earlier, draws)
+        return state

@@ -67,7 +67,7 @@ class Judging:
             age = np.maximum(event.time.take(row) - ledger.time.reshape(-1).take(at, mode="wrap"), 0)
             holds = same & (age < self.ttl_of.take(type_, mode="wrap"))
         if supposing in ("run", "run rightly"):
-            holds |= about & ledger.general.reshape(-1).take(at, mode="wrap") & self.running.exists[intent]
+            holds |= about & ledger.general.reshape(-1).take(at, mode="wrap") & self.running.exists(row, intent)
         quality: I32 = about.astype(np.int32) + holds  # WRONG 0, NEAR 1, RIGHT 2
         return quality
 
@@ -89,7 +89,7 @@ class Judging:
             quality = np.where(called, quality, self.judge(ledger, event, rows, served.answer, "as given"))
         if ran is not None:
             quality = np.where(run & ~called, ran, quality)
-        ledger.mint(np.flatnonzero(called), event, quality == RIGHT, self.running.general(draws.event))
+        ledger.mint(np.flatnonzero(called), event, quality == RIGHT, self.running.general(rows, draws.event))
         return quality, np.where(called, event.number, served.answer), execution
 
     def _run(self, ledger: Ledger, event: Event, answer: I32, run: Bool, draws: Draws) -> tuple[I32, Execution]:
@@ -98,10 +98,10 @@ class Judging:
         stored, could = (self.judge(ledger, event, every, answer, how) for how in ("as given", "run"))
         intent = self.intent_of.take(event.type, mode="wrap")
         source = np.maximum(answer, 0)
-        general = run & (could == RIGHT) & ledger.general[every, source] & self.running.exists[intent]
+        general = run & (could == RIGHT) & ledger.general[every, source] & self.running.exists(every, intent)
         rows = np.flatnonzero(general)
         right, made = self.running.run(
-            draws.event[rows], intent[rows], event.text[rows], ledger.text[rows, source[rows]]
+            rows, draws.event[rows], intent[rows], event.text[rows], ledger.text[rows, source[rows]]
         )
         execution = Execution(np.zeros(n, np.bool_), np.full(n, -1, np.int32), np.zeros(n), np.zeros(n))
         for f in fields(Execution):
@@ -109,6 +109,16 @@ class Judging:
         quality = stored.copy()
         quality[rows] = np.where(right, RIGHT, NEAR)
         return quality, execution
+
+    def merge(self, ledger: Ledger, event: Event, row: I64, earlier: I32, draws: Draws) -> None:
+        """Rows `row` `[n]` have a skill of answer `earlier` and of that just minted, which stands for it from now on.
+        If both are of one intent, it stays general if it was, and another value may make it so; else it is made anew.
+        """
+        type_, before = event.type[row], ledger.type[row, earlier]
+        same = (type_ >= 0) & (before >= 0) & (self.intent_of[type_] == self.intent_of[before])
+        row, earlier, other = row[same], earlier[same], (type_ != before)[same]
+        again = other & self.running.again(row, draws.event[row])
+        ledger.general[row, event.number[row]] = ledger.general[row, earlier] | again
 
     def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
         """Whether the model's answer agrees with the one it is compared with: only if both are RIGHT, as two answers

@@ -274,6 +274,10 @@ class Recorded:
         feedback = said(RATING, rating, self._log.delay[at])
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 
+    def merge(self, state: Readers, event: Event, row: I64, earlier: I32, draws: Draws) -> Readers:
+        """Nothing: nobody knows what procedures would have said, so none is run."""
+        return state
+
     def offer(self, state: Readers, event: Event, offers: Bool, draws: Draws) -> tuple[Readers, Reaction]:
         """Accepted with a probability that is assumed, under a name of the message's own."""
         yes = offers & (draws.accept < self.accept)

@@ -14,7 +14,7 @@ import pytest
 import skg_bench
 from experiments.skg_section5 import analysis, latency, picture, prior
 from experiments.skg_section5 import draws as made
-from experiments.skg_section5.readings import Reading, mass, separating
+from experiments.skg_section5.readings import READINGS, Reading, mass, separating
 from skg_bench.analysis.comparison.claims import Evidence, findings
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
@@ -22,7 +22,8 @@ from skg_bench.core.grid import I64
 from skg_bench.core.run import ratings
 from skg_bench.engine.vectors import Rows
 
-USERS, WEEKS, DRAW = 2, 5, 1
+USERS, WEEKS = 2, 5
+DRAWS = {"stored": 1, "prompted": 4, "procedure": 2}  # with hits
 Similarities = Callable[[], Rows]
 
 
@@ -48,18 +49,24 @@ def test_a_draw_is_the_same_bits_whichever_others_lie_beside_it(study: made.Stud
     assert together[1:2].reset_index(drop=True).equals(some(study, similarity, 1))
 
 
+@pytest.mark.parametrize("kind", prior.kinds().options)
 def test_a_draw_is_an_ordinary_run_with_its_parameters(
-    study: made.Study, similarity: Similarities, tmp_path: Path
+    study: made.Study, similarity: Similarities, tmp_path: Path, kind: str
 ) -> None:
-    row = some(study, similarity, DRAW).iloc[0]
+    """Of one arm, by what a skill is in the draw."""
+    draw = DRAWS[kind]
+    row = some(study, similarity, draw).iloc[0]
+    assert row["kind"] == kind
     values = {parameter.name: float(row[parameter.name]) for parameter in prior.parameters()}
     overrides = [f"simulator.{name}={value}" for name, value in prior.of_users(values).items()]
     names = zip(("similarity", "preference", "score"), prior.WEIGHTS, strict=True)
     overrides += [f"signals.{name}={values[weight]}" for name, weight in names]
-    overrides += [f"users={USERS * (DRAW + 1)}", f"weeks={WEEKS}", f"llm.right={values['llm_right']}"]
+    able = prior.of_llm({name: np.array(value) for name, value in values.items()})
+    overrides += [f"llm.{name}={float(value)}" for name, value in able.items()]
+    overrides += [f"users={USERS * (draw + 1)}", f"weeks={WEEKS}"]
     run = skg_bench.run(["experiment=skg_section5", f"out={tmp_path / 'run'}", *overrides])
-    users = list(range(USERS * DRAW, USERS * (DRAW + 1)))
-    turns = run.turns("skg", users=users).to_pandas()
+    users = list(range(USERS * draw, USERS * (draw + 1)))
+    turns = run.turns(kind, users=users).to_pandas()
     hits = (~turns.fallback_to_llm).groupby(turns.user).mean()
     assert row["turns_per_week"] == pytest.approx(len(turns) / USERS / WEEKS)
     week = (turns.time - turns.time.min().normalize()).dt.days // 7
@@ -71,9 +78,9 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(
     assert row["could_be_hits_month_6"] == pytest.approx(could)
     assert row["used_up"] == pytest.approx(turns.used_up.groupby(turns.user).mean().mean())
     assert row["skills_month_6"] == pytest.approx(turns.groupby("user").book_size.last().mean())
-    updates = run.updates("skg", users=users).to_pandas()
+    updates = run.updates(kind, users=users).to_pandas()
     assert row["added_per_week"] == pytest.approx((updates.op == "ADD").sum() / USERS / WEEKS)
-    feedback = ratings(run.feedback("skg", users=users)).to_pandas()
+    feedback = ratings(run.feedback(kind, users=users)).to_pandas()
     assert row["ok_of_all"] == pytest.approx((feedback.rating == "ok").groupby(feedback.user).mean().mean())
 
 
@@ -118,6 +125,16 @@ def test_each_parameter_is_drawn_evenly_within_its_limits_and_says_where_it_come
     few = prior.drawn(0, np.array([17]))
     assert all(few[name][0] == column[17] for name, column in values.items())
     assert prior.drawn(1, np.array([17])) != few
+
+
+def test_a_skill_is_each_kind_of_thing_in_a_third_of_the_draws_whatever_else_is_drawn() -> None:
+    n = 9_000
+    kind = prior.kinds().drawn(0, np.arange(n))
+    for option in prior.kinds().options:
+        assert abs((kind == option).mean() - 1 / 3) < 4 * (2 / 9 / n) ** 0.5
+        for column in prior.drawn(0, np.arange(n)).values():
+            assert abs(np.corrcoef(kind == option, column)[0, 1]) < 5 / n**0.5
+    assert prior.kinds().drawn(0, np.array([17])) == kind[17]
 
 
 def test_the_simulator_takes_every_draw_of_the_prior(study: made.Study) -> None:
@@ -201,6 +218,17 @@ def test_two_to_five_skills_a_week_do_not_add_up_to_two_hundred() -> None:
     assert (need_three, need_six) == ("15.4 to 38.5 a week", "7.7 to 19.2 a week")
 
 
+def test_verdicts_are_split_by_what_a_skill_is_next_to_the_whole() -> None:
+    figures = {name: [0.0] * 600 for reading in READINGS for name in reading.limits}
+    draws = pd.DataFrame(figures | {"used_up": 0.0, "kind": ["stored"] * 400 + ["procedure"] * 200})
+    draws["hits_month_6"] = [0.1] * 400 + [0.3] * 200
+    source = analysis.Corpus("planted", Path(), {}, draws, [mass(reading, draws) for reading in READINGS])
+    table = analysis.split(source)
+    assert tuple(table.headings) == ("claim", "as read here", "all", "stored", "prompted", "procedure")
+    (row,) = [row for row in table.rows if row[1] == "25-35 % of requests answered in month 6"]
+    assert row[2:] == ("33.3 % (attainable)", "0.0 % (strained)", "-", "100.0 % (robust)")
+
+
 @pytest.mark.req("K01", "K24", "K25", "K32")
 def test_the_analysis_writes_report_picture_and_claims(
     study: made.Study, similarity: Similarities, tmp_path: Path
@@ -216,11 +244,16 @@ def test_the_analysis_writes_report_picture_and_claims(
     assert result.parts[0].title == "built-in: 3 draws"
     report = (tmp_path / "skg_section5.md").read_text("utf-8")
     assert all(parameter.source in report for parameter in prior.parameters())
+    assert prior.kinds().source in report
     assert (tmp_path / "skg_section5.svg").is_file()
     reports = findings(tmp_path / "claims")
     assert set(reports) == {"K01", "K23", "K24", "K25", "K32"}
     assert [finding.verdict for _, finding in reports["K23"]].count("contradictory") == 1
     assert reports["K24"][0][1].evidence == Evidence("skg-bench experiment skg_section5/draws", "abc", 6, 5, (0,))
+    file = folder / "draws-000000.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["kind"]), file)
+    with pytest.raises(UsageError, match="holds draws of an earlier prior, without 'kind'"):
+        analysis.analyse([folder])
     with pytest.raises(UsageError, match="nowhere holds no draws; make them: skg-bench experiment skg_section5/draws"):
         analysis.analyse([tmp_path / "nowhere"])
 

@@ -1,15 +1,21 @@
 """Law 2: a draw is a pure function of its key, uniform, and independent of its neighbours."""
 
+import re
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import skg_bench.simulator
 from skg_bench.core.draws import Purpose, draw, fold, gumbel, key, mix, uniform
 from skg_bench.core.grid import F64
 
 MILLION = 1_000_000
+SIMULATOR = Path(skg_bench.simulator.__path__[0])
 
 
 def _along(field: str) -> F64:
@@ -43,10 +49,17 @@ def test_pairs_of_neighbouring_keys_fill_the_square() -> None:
 
 
 def test_purposes_have_numbers_of_their_own_and_draw_independently() -> None:
-    assert len({int(p) for p in Purpose}) == len(Purpose)
+    assert len(Purpose) == len(Purpose.__members__)  # a number that two share makes the second an alias of the first
     keys = key(0, np.arange(50_000))
     correlation = np.corrcoef([draw(keys, 3, p) for p in Purpose]) - np.eye(len(Purpose))
     assert np.abs(correlation).max() < 5.5 / np.sqrt(50_000)
+
+
+def test_each_purpose_of_the_simulator_decides_one_thing() -> None:
+    source = "".join(file.read_text("utf-8") for file in sorted(SIMULATOR.glob("*.py")))
+    uses = Counter(re.findall(r"Purpose\.\w+(?:, n=\d+)?", source))
+    assert len(uses) > 15
+    assert set(uses.values()) == {1}, uses.most_common(3)
 
 
 def test_fields_do_not_stand_in_for_one_another() -> None:

@@ -98,7 +98,7 @@ def test_what_can_be_answered_is_counted_within_the_part() -> None:
     some = Excerpts(here, events).rows(kept)
     for row, turns in enumerate(kept):
         type_, time = events.truth.type[0, turns], events.time[0, turns]
-        holds = plan.simulator._judging.ttl_of[type_]  # type: ignore[attr-defined]
+        holds = plan.simulator.judging.ttl_of[type_]  # type: ignore[attr-defined]
         age = np.maximum(time[:, None] - time[None], 0)
         same = (type_[:, None] == type_) & (type_[:, None] >= 0) & (age < holds[:, None])
         assert np.array_equal(some.truth.answerable[row, : len(turns)], np.tril(same, -1).sum(axis=1))

@@ -146,7 +146,7 @@ class Sealed:
             return member
 
         def call(*values: Any, **options: Any) -> Any:
-            states = {"learn": 1, "curate": 5, "respond": 1, "offer": 1}.get(name, 0)  # it owns its state
+            states = {"learn": 1, "curate": 5, "respond": 1, "offer": 1, "merge": 1}.get(name, 0)  # it owns its state
             given = [v if i + 1 == states else sealed(v) for i, v in enumerate(values)]
             kept = [v for i, v in enumerate(given) if i + 1 != states]
             before = [a.tobytes() for v in kept for a in arrays(v) if a.size < 10_000]

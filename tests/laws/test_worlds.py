@@ -43,6 +43,9 @@ class Touchy(Front):
     def events(self, state: Any, turn: int) -> Event:
         return self.world.events(state[0], turn)
 
+    def merge(self, state: Any, event: Event, row: I64, earlier: I32, draws: Draws) -> Any:
+        return self.world.merge(state[0], event, row, earlier, draws), state[1]
+
     def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
         return self.world.judge(state[0], event, row, answer, supposing)
 

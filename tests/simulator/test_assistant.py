@@ -18,7 +18,8 @@ DEFAULTS: dict[str, Any] = yaml.safe_load((CONF / "simulator" / "assistant.yaml"
 del DEFAULTS["_target_"]
 PROBABILITIES = (
     "active_low", "active_high", "weekend_activity", "one_off_share", "discount", "rated_share", "late_share",
-    "accept", "accept_one_off", "bad_name_share", "habit", "procedures_exist", "generalises", "slots_filled",
+    "accept", "accept_one_off", "bad_name_share", "habit", "procedures_exist", "generalises",
+    "generalises_again", "slots_filled",
     "lost_per_word", "lost_unlike", "silent", "tool_fails",
 )  # fmt: skip
 POSITIVE = (

@@ -21,7 +21,7 @@ KINDS: dict[str, Any] = {
     "talkative": assistant(messages_per_day=30, volume_spread=2.0, day_spread=1.5, max_per_day=60),
     "seldom": assistant(active_low=0.0, active_high=0.1, weekend_activity=0.0, messages_per_day=0.2),
     "relabelled": Relabelled(PLAIN, 3),
-    "crowd": Crowd(PLAIN, PLAIN.reactions),
+    "crowd": Crowd(PLAIN, PLAIN.reactions, PLAIN.judging),
 }
 
 

@@ -1,7 +1,7 @@
 """Procedures fill slots and call tools, fail as declared, and are stored answers where nothing generalises."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ from skg_bench.analysis import summary
 from skg_bench.app.api import run as simulate
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I32
+from skg_bench.core.grid import I32, I64
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
-from skg_bench.core.world import NEAR, PROCEDURE, RIGHT, STORED, WRONG, Response, Served
+from skg_bench.core.world import NEAR, PROCEDURE, RIGHT, STORED, WRONG, Draws, Event, Response, Served
 from skg_bench.simulator.assistant import AssistantUsers
+from skg_bench.simulator.judging import Users
 from skg_bench.simulator.procedures import Procedures, Running
 from tests.core import samples
 from tests.simulator.users import assistant, at, earlier_answers, moment, small_corpus
@@ -25,8 +26,8 @@ N = 20_000
 EGG, PARIS_ZONE, OSAKA_ZONE, PARIS_RAIN, OSAKA_RAIN, NEWS = range(6)
 DRAWS = replace(samples.draws(np.random.default_rng(3), N), event=key(0, np.arange(N)))
 SURE: Mapping[str, Any] = {
-    "procedures_exist": 1.0, "generalises": 1.0, "slots_filled": 1.0, "lost_per_word": 0.0, "lost_unlike": 0.0,
-    "silent": 0.5, "tool_fails": 0.0,
+    "procedures_exist": 1.0, "generalises": 1.0, "generalises_again": 0.0, "slots_filled": 1.0, "lost_per_word": 0.0,
+    "lost_unlike": 0.0, "silent": 0.5, "tool_fails": 0.0,
 }  # fmt: skip
 
 
@@ -38,13 +39,26 @@ def served(
     users: AssistantUsers, how: int, asked: int, source: int, *, right: bool = True, general: bool = True, age: int = 60
 ) -> Response:
     """N users who ask for `asked` are served by what was made of an answer to `source`; the model is always right."""
-    event = moment(np.full(N, asked, np.int32), number=1)
+    event, served, before = procedure_turn(N, asked, source, right=right, general=general, age=age)
+    return users.respond(before, event, replace(served, how=np.full(N, how, np.int32)), DRAWS)[1]
+
+
+def procedure_turn(
+    n: int, asked: int, source: int, *, right: bool = True, general: bool = True, age: int = 60
+) -> tuple[Event, Served, Users]:
+    """The turn of `n` such users, who are served by procedures."""
+    event = moment(np.full(n, asked, np.int32), number=1)
     before = earlier_answers(
-        N, np.array([source, -1], np.int32), np.array([right, False]), np.array([age, 0]), np.zeros(2, np.int32),
+        n, np.array([source, -1], np.int32), np.array([right, False]), np.array([age, 0]), np.zeros(2, np.int32),
         np.array([general, False]),
     )  # fmt: skip
-    one, none = np.ones(N), np.full(N, -1, np.int32)
-    return users.respond(at(event, before), event, Served(none + 1 + how, none + 1, one, 0 * one, none), DRAWS)[1]
+    one, none = np.ones(n), np.full(n, -1, np.int32)
+    return event, Served(none + 1 + PROCEDURE, none + 1, one, 0 * one, none), at(event, before)
+
+
+def draws_of(rows: I64) -> Draws:
+    """Those of some users."""
+    return samples.some_draws(DRAWS, rows)
 
 
 def test_a_general_procedure_serves_other_slot_values_and_later_times_of_its_intent(tmp_path: Path) -> None:
@@ -104,32 +118,92 @@ def test_what_is_looked_up_needs_a_tool_which_fails_as_declared(tmp_path: Path) 
 
 
 def running(**changes: Any) -> Running:
-    names = ("procedures_exist", "generalises", "slots_filled", "lost_per_word", "lost_unlike", "silent", "tool_fails",
-             "tool_latency_ms", "tool_usd")  # fmt: skip
-    return Running(Procedures(*({**SURE, "tool_latency_ms": 0.0, "tool_usd": 0.0, **changes}[n] for n in names)),
-                   assistant()._corpus)  # fmt: skip
+    return Running(Procedures(**{**SURE, "tool_latency_ms": 0.0, "tool_usd": 0.0, **changes}), assistant()._corpus)
 
 
 def test_longer_messages_and_other_words_make_slots_harder() -> None:
     made, corpus = running(slots_filled=0.9, lost_per_word=0.01, lost_unlike=0.2), assistant()._corpus
     text = np.arange(2_000, dtype=np.int32)
     words = np.array([len(message.replace("'", " ").split()) for message in corpus.messages[:2_000]])
-    same = made.filled(text, text)
+    every = np.zeros(len(text), np.int64)
+    same = made.filled(every, text, text)
     short = words <= 6
     assert np.allclose(same[short], 0.9)
     assert same[words > 14].max() < 0.9 - 0.03
     other: I32 = np.roll(text, 900)
-    assert (made.filled(text, other) <= same + 1e-12).all()
-    assert 0.1 < (same - made.filled(text, other)).mean() <= 0.2
+    assert (made.filled(every, text, other) <= same + 1e-12).all()
+    assert 0.1 < (same - made.filled(every, text, other)).mean() <= 0.2
 
 
 def test_more_intents_have_procedures_the_larger_their_share() -> None:
-    few, many = running(procedures_exist=0.3).exists, running(procedures_exist=0.6).exists
+    intents: I32 = np.arange(len(assistant().intents), dtype=np.int32)
+    every = np.zeros(len(intents), np.int64)
+    few, many = (running(procedures_exist=share).exists(every, intents) for share in (0.3, 0.6))
     assert (few <= many).all()
     assert abs(few.mean() - 0.3) < 0.13
     assert abs(many.mean() - 0.6) < 0.13
-    general = running(generalises=0.8).general(DRAWS.event)
+    assert not running(procedures_exist=1.0).exists(every[:1], np.array([-1], np.int32)).any()  # of one-offs
+    general = running(generalises=0.8).general(np.arange(N), DRAWS.event)
     assert abs(general.mean() - 0.8) < 0.015
+
+
+def test_rows_whose_procedures_differ_are_served_as_users_of_such_procedures_alone(tmp_path: Path) -> None:
+    changes: list[dict[str, Any]] = [
+        {}, {"procedures_exist": 0.0}, {"slots_filled": 0.4, "silent": 0.0, "generalises": 0.3},
+        {"tool_fails": 0.6, "tool_latency_ms": 900.0, "generalises_again": 0.5, "lost_unlike": 0.4},
+    ]  # fmt: skip
+    ways = [world(tmp_path / str(j), **change) for j, change in enumerate(changes)]
+    way_of = np.random.default_rng(0).integers(0, len(ways), N)
+    parameters = Procedures(*(np.array([getattr(w.procedures, f.name) for w in ways])[way_of]
+                              for f in fields(Procedures)))  # fmt: skip
+    mixed = replace(ways[0].judging, running=ways[0].judging.running.under(parameters))
+    for asked, source in ((PARIS_ZONE, OSAKA_ZONE), (NEWS, NEWS)):
+        for n in (N, N // 3):  # users leave from the end: a later step has fewer rows
+            event, served, users = procedure_turn(n, asked, source)
+            quality, answer, execution = mixed.answered(users.ledger, event, served, draws_of(np.arange(n)))
+            mixed.merge(users.ledger, event, np.arange(1, n, 2), np.zeros(n // 2, np.int32), draws_of(np.arange(n)))
+            assert execution is not None
+            for j, way in enumerate(ways):
+                rows = np.flatnonzero(way_of[:n] == j)
+                event_, served_, users_ = procedure_turn(len(rows), asked, source)
+                expected = way.judging.answered(users_.ledger, event_, served_, draws_of(rows))
+                odd = np.flatnonzero(rows % 2)
+                way.merge(users_, event_, odd, np.zeros(len(odd), np.int32), draws_of(rows))
+                assert np.array_equal(quality[rows], expected[0])
+                assert np.array_equal(answer[rows], expected[1])
+                assert expected[2] is not None
+                for f in fields(execution):
+                    assert np.array_equal(getattr(execution, f.name)[rows], getattr(expected[2], f.name))
+                assert np.array_equal(users.ledger.general[rows], users_.ledger.general)
+
+
+@pytest.mark.parametrize("again", [0.0, 0.3, 1.0])
+def test_only_a_second_example_with_another_value_of_the_intent_makes_a_procedure_general(
+    tmp_path: Path, again: float
+) -> None:
+    """`kept`: what it was before; `drawn`: it becomes general as often as declared; `own`: it is made anew."""
+    users, n = world(tmp_path, generalises_again=again), 3_000
+    draws = replace(DRAWS, event=DRAWS.event[:n])
+    for first, then, becomes in (
+        (PARIS_ZONE, OSAKA_ZONE, "drawn"), (OSAKA_RAIN, PARIS_RAIN, "drawn"), (PARIS_ZONE, PARIS_ZONE, "kept"),
+        (NEWS, NEWS, "kept"), (PARIS_ZONE, PARIS_RAIN, "own"), (EGG, NEWS, "own"), (-1, -1, "own"), (-1, EGG, "own"),
+        (EGG, -1, "own"),
+    ):  # fmt: skip
+        for was, alone in ((True, False), (False, True), (False, False)):
+            event = moment(np.full(n, then, np.int32), number=1)
+            before = earlier_answers(
+                n, np.array([first, then], np.int32), np.ones(2, np.bool_), np.array([60, 0]), None,
+                np.array([was, alone]),
+            )  # fmt: skip
+            state, some = at(event, before), np.arange(0, n, 2)
+            users.merge(state, event, some, np.zeros(len(some), np.int32), draws)
+            general = state.ledger.general[:, 1]
+            assert (general[1::2] == alone).all()  # of users whose skill was not renewed
+            assert (state.ledger.general[:, 0] == was).all()
+            if becomes == "drawn" and not was:
+                assert abs(general[::2].mean() - again) < 0.05
+            else:
+                assert (general[::2] == (alone if becomes == "own" else was)).all()
 
 
 @pytest.mark.parametrize(
@@ -235,3 +309,20 @@ def test_named_by_intent_one_skill_serves_the_whole_intent(tmp_path: Path) -> No
     assert (names["intent"].op == "UPDATE").sum() > (names["type"].op == "UPDATE").sum()
     assert not added["intent"].duplicated(["user", "name"]).any()
     assert set(added["type"].name) - set(added["intent"].name)
+
+
+def test_merging_the_requests_of_an_intent_makes_its_procedures_general(tmp_path: Path) -> None:
+    """Where none generalises from one example: who is asked for a name for each request has no use of the second."""
+    arms = "arms={type: [serving=procedure], intent: [serving=procedure, named_by=intent], stored: [named_by=intent]}"
+    eager = [*EAGER, "simulator.bad_name_share=0", "simulator.generalises=0", "simulator.procedures_exist=1",
+             "simulator.slots_filled=1", "simulator.tool_fails=0", arms, "reference=type", "users=12",
+             "weeks=4"]  # fmt: skip
+    right: dict[str, list[float]] = {"type": [], "intent": [], "stored": []}
+    for again in (0, 0.5, 1):
+        run = simulate([*eager, f"simulator.generalises_again={again}", f"out={tmp_path / str(again)}"])
+        for arm, shares in right.items():
+            turns = run.turns(arm, ["skill", "answer_correct"]).to_pandas()
+            shares.append(float(turns.answer_correct[turns.skill >= 0].mean()))
+    assert right["type"][0] == right["type"][1] == right["type"][2]
+    assert right["stored"][0] == right["stored"][1] == right["stored"][2]
+    assert right["intent"][0] + 0.1 < right["intent"][1] < right["intent"][2]

@@ -16,7 +16,7 @@ from skg_bench.assistant.pipeline.skillbook_table import Stamp, Stored
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
-from skg_bench.core.batch import ADD, Batch, stores
+from skg_bench.core.batch import ADD, UPDATE, Batch, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
@@ -115,7 +115,7 @@ class Pipelines:
             reaction = replace(reaction, name=reaction.general)
         state.curators, batch = state.stack.curate(observed, reaction, feedback, decided.books, state.curators)
         last = decided.query.last_skill
-        batch, born = _apply(state, query, batch, last)
+        batch, born = _apply(state, seen, batch, last)
         applied = Applied(query.time, last, born, state.table.version, state.table.hash) if len(batch.op) else None
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
@@ -231,8 +231,9 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
         state.ratings.add(rated, seen.rating[rated], context.rows(rated))
 
 
-def _apply(state: PipelineState, query: Message, batch: Batch, last_skill: I32) -> tuple[Batch, I64]:
+def _apply(state: PipelineState, seen: Experience, batch: Batch, last_skill: I32) -> tuple[Batch, I64]:
     """The operations carried out, with the skill of each, and the times of the answers that they store."""
+    query, table = seen.message, state.table
     nameless = (batch.op == ADD) & (batch.name < 0)
     if nameless.any():
         batch = replace(batch, name=np.where(nameless, query.texts.names[-1], batch.name).astype(np.int32))
@@ -240,7 +241,12 @@ def _apply(state: PipelineState, query: Message, batch: Batch, last_skill: I32) 
     given = batch.source >= 0
     born = np.where(given, state.time[source], query.time[batch.row])
     stored = Stored(born, np.where(given, state.answer[source], -1))
-    skill = state.table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
+    renews = np.flatnonzero((batch.op == UPDATE) & (batch.source == query.turn))
+    row, at = batch.row[renews].astype(np.int64), np.minimum(batch.skill[renews], table.answer.shape[1] - 1)
+    earlier = table.answer[row, at]  # before it is renewed
+    skill = table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
+    if (known := earlier >= 0).any():
+        seen.merge(row[known], earlier[known])
     return replace(batch, skill=skill), stored.born
 
 
