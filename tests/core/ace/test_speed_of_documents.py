@@ -21,6 +21,6 @@ def test_there_is_a_row_for_each_size_and_way() -> None:
 
 
 def test_the_cost_of_an_operation_does_not_grow_with_the_book() -> None:
-    """A batch copies 100 references, which is small beside parsing it; to copy 100 skills would cost 30 times as much."""
+    """A batch copies 100 references, small beside parsing it; to copy 100 skills would cost 30 times as much."""
     for step in WAYS.values():
         assert rate(step, 10, 2_000) < 3 * rate(step, 100, 2_000)
