@@ -24,7 +24,6 @@ def keywords_of(values: Iterable[Any] | None) -> tuple[str, ...]:
         text = text_or_none(value)
         if text is not None:
             words[re.sub(r"\s+", "_", text.lower())] = None
-    words.pop("", None)
     return tuple(words)
 
 

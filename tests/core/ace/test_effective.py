@@ -6,6 +6,7 @@ from skg_bench.core.ace.book import AceBook, Era, dumps
 from skg_bench.core.ace.changes import Change, commit
 from skg_bench.core.ace.effective import effective
 from skg_bench.core.ace.engine import apply
+from skg_bench.core.ace.upkeep import embed
 from skg_bench.core.errors import UsageError
 from tests.core.ace.garbage import case
 from tests.core.ace.play import MODES, NOW, Player, observed
@@ -67,6 +68,17 @@ def test_an_add_over_a_skill_and_a_number_without_a_skill_are_said() -> None:
     changes = effective(before, batch(over, {**TEXT_ADD, "section": " "}, TEXT_ADD), "compat-v1")
     assert [change.type for change in changes] == ["ADD", "OVERWRITE", "SKIP"]
     assert (changes[0].replaces, changes[0].values["helpful"], dict(changes[1].values)) == (True, 3, {"status": 4})
+
+
+def test_an_update_drops_the_embedding_in_both_ways_and_a_tag_keeps_it() -> None:
+    before = embed(book(), {"context-00001": [1.0, 0.5], "harness-00002": [0.5, 1.0]})
+    update = {"type": "UPDATE", "skill_id": "context-00001", "issue": "new"}
+    tag = {"type": "TAG", "skill_id": "harness-00002", "metadata": {"delta": 1}}
+    changes = effective(before, batch(update, tag), "compat-v2")
+    assert [dict(change.values) for change in changes] == [{"issue": "new"}, {"helpful_count": 1}]
+    after = commit(before, changes, NOW)
+    assert after == apply(before, batch(update, tag), "compat-v2", NOW).book
+    assert [skill.embedding for skill in after.skills.values()] == [None, (0.5, 1.0)]
 
 
 def test_reasons_and_reflections_go_along() -> None:
