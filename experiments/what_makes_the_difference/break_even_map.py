@@ -16,9 +16,11 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
+from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
-COMMAND = "skg-bench experiment what_makes_the_difference/break_even_map --write reports"
+COMMAND = "skg-bench experiment what_makes_the_difference/break_even_map"
+CORPORA = {"built-in": [], "clinc150": ["simulator=clinc150"]}  # by name, the overrides that choose them
 ARMS = (
     "arms={never: [policy=never, curator=none], asked: [serving=procedure, named_by=intent, policy.threshold=0.6], "
     "everything: [serving=procedure, named_by=intent, curator=everything, policy.threshold=0.7]}"
@@ -70,7 +72,7 @@ def places(run: Run, arms: Sequence[str] = ("asked", "everything")) -> dict[str,
     return by_arm
 
 
-def drawn(axes: Axes, overrides: Sequence[str]) -> list[Table]:
+def drawn(corpus: str, axes: Axes, overrides: Sequence[str]) -> list[Table]:
     """A table for each arm: rows and columns are values of the two parameters."""
     (down, rows), (across, columns) = axes.down, axes.across
     cells: dict[str, list[list[str]]] = {}
@@ -79,31 +81,37 @@ def drawn(axes: Axes, overrides: Sequence[str]) -> list[Table]:
         for x in columns:
             with tempfile.TemporaryDirectory() as folder:
                 at = [f"simulator.{down}={y:g}", f"simulator.{across}={x:g}", f"out={Path(folder) / 'run'}"]
-                for arm, place in places(skg_bench.run([ARMS, *overrides, *at], progress=False)).items():
+                made = skg_bench.run([ARMS, *CORPORA[corpus], *overrides, *at], progress=False)
+                for arm, place in places(made).items():
                     line.setdefault(arm, []).append(str(place))
         for arm, texts in line.items():
             cells.setdefault(arm, []).append([f"{y:g}", *texts])
     words = {"asked": "users are asked, threshold 0.6", "everything": "every answer is captured, threshold 0.7"}
     headings = (f"{down} \\ {across}", *(f"{x:g}" for x in columns))
-    return [Table(f"{axes.title}: {words[arm]}", headings, lines) for arm, lines in cells.items()]
+    return [Table(f"{axes.title}, {corpus} corpus: {words[arm]}", headings, lines) for arm, lines in cells.items()]
 
 
 def analyse(
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as simulator=clinc150.")
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Such as workers=2; for all runs.")
     ] = None,
+    corpus: Annotated[list[str] | None, typer.Option(help="built-in, the default, or clinc150; repeatable.")] = None,
     users: Annotated[int, typer.Option(help="Of each run.", min=2)] = 40,
     weeks: Annotated[int, typer.Option(help="Of each run.", min=1)] = 8,
 ) -> Report:
-    """Makes its own runs, in some minutes; nothing expected is checked."""
+    """Makes its own runs, in some minutes a corpus; nothing expected is checked."""
+    corpora = corpus or ["built-in"]
+    if unknown := [name for name in corpora if name not in CORPORA]:
+        raise UsageError(f"--corpus {unknown[0]}: valid are {', '.join(CORPORA)}")
     chosen = [f"users={users}", f"weeks={weeks}", "reference=never", "question=''", *(overrides or ())]
-    tables = [table for axes in MAPS for table in drawn(axes, chosen)]
+    tables = [table for name in corpora for axes in MAPS for table in drawn(name, axes, chosen)]
     size = ", ".join([f"{users} users", f"{weeks} weeks", *(overrides or ())])
     scope = (
         f"{size}. Each cell: utility a request beyond `never`, whether that is shown for new users and new requests, "
         "how many requests are hits, and how many hits are right."
     )
-    return Report(tables, page("Where learning procedures is worth something", COMMAND, scope, *tables))
+    command = " ".join([COMMAND, *(f"--corpus {name}" for name in corpora), "--write reports"])
+    return Report(tables, page("Where learning procedures is worth something", command, scope, *tables))
 
 
 EXPERIMENT = Experiment(analyse)

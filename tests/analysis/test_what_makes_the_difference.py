@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.what_makes_the_difference import break_even_map
 from experiments.what_makes_the_difference.analysis import CELLS, FACTORS, analyse, level, shapley
 from experiments.what_makes_the_difference.break_even_map import ARMS, places
 from experiments.what_makes_the_difference.composites import anticipated
 from skg_bench.analysis import summary
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
+from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -92,6 +94,21 @@ def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_pa
         assert "hits" in str(found["everything"])
         worth.append(gain)
     assert worth[0] < worth[1]
+
+
+def test_maps_of_two_corpora_stand_beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = break_even_map.Axes("Few and many", ("generalises", (0.0, 1.0)), ("habit", (0.5,)))
+    monkeypatch.setattr(break_even_map, "MAPS", (axes,))
+    monkeypatch.setitem(break_even_map.CORPORA, "clinc150", ["simulator.discount=0.9"])  # in the place of its data
+    report = break_even_map.analyse(corpus=["built-in", "clinc150"], users=4, weeks=2)
+    tables = [part for part in report.parts if isinstance(part, Table)]
+    assert [(table.title.split(": ")[0], len(table.rows)) for table in tables] == [
+        (f"Few and many, {name} corpus", 2) for name in ("built-in", "built-in", "clinc150", "clinc150")
+    ]
+    assert tables[1].rows != tables[3].rows
+    assert "break_even_map --corpus built-in --corpus clinc150 --write reports" in report.page
+    with pytest.raises(UsageError, match="--corpus clinc: valid are built-in, clinc150"):
+        break_even_map.analyse(corpus=["clinc"])
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
