@@ -23,7 +23,7 @@ WEATHER = {
 
 def write(folder: Path, *intents: Any, one_offs: str = "a penny with a missing date\n") -> str:
     """A corpus in its format."""
-    (folder / "intents").mkdir(exist_ok=True)
+    (folder / "intents").mkdir(parents=True, exist_ok=True)
     (folder / "intents" / "all.yaml").write_text(yaml.safe_dump({"intents": list(intents)}, sort_keys=False))
     (folder / "one_offs.txt").write_text(one_offs)
     return str(folder)
