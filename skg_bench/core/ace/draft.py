@@ -40,9 +40,9 @@ class Draft:
 
     def purge(self, key: Any) -> None:
         """Delete a skill for good, and its section with its last skill; nothing for an unknown id."""
-        skill = self.skills.pop(key, None)
-        if skill is None:
+        if self.held(key) is None:  # `pop` alone would take a list for an id where the book is empty
             return
+        skill = self.skills.pop(key)
         ids = self.sections.get(skill.section)
         if ids:
             left = tuple(entry for entry in ids if entry != key)
