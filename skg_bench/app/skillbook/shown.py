@@ -68,7 +68,7 @@ def history(path: Path, arm: str | None, user: int | None, turn: int | None, ski
     blocks.show(screen, ("turn", "date", "operation", "what", "why", "version"), rows)
     entry = book.skills[skill]
     counts = ", ".join(f"{name} {getattr(entry, name)}" for name in _COUNTS)
-    _line(screen, f"{entry.shown_id}, {entry.name}: {len(rows)} operations; {_status(entry)}, {counts}")
+    _line(screen, f"skill {skill}, {entry.name}: {len(rows)} operations; {_status(entry)}, {counts}")
 
 
 def diff(
@@ -96,26 +96,32 @@ def changes(screen: Console, before: Skillbook, after: Skillbook) -> None:
     """Print the differences of two skillbooks."""
     rows = list(differences(before, after))
     if rows:
-        blocks.show(screen, ("skill", "what", "before", "after"), rows)
+        blocks.show(screen, ("id", "skill", "what", "change"), rows)
     skills = len({row[0] for row in rows})
     old, new = (sum(s.active for s in book.skills) for book in (before, after))
     _line(screen, f"{skills} skills differ; {old} active skills before, {new} after")
 
 
 def differences(before: Skillbook, after: Skillbook) -> Iterator[Sequence[str]]:
-    """Rows of skill, field, value before and after; skills are the same if they have the same id."""
+    """Rows of id, name, field and change; skills are the same if they have the same id."""
     old, new = ({s.id: s for s in book.skills} for book in (before, after))
     for i in sorted(old.keys() | new.keys()):
         first: dict[str, str] = {} if i not in old else _fields(old[i])
         then: dict[str, str] = {} if i not in new else _fields(new[i])
-        shown = (new.get(i) or old[i]).shown_id
+        skill = (new.get(i) or old[i]).name
         for name in first | then:
             if first.get(name) != then.get(name):
-                yield shown, name, first.get(name, "-"), then.get(name, "-")
+                yield str(i), skill, name, _change(first.get(name), then.get(name))
+
+
+def _change(before: str | None, after: str | None) -> str:
+    if before is None:
+        return f"+ {after}"
+    return f"- {before}" if after is None else f"{before} -> {after}"
 
 
 def _fields(skill: Skill) -> dict[str, str]:
-    values: dict[str, str] = {"name": skill.name, "status": _status(skill)}
+    values: dict[str, str] = {"status": _status(skill)}
     if skill.content is not None:
         texts = {name: getattr(skill.content, name) for name in NAMES}
         values |= {name: " ".join(v) if isinstance(v, tuple) else v for name, v in texts.items() if v}

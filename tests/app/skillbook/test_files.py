@@ -49,8 +49,8 @@ def test_diff_shows_what_differs_skill_by_skill(tmp_path: Path) -> None:
     code, out, _ = call("skillbook", "diff", str(PRO), after)
     assert code == 0
     rows = [line.split() for line in out.splitlines()]
-    assert ["context-00001", "ok", "15", "16"] in rows
-    assert any(row[:2] == ["context-00004", "issue"] for row in rows)
+    assert ["0", "context-00001", "ok", "15", "->", "16"] in rows
+    assert any(row[:4] == ["3", "context-00004", "issue", "+"] for row in rows)
     assert "2 skills differ; 2 active skills before, 3 after" in out
     assert "0 skills differ" in call("skillbook", "diff", str(PRO), str(PRO))[1]
 
