@@ -46,6 +46,9 @@ LEARNERS = {  # what learns more than weights, and turns a second that it must r
     "reranker=mlp": (["reranker=mlp", "refit_apart=25"], 5_000),
     "router=probe": (["router=probe"], 5_000),
 }
+SERVINGS = ("stored", "prompted", "procedure")
+WORLDS = {"as the paper captures": [], "every answer captured": ["curator=everything"]}
+LEAST = 0.8  # turns a second of procedures, relative to stored answers
 ALL_RATED = ["policy=always", "simulator.rated_share=1", "simulator.late_share=0", "refit_every=25"]
 
 
@@ -108,9 +111,9 @@ def _table(finite: bool) -> Iterator[None]:
         engine.TABLE_LIMIT = limit
 
 
-def loop_cost(users: int, weeks: int) -> float:
+def loop_cost(users: int, weeks: int, *more: str) -> float:
     """Microseconds a turn in one process, events and vectors given: stepping, learning and writing the logs."""
-    job = plan(users, weeks)
+    job = plan(users, weeks, *more)
     vectors = job.embedder.embed(job.simulator.messages)
     setting = Setting(job.seed, job.simulator, lambda: Rows(vectors), job.weeks)
     setting.labels(components(job.arms[0]).curator.reasons)
@@ -122,6 +125,15 @@ def loop_cost(users: int, weeks: int) -> float:
             cohort = whole.rows(np.sort(order[i : i + 512]))
             write_cohort(run_cohort(setting, job.arms, cohort, 5, lambda _: None), cohort.user, Path(folder))
         return (time.perf_counter() - since) / int(whole.n.sum()) * 1e6
+
+
+def servings(users: int, weeks: int, *more: str, rounds: int = 3) -> dict[str, float]:
+    """Turns a second by what a skill is, as `loop_cost` counts them: medians of rounds in which each has its turn."""
+    costs: dict[str, list[float]] = {serving: [] for serving in SERVINGS}
+    for _ in range(rounds):
+        for serving, taken in costs.items():
+            taken.append(loop_cost(users, weeks, f"serving={serving}", *more))
+    return {serving: 1e6 / median(taken) for serving, taken in costs.items()}
 
 
 def online(skills: int = 150, each: int = 100, messages: int = 400) -> tuple[float, float]:
@@ -231,6 +243,12 @@ def rows(quick: bool) -> Iterator[Row]:
     del costs[1]  # what a step costs however few its users are
     spread = max(costs.values()) / min(costs.values())
     yield "  dearest over cheapest, from 100 users on", f"{spread:.2f}", "1.2", f"{spread / 1.2:.2f}x"
+    for world, more in WORLDS.items():
+        rates = servings(users, 8, *more)
+        for serving, rate in rates.items():
+            name = f"loop, serving={serving}, {world}, {users} users x 8 weeks, 1 process"
+            least = f"{LEAST:.2f}x of stored" if serving == "procedure" else ""
+            yield name, f"{rate:,.0f} turns/s", least, f"{rate / rates['stored']:.2f}x of stored"
     ours, numpys = online()
     yield (
         "message to decision, B = 1, 15,000 examples",

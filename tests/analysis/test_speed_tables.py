@@ -19,6 +19,23 @@ def test_the_benchmark_is_a_table_with_its_command(monkeypatch: pytest.MonkeyPat
     assert text.endswith("| loop | True | 1 | 2.00x |\n")
 
 
+def test_ways_of_serving_are_timed_in_turn_on_the_same_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def cost(*call: object) -> float:
+        calls.append(call)
+        return 10.0 if "serving=stored" in call else 12.5 if len(calls) < 8 else 900.0
+
+    monkeypatch.setattr(analysis, "loop_cost", cost)
+    assert analysis.servings(5, 3, "curator=everything") == {"stored": 1e5, "prompted": 8e4, "procedure": 8e4}
+    ways = [f"serving={serving}" for serving in ("stored", "prompted", "procedure")]
+    assert calls == [(5, 3, way, "curator=everything") for _ in range(3) for way in ways]
+
+
+def test_a_loop_is_timed_under_any_way_of_serving() -> None:
+    assert all(rate > 0 for rate in analysis.servings(2, 1, rounds=1).values())
+
+
 def test_embedders_are_a_table_and_the_time_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     embed = Hashing(64, 0).embed
     monkeypatch.setattr(embedding, "ways", lambda: [Way(LIBRARY, embed), Way("one", embed), Way(HASHING, embed)])
