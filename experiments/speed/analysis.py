@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from experiments.speed import embedding
+from experiments.speed import documents, embedding, replay
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.app.api import run
 from skg_bench.app.compose import compose
@@ -271,6 +271,8 @@ def rows(quick: bool) -> Iterator[Row]:
         seconds = start_up("run", "profile=smoke", f"out={folder}/run", first_line=True, runs=3)
     yield "first line of a run", f"{seconds:.2f} s", "2.00", f"{seconds / 2:.2f}x"
     yield from embedding.rows(2 if quick else 4)
+    yield from documents.rows()
+    yield from replay.rows(20_000 if quick else replay.BATCHES)
 
 
 def analyse(

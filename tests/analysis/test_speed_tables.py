@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.speed import analysis, embedding, peers, shared_index
+from experiments.speed import analysis, embedding, peers, replay, shared_index
 from experiments.speed.embedding import HASHING, LIBRARY, Way
 from experiments.speed.shared_index import Search
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
+from skg_bench.core.skillbook import rebuild
 from skg_bench.embedder.hashing import Hashing
 
 
@@ -81,3 +82,17 @@ def test_parts_of_peers_are_made_once_and_anew_where_they_are_named(
     assert peers.analyse(parts=tmp_path / "parts", only=["loop"]).parts == ["## speed 1\n", "## loop 3\n"]
     with pytest.raises(UsageError, match="--only lop: valid are speed, loop"):
         peers.analyse(parts=tmp_path / "parts", only=["lop"])
+
+
+def test_the_log_whose_replay_is_timed_is_one_that_replay_accepts() -> None:
+    logged = replay.log(300)
+    book, batches = rebuild(logged)
+    assert batches == 300
+    assert len(book.skills) == replay.SKILLS
+    assert all(skill.content is not None for skill in book.skills)
+    assert {row["op"] for row in logged} == {"ADD", "UPDATE", "TAG"}
+    (row,) = replay.rows(200)
+    assert row[0] == "replay of 200 batches, 100 skills"
+    logged[151]["uses"] = 0
+    with pytest.raises(UsageError, match="replay differs from the log at turn 151"):
+        rebuild(logged)
