@@ -152,7 +152,7 @@ def test_rows_whose_procedures_differ_are_served_as_users_of_such_procedures_alo
         {}, {"procedures_exist": 0.0}, {"slots_filled": 0.4, "silent": 0.0, "generalises": 0.3},
         {"tool_fails": 0.6, "tool_latency_ms": 900.0, "generalises_again": 0.5, "lost_unlike": 0.4},
     ]  # fmt: skip
-    ways = [world(tmp_path / str(j), **change) for j, change in enumerate(changes)]
+    ways = [world(tmp_path, **change) for change in changes]
     way_of = np.random.default_rng(0).integers(0, len(ways), N)
     parameters = Procedures(*(np.array([getattr(w.procedures, f.name) for w in ways])[way_of]
                               for f in fields(Procedures)))  # fmt: skip
