@@ -2,14 +2,17 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from experiments.what_makes_the_difference import break_even_map
 from experiments.what_makes_the_difference.analysis import CELLS, FACTORS, analyse, level, shapley
-from experiments.what_makes_the_difference.break_even_map import ARMS, places
+from experiments.what_makes_the_difference.break_even_map import ARMS, WORDS, Place, places
 from experiments.what_makes_the_difference.composites import anticipated
+from experiments.what_makes_the_difference.map_figure import Cell, Panel, break_even_line, svg
 from skg_bench.analysis import summary
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
@@ -92,6 +95,8 @@ def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_pa
         gain = (means["everything"]["utility"].mean or 0.0) - (means["never"]["utility"].mean or 0.0)
         assert found["everything"].gain.mean == pytest.approx(gain, abs=1e-9)
         assert "hits" in str(found["everything"])
+        assert found["everything"].right == means["everything"]["right_per_hit"].mean
+        assert found["everything"].pays_from == means["everything"]["pays_from"].mean
         worth.append(gain)
     assert worth[0] < worth[1]
 
@@ -99,6 +104,7 @@ def test_a_place_of_the_map_is_a_run_and_better_procedures_are_worth_more(tmp_pa
 def test_maps_of_two_corpora_stand_beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
     axes = break_even_map.Axes("Few and many", ("generalises", (0.0, 1.0)), ("habit", (0.5,)))
     monkeypatch.setattr(break_even_map, "MAPS", (axes,))
+    monkeypatch.setattr(break_even_map, "REPEATS", axes)
     monkeypatch.setitem(break_even_map.CORPORA, "clinc150", ["simulator.discount=0.9"])  # in the place of its data
     report = break_even_map.analyse(corpus=["built-in", "clinc150"], users=4, weeks=2)
     tables = [part for part in report.parts if isinstance(part, Table)]
@@ -107,8 +113,34 @@ def test_maps_of_two_corpora_stand_beside_one_another(monkeypatch: pytest.Monkey
     ]
     assert tables[1].rows != tables[3].rows
     assert "break_even_map --corpus built-in --corpus clinc150 --write reports" in report.page
+    figure = report.figures["break_even_map.svg"]
+    assert all(f"{name} corpus: {words}" in figure for name in ("built-in", "clinc150") for words in WORDS.values())
     with pytest.raises(UsageError, match="--corpus clinc: valid are built-in, clinc150"):
         break_even_map.analyse(corpus=["clinc"])
+
+
+def estimate(mean: float, p: float) -> Any:
+    return SimpleNamespace(mean=mean, withheld=False, p=lambda *, new: p)
+
+
+def test_a_place_says_better_or_worse_only_where_that_is_shown() -> None:
+    for gain, p, words in ((0.02, 0.01, "+0.020 better"), (-0.02, 0.01, "-0.020 worse"), (-0.02, 0.2, "-0.020 open")):
+        place = Place(estimate(gain, p), right=0.8, hits=0.1, pays_from=0.86, repeats=0.2)
+        assert str(place) == f"{words}, 10.0 % hits, 80.0 % right of 86.0 %"
+
+
+def test_the_line_of_the_map_is_where_gains_change_their_sign() -> None:
+    def cell(gain: float) -> Cell:
+        return Cell(gain, gain != 0, 0.8, 0.86)
+
+    rows = [[cell(-0.03), cell(-0.03), cell(0.01)], [cell(0.01), cell(-0.01), cell(0.02)]]
+    drawn = Panel("built-in", (0.1, 0.2, 0.3), (0.0, 1.0), rows)
+    assert break_even_line(drawn) == [(0, 0.75)]
+    text = svg([drawn, drawn], "Where & why")
+    assert text.count("-0.030 worse") == 4
+    assert text.count("80% right, of 86%") == 12
+    assert text.count("<polyline") == 2
+    assert "Where &amp; why" in text
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
