@@ -39,7 +39,7 @@ class Panel:
 
 
 def break_even_line(panel: Panel) -> list[tuple[int, float]]:
-    """Column and row (a fraction: between two rows) where the gain is 0, linear between runs; not of columns without."""
+    """Column and row (a fraction: between two) where the gain is 0, linear between runs; not of columns without."""
     places = []
     for column in range(len(panel.repeats)):
         gains = [row[column].gain for row in panel.cells]
