@@ -89,6 +89,11 @@ class TextStore(Protocol):
         """Texts as logs have them."""
         ...
 
+    @property
+    def redacts(self) -> bool:
+        """Do logs show other texts?"""
+        ...
+
 
 @dataclass
 class Contents:
@@ -102,8 +107,7 @@ class Contents:
         """The key of the content, for `Batch.content`."""
         key = content.key
         if key not in self._id:
-            shown = content.changed(lambda text: self._texts.show([text])[0])
-            self._logged[key] = shown.key
+            self._logged[key] = self._shown(content).key
             self._id[key] = int(self._texts.add([content.canonical])[0])
         return key
 
@@ -112,35 +116,34 @@ class Contents:
 
         Raises ValueError for a key that nobody added.
         """
+        self.check(keys)
         parsed: dict[int, Content | None] = {0: None}
         for key in dict.fromkeys(keys.tolist()):
             if key:
-                self._check(key)
                 parsed[key] = content_of(self._texts.read(np.array([self._id[key]], np.int32))[0])
         return [parsed[key] for key in keys.tolist()]
 
     def shown(self, keys: U64) -> list[Content | None]:
         """The contents of keys `[n]` as logs have them."""
-        return [
-            content and content.changed(lambda text: self._texts.show([text])[0]) for content in self.of(keys)
-        ]  # fmt: skip
+        return [content and self._shown(content) for content in self.of(keys)]
+
+    def check(self, keys: U64) -> None:
+        """Raises ValueError for a key of keys `[n]` that nobody added; 0 is none."""
+        if unknown := set(keys.tolist()) - self._logged.keys():
+            raise ValueError(
+                f"{min(unknown)} is the key of no content of this run; WrittenTexts.contents.add gives keys"
+            )
 
     def logged(self, keys: U64) -> U64:
-        """Keys of what logs show of the contents of keys `[n]`: these are in state hashes, so that a log rebuilds them.
-
-        Raises ValueError for a key that nobody added.
-        """
-        if not keys.any():
+        """Keys of what logs show of the contents of keys `[n]`: state hashes have these, so that a log rebuilds them."""
+        if not self._texts.redacts or not keys.any():
             return keys
         distinct, index = np.unique(keys, return_inverse=True)
-        for key in distinct.tolist():
-            self._check(key)
         logged: U64 = np.array([self._logged[key] for key in distinct.tolist()], np.uint64)[index]
         return logged
 
-    def _check(self, key: int) -> None:
-        if key not in self._logged:
-            raise ValueError(f"{key} is the key of no content of this run; WrittenTexts.contents.add gives keys")
+    def _shown(self, content: Content) -> Content:
+        return content.changed(lambda text: self._texts.show([text])[0]) if self._texts.redacts else content
 
 
 def _text(name: str, value: object) -> None:

@@ -111,6 +111,11 @@ class Texts:
         """Any texts as logs have them."""
         return texts if self._shows is None else self._shows(texts)
 
+    @property
+    def redacts(self) -> bool:
+        """Do logs show other texts?"""
+        return self._shows is not None
+
     @cached_property
     def contents(self) -> Contents:
         """Those texts that say what skills say."""

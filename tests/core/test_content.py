@@ -69,7 +69,7 @@ def test_contents_are_texts_of_the_run_and_are_read_by_their_keys() -> None:
 
 def test_a_key_that_nobody_added_is_an_error() -> None:
     contents = Texts([], ["a-name"], None).contents
-    for read in (contents.of, contents.shown, contents.logged):
+    for read in (contents.of, contents.shown, contents.check):
         with pytest.raises(ValueError, match="7 is the key of no content of this run"):
             read(np.array([7], np.uint64))
 
@@ -81,3 +81,5 @@ def test_logs_of_redacted_runs_show_each_field_redacted_and_hashes_are_of_what_t
     assert contents.of(key) == [STEPS, None]
     assert contents.shown(key) == [shown, None]
     assert contents.logged(key).tolist() == [shown.key, 0]
+    clear = Texts([], ["a-name"], None).contents
+    assert clear.logged(np.array([clear.add(STEPS), 0], np.uint64)).tolist() == [STEPS.key, 0]

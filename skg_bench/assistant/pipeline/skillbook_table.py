@@ -146,7 +146,7 @@ class SkillbookTable:
         if not ((skill >= 0) & (skill < have)).all():
             wrong = np.flatnonzero((skill < 0) | (skill >= have))[0]
             raise ValueError(f"operation on skill {skill[wrong]}, which the skillbook does not have")
-        self._texts.contents.logged(batch.content)
+        self._texts.contents.check(batch.content)
         with_text = (((batch.op == ADD) | (batch.op == UPDATE)) & (batch.text >= 0)).nonzero()[0]
         self._texts.know(batch.text[with_text])
         most = self.n_examples.max() + (np.bincount(batch.row[with_text]).max() if len(with_text) else 0)
