@@ -135,7 +135,7 @@ class Contents:
             )
 
     def logged(self, keys: U64) -> U64:
-        """Keys of what logs show of the contents of keys `[n]`: state hashes have these, so that a log rebuilds them."""
+        """Keys of what logs show of the contents of keys `[n]`: state hashes have these, as logs rebuild these."""
         if not self._texts.redacts or not keys.any():
             return keys
         distinct, index = np.unique(keys, return_inverse=True)
@@ -151,7 +151,7 @@ def _text(name: str, value: object) -> None:
         raise UsageError(f"{name}={_short(value)}, valid is a text that is not blank")
     for character in value:
         category = unicodedata.category(character)
-        if category == "Cs" or (category == "Cc" and character not in "\n\t"):
+        if category == "Cs" or (category == "Cc" and character not in "\n\r\t"):
             raise UsageError(
                 f"{name}={_short(value)} holds the character U+{ord(character):04X}; valid are all but lone surrogates "
                 "and control characters other than line breaks and tabs"

@@ -49,7 +49,7 @@ def to_ace(book: Skillbook, era: Era, monday: datetime) -> ConvertedAce:
         entry = _of_ours(skill, skill.content, monday)
         changed, losses = _of_era(entry, era)
         lost.update(losses)
-        skills[entry.id] = changed
+        skills[entry.id] = _whole_entry(changed) if isinstance(changed, InsightSkill) else changed
     return ConvertedAce(_document(era, skills, len(book.skills)), dict(lost))
 
 
@@ -102,9 +102,16 @@ def _of_ours(skill: Skill, content: Content, monday: datetime) -> InsightSkill:
     )  # fmt: skip
 
 
+def _whole_entry(skill: InsightSkill) -> InsightSkill:
+    """With the fields that `v2` asks for: keywords, as its own ADD fills them in, and an insight in context."""
+    insight = skill.issue if skill.section == "context" and skill.insight is None else skill.insight
+    return replace(skill, keywords=skill.keywords or (skill.section,), insight=insight)
+
+
 def _lost_of_ours(skill: Skill) -> Iterator[str]:
     """What no format of ACE has a place for."""
-    yield "names"
+    if skill.name != skill.shown_id:
+        yield "names"
     if skill.examples:
         yield "examples"
     if skill.source_turn >= 0:

@@ -1,5 +1,6 @@
 """A skillbook as part of a prompt: what helped comes first, and no skill is cut in two."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
@@ -23,8 +24,14 @@ class Rendered:
     tokens: int  # an estimate from the number of words
 
 
-def render(book: Skillbook, limit: int = LIMIT, order: Order = "evidence") -> Rendered:
-    """Active skills that say something, each with its id and its counters, at most `limit` characters in all.
+def _numbered(skill: Skill) -> str:
+    return skill.shown_id
+
+
+def render(
+    book: Skillbook, limit: int = LIMIT, order: Order = "evidence", label: Callable[[Skill], str] = _numbered
+) -> Rendered:
+    """Active skills that say something, each with its label and its counters, at most `limit` characters in all.
 
     `order`: `evidence` puts first what is more likely to help by the mean of a Beta(1, 1) posterior of helpful and
     harmful uses, then what was used more, then older skills, so that harmful skills come last; `inserted` goes by age,
@@ -39,7 +46,7 @@ def render(book: Skillbook, limit: int = LIMIT, order: Order = "evidence") -> Re
     skills = [skill for skill in book.skills if skill.active and skill.content is not None]
     if order == "evidence":
         skills.sort(key=lambda skill: (-_helpful(skill), -(skill.ok + skill.miss), skill.id))
-    blocks = [_block(skill, skill.content) for skill in skills if skill.content is not None]
+    blocks = [_block(label(skill), skill, skill.content) for skill in skills if skill.content is not None]
     whole = "\n\n".join(blocks)
     if len(whole) <= limit:
         return _rendered(whole, skills)
@@ -58,9 +65,9 @@ def _helpful(skill: Skill) -> Fraction:
     return Fraction(skill.ok + 1, skill.ok + skill.miss + 2)
 
 
-def _block(skill: Skill, content: Content) -> str:
+def _block(label: str, skill: Skill, content: Content) -> str:
     lines = [
-        f"[{skill.shown_id}] {content.section}" + (f" ({', '.join(content.keywords)})" if content.keywords else ""),
+        f"[{label}] {content.section}" + (f" ({', '.join(content.keywords)})" if content.keywords else ""),
         f"Issue: {content.issue}",
     ]
     if content.insight is not None:

@@ -5,13 +5,15 @@ the insight, or the issue where a skill has none. The limits are those of the op
 """
 
 import re
+import reprlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from skg_bench.core.ace.words import keywords_of
 from skg_bench.core.content import Content
 from skg_bench.core.conversion import ConvertedBook
 from skg_bench.core.errors import UsageError
@@ -19,26 +21,22 @@ from skg_bench.core.skillbook import Skill, Skillbook
 
 FILE = "SKILL.md"
 _NAME, _DESCRIPTION, _LARGEST = 64, 1024, 1_000_000  # characters, characters, bytes
-_KNOWN = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 
 
-def write(book: Skillbook, folder: Path) -> Mapping[str, int]:
-    """Write active skills that say something, each into a folder of its own. Returns what is lost, by kinds.
-
-    Raises UsageError where the folder is there already.
+def write(book: Skillbook, folder: Path, *, by_name: bool = False) -> Mapping[str, int]:
+    """Write active skills that say something, each into a folder of its own, whose name is section and number, or with
+    `by_name` the skill's name. Returns what is lost, by kinds.
     """
-    if folder.exists():
-        raise UsageError(f"{folder} is there already; name another folder with --out")
     lost: Counter[str] = Counter()
     folder.mkdir(mode=0o700, parents=True)
     for skill in book.skills:
         if skill.content is None or not skill.active:
             lost["removed skills" if skill.content is not None else "skills that say nothing"] += 1
             continue
-        lost.update(_lost(skill, skill.content))
-        name = _name(skill.shown_id)
+        name = _name(skill.name if by_name else skill.shown_id, skill.id, {path.name for path in folder.iterdir()})
+        lost.update(_lost(skill, skill.content, name))
         (folder / name).mkdir()
-        (folder / name / FILE).write_text(_text(name, skill.content), "utf-8")
+        (folder / name / FILE).write_text(_text(name, skill.content), "utf-8", newline="")
     return dict(lost)
 
 
@@ -48,14 +46,14 @@ def read(folder: Path) -> ConvertedBook:
     Raises UsageError for a folder without skills, front matter that is missing or breaks the specification, and texts
     that no skill can say.
     """
-    files = sorted(folder.glob(f"*/{FILE}")) or sorted(folder.glob(FILE))
+    files = [file for file in sorted(folder.glob(f"*/{FILE}")) or sorted(folder.glob(FILE)) if file.is_file()]
     if not files:
         raise UsageError(f"{folder} holds no skills: valid are folders with a {FILE} each")
     lost: Counter[str] = Counter()
     skills = []
     for number, file in enumerate(files):
         front, body = _parts(file)
-        lost.update(field for field in ("license", "compatibility", "allowed-tools") if field in front)
+        lost.update(field for field in front if field not in ("name", "description", "metadata"))
         lost.update(["other files"] if sum(1 for _ in file.parent.iterdir()) > 1 and file.parent != folder else [])
         content = _content(file, front, body)
         skills.append(
@@ -64,20 +62,21 @@ def read(folder: Path) -> ConvertedBook:
     return ConvertedBook(Skillbook(tuple(skills), 0), dict(lost))
 
 
-def _lost(skill: Skill, content: Content) -> list[str]:
+def _lost(skill: Skill, content: Content, name: str) -> list[str]:
     kinds = {
-        "names": True, "counters": skill.uses or skill.ok or skill.partial or skill.miss, "examples": skill.examples,
-        "stored answers": skill.source_turn >= 0, "times": True,
+        "names": skill.name != name, "counters": skill.uses or skill.ok or skill.partial or skill.miss,
+        "examples": skill.examples, "stored answers": skill.source_turn >= 0, "times": True,
         f"descriptions over {_DESCRIPTION:,} characters": len(content.issue) > _DESCRIPTION,
     }  # fmt: skip
     return [kind for kind, holds in kinds.items() if holds]
 
 
-def _name(shown: str) -> str:
-    """A valid name: small letters, digits and single hyphens, with the number of the skill at its end."""
-    words, _, number = shown.rpartition("-")
-    safe = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[: _NAME - len(number) - 1].strip("-")
-    return f"{safe}-{number}" if safe else number
+def _name(wanted: str, number: int, taken: Container[str]) -> str:
+    """A valid name: small letters, digits and single hyphens; with the skill's number where it would be another's."""
+    safe = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")
+    if safe and len(safe) <= _NAME and safe not in taken:
+        return safe
+    return f"{safe[: _NAME - 11].strip('-')}-{number + 1:05d}".strip("-")
 
 
 def _text(name: str, content: Content) -> str:
@@ -92,38 +91,47 @@ def _parts(file: Path) -> tuple[dict[str, Any], str]:
     if file.stat().st_size > _LARGEST:
         raise UsageError(f"{file} has {file.stat().st_size:,} bytes; at most {_LARGEST:,} are read")
     try:
-        text = file.read_text("utf-8")
+        text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is no text in UTF-8: {error}") from error
-    match = re.match(r"\ufeff?---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)(.*)", text, re.DOTALL)
+    match = re.match(r"---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)(.*)", text, re.DOTALL)
     if match is None:
         raise UsageError(f"{file} has no front matter: it must begin with --- and have a second --- after its fields")
     try:
         front = yaml.safe_load(match[1])
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file}: its front matter is no YAML: {error}") from error
-    if not isinstance(front, dict):
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise UsageError(f"{file}: its front matter is no YAML of a skill: {reason}") from error
+    if not isinstance(front, dict) or not all(isinstance(field, str) for field in front):
         raise UsageError(f"{file}: its front matter has no fields; name and description are needed")
-    if unknown := [str(key) for key in front if key not in _KNOWN]:
-        raise UsageError(f"{file}: unknown field {unknown[0]!r}; valid are {', '.join(_KNOWN)}")
     for field, most in (("name", _NAME), ("description", _DESCRIPTION)):
         value = front.get(field)
         if not isinstance(value, str) or not 0 < len(value.strip()) <= most:
-            raise UsageError(f"{file}: {field}={str(value)[:80]!r}; a text of 1 to {most:,} characters is needed")
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", front["name"]):
-        raise UsageError(f"{file}: name={front['name']!r}; valid are small letters, digits and single hyphens")
-    if not isinstance(front.get("metadata", {}), dict):
-        raise UsageError(f"{file}: metadata={str(front['metadata'])[:80]!r}; fields with texts are needed")
-    return front, match[2].strip()
+            given = f"has {len(value):,} characters" if isinstance(value, str) else f"is {reprlib.repr(value)}"
+            raise UsageError(f"{file}: its {field} {given}; a text of 1 to {most:,} characters is needed")
+    name, folder = front["name"], file.parent.resolve().name
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise UsageError(f"{file}: name={name!r}; valid are small letters, digits and single hyphens")
+    if name != folder:
+        raise UsageError(f"{file}: name={name!r}, but its folder is {folder!r}; a skill is named as its folder is")
+    return front, match[2].strip("\r\n")
 
 
 def _content(file: Path, front: Mapping[str, Any], body: str) -> Content:
-    metadata = front.get("metadata", {})
-    issue = front["description"].strip()
+    metadata = front.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise UsageError(f"{file}: metadata is {reprlib.repr(metadata)}; fields with texts are needed")
+    section: Any = metadata.get("section", "context")
+    keywords: Any = metadata.get("keywords", "")
+    if not isinstance(section, str):
+        raise UsageError(f"{file}: metadata.section is {reprlib.repr(section)}; a text is needed")
+    words = re.split(r"[,\s]+", keywords) if isinstance(keywords, str) else keywords
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"{file}: metadata.keywords is {reprlib.repr(keywords)}; words are needed")
+    issue = front["description"]
     whole = body if len(issue) == _DESCRIPTION and body.startswith(issue) else issue
-    keywords = tuple(str(metadata.get("keywords", "")).split())
-    insight = None if body in ("", whole) else body
+    insight = None if body.strip() == "" or body == whole else body
     try:
-        return Content(str(metadata.get("section", "context")), whole, insight, keywords)
+        return Content(section, whole, insight, keywords_of(words))
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from error

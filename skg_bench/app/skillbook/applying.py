@@ -1,16 +1,18 @@
 """What `skillbook apply` does: a batch on a document, strictly or as a published package does."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from skg_bench.app.progress import console
-from skg_bench.app.skillbook import files
+from skg_bench.app.skillbook import differences, files
 from skg_bench.app.skillbook.shown import changes
-from skg_bench.core.ace.book import Mode
+from skg_bench.core.ace.book import AceBook, Mode
+from skg_bench.core.ace.checks import AceLimits
+from skg_bench.core.ace.engine import AceFailure
 from skg_bench.core.ace.engine import apply as apply_as_published
 from skg_bench.core.ace.strict import strict
-from skg_bench.core.conversion import from_ace
 from skg_bench.core.errors import UsageError
 
 
@@ -19,23 +21,41 @@ def apply(path: Path, batch: Path, mode: str, out: Path | None, limit: int) -> b
 
     Raises UsageError for an unknown mode, files that hold no book or batch, and for what `strict` refuses.
     """
-    modes: dict[str, Mode] = {name: name for name in get_args(Mode)}
-    if mode != "strict" and mode not in modes:
-        raise UsageError(f"--mode {mode}; valid are strict, {', '.join(modes)}")
-    limits, screen = replace(files.LIMITS, text=limit), console()
-    before, payload, failure = files.document(path, limits), files.parsed(batch), None
-    if mode == "strict":
-        after = strict(before, payload, files.now(), limits=limits)
-    else:
-        outcome = apply_as_published(before, payload, modes[mode], files.now())
-        after, failure = outcome.book, outcome.failure
-    changes(screen, from_ace(before, files.MONDAY).book, from_ace(after, files.MONDAY).book)
-    if failure is not None:
-        screen.print(
-            f"{mode} fails with {failure.type} ({failure.stage}); what came before the failing operation stays",
-            highlight=False,
-        )
+    if mode != "strict" and mode not in get_args(Mode):
+        raise UsageError(f"--mode {mode}; valid are strict, {', '.join(get_args(Mode))}")
     if out is not None:
-        files.write(after, out)
-        screen.print(f"written: {out}", highlight=False, soft_wrap=True)
+        files.check_free(out)
+    screen, limits = console(), replace(files.LIMITS, text=limit)
+    before, content = files.document(path, limits), files.text(batch)
+    after, failure = _applied(before, content, batch, mode, limits)
+    changes(screen, differences.of_documents(before, after), len(before.active), len(after.active))
+    if failure is not None:
+        rest = "nothing was applied" if failure.stage == "parse" else "what came before the failing operation stays"
+        screen.print(f"{mode} fails with {failure.type} ({failure.stage}); {rest}", highlight=False)
+    if out is not None:
+        files.write(after, out, strictly=mode == "strict" and limit <= files.LIMITS.text)
+        screen.print(f"written: {out}", highlight=False, markup=False, soft_wrap=True)
     return failure is None
+
+
+def _applied(
+    before: AceBook, content: str, batch: Path, mode: str, limits: AceLimits
+) -> tuple[AceBook, AceFailure | None]:
+    if mode == "strict":
+        try:
+            return strict(before, content, files.now(), limits=limits), None
+        except UsageError as error:
+            raise UsageError(f"{batch}: {error}") from error
+    try:
+        payload: Any = json.loads(content)
+    except ValueError as error:
+        raise UsageError(f"{batch} is no whole JSON: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{batch} is nested too deeply for JSON of a batch") from error
+    outcome = apply_as_published(before, payload, _mode(mode), files.now())
+    return outcome.book, outcome.failure
+
+
+def _mode(mode: str) -> Mode:
+    modes: dict[str, Mode] = {name: name for name in get_args(Mode)}
+    return modes[mode]

@@ -81,7 +81,9 @@ def apply(
 def convert(
     book: _Book,
     *,
-    to: Annotated[str, typer.Option(help="agentropy, agent-skills, or a format of ACE: v1, v09, v2.")] = "agentropy",
+    to: Annotated[
+        str | None, typer.Option(help="agentropy (default for runs), agent-skills, v1, v09 or v2 (default for files).")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Write this file or folder; of a run user-U in this folder.")],
     arm: _Arm = None,
     user: Annotated[list[int] | None, typer.Option(help="Of a run: only this user; may be given again.")] = None,

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import agent_skills, agentropy, files
-from skg_bench.app.skillbook.shown import recorded_losses
+from skg_bench.app.skillbook.files import Named
 from skg_bench.core.ace.book import ERAS, Era
 from skg_bench.core.conversion import ConvertedBook, between, to_ace
 from skg_bench.core.errors import UsageError
@@ -16,57 +17,71 @@ AGENTROPY, AGENT_SKILLS = "agentropy", "agent-skills"
 
 
 def convert(
-    path: Path, to: str, out: Path, arm: str | None, users: Sequence[int], *, trust_remote_code: bool = False
+    path: Path, to: str | None, out: Path, arm: str | None, users: Sequence[int], *, trust_remote_code: bool = False
 ) -> None:
     """Write the skillbook of a file, or those of a run, to `out` in the format `to`, and say what is lost.
 
-    Raises UsageError for an unknown format, for files that hold no skillbook, and where `out` is there already.
+    Raises UsageError, before anything is written, for an unknown format, for files that hold no skillbook, for users
+    that a run does not have, and where `out` is there already.
     """
+    to = to or (AGENTROPY if files.is_run(path) else "v2")
     if to not in (AGENTROPY, AGENT_SKILLS, *ERAS):
         raise UsageError(f"--to {to}; valid are {', '.join((AGENTROPY, AGENT_SKILLS, *ERAS))}")
     if files.is_run(path) and arm is None:
         raise UsageError(f"{path} is a run; name one of its arms with --arm")
-    if to == AGENTROPY:
-        if arm is None or not files.is_run(path):
-            raise UsageError(f"{path} is no run: --to {AGENTROPY} writes vectors and signals, which only runs have")
+    if arm is not None and to == AGENTROPY:
         agentropy.convert(path, arm, users, out, trust_remote_code=trust_remote_code)
         return
-    screen = console()
-    lost: Counter[str] = Counter()
-    if not files.is_run(path):
-        if users:
-            raise UsageError(f"--user {users[0]}: {path} is no run, and holds one skillbook; leave it out")
-        lost.update(_file(path, to, out))
-        written = str(out)
+    files.check_free(out)
+    if arm is not None and files.is_run(path):
+        _of_run(path, to, out, arm, users)
     else:
-        everybody = users or range(int(Run(path).manifest["users"]))
-        for user in everybody:
-            lost.update(_book(files.read(path, arm, user), to, out / _named(user, to)))
-        written = f"{len(everybody)} skillbooks of arm {arm}: {out / _named(None, to)}"
-    screen.print(f"written: {written}", highlight=False, soft_wrap=True)
-    screen.print(recorded_losses(lost), highlight=False, markup=False)
+        _of_file(path, to, out, arm, users)
 
 
-def _named(user: int | None, to: str) -> str:
-    name = "user-*" if user is None else f"user-{user}"
-    return name if to == AGENT_SKILLS else f"{name}.json"
-
-
-def _file(path: Path, to: str, out: Path) -> Mapping[str, int]:
-    """Between two formats of ACE a document is converted without a detour, which would lose more."""
-    if path.is_file() and to in ERAS:
+def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[int]) -> None:
+    if to == AGENTROPY:
+        raise UsageError(f"{path} is no run: --to {AGENTROPY} writes vectors and signals, which only runs have")
+    named = Named(path, arm, users[0] if users else None)
+    if named.is_document and to in ERAS:  # without a detour, which would lose more
         converted = between(files.document(path), _era(to))
         files.write(converted.book, out)
-        return converted.losses
-    return _book(files.read(path, None, None), to, out)
+        _say(str(out), converted.losses)
+        return
+    _say(str(out), _written(named.read(), to, out, by_name=True))
 
 
-def _book(read: ConvertedBook, to: str, out: Path) -> Mapping[str, int]:
+def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> None:
+    """All books are read, and then written into a folder that gets its name when it is whole."""
+    everybody = users or range(int(Run(path).manifest["users"]))
+    books = {user: Named(path, arm, user).read() for user in everybody}
+    lost: Counter[str] = Counter()
+    out.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        whole = Path(folder) / "books"
+        whole.mkdir(mode=0o700)
+        for user, book in books.items():
+            name = f"user-{user}" if to == AGENT_SKILLS else f"user-{user}.json"
+            lost.update(_written(book, to, whole / name, by_name=False))
+        whole.rename(out)
+    _say(f"{out}: {len(books)} skillbooks of arm {arm}", lost)
+
+
+def _written(read: ConvertedBook, to: str, out: Path, *, by_name: bool) -> Mapping[str, int]:
+    """Returns what is lost."""
     if to == AGENT_SKILLS:
-        return Counter(read.losses) + Counter(agent_skills.write(read.book, out))
+        return Counter(read.losses) + Counter(agent_skills.write(read.book, out, by_name=by_name))
     converted = to_ace(read.book, _era(to), files.MONDAY)
     files.write(converted.book, out)
     return Counter(read.losses) + Counter(converted.losses)
+
+
+def _say(written: str, losses: Mapping[str, int]) -> None:
+    screen = console()
+    screen.print(f"written: {written}", highlight=False, markup=False, soft_wrap=True)
+    kinds = ", ".join(f"{kind} ({n})" for kind, n in losses.items())
+    words = f"lost: {kinds}; in brackets: of how many skills" if losses else "nothing is lost"
+    screen.print(words, highlight=False, markup=False)
 
 
 def _era(to: str) -> Era:

@@ -1,14 +1,17 @@
 """Skillbooks in files: of ACE, of Agent Skills and of agentropy, told apart by what is there."""
 
 import json
+import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from skg_bench.app.skillbook import agent_skills, rebuilt
-from skg_bench.core.ace.book import AceBook, Era, dumps
+from skg_bench.core.ace.book import AceBook, Era, dumps, to_dict
 from skg_bench.core.ace.checks import AceLimits
-from skg_bench.core.ace.codec import loads
+from skg_bench.core.ace.codec import from_dict, loads
 from skg_bench.core.agentropy import SKILLS
 from skg_bench.core.agentropy import read as read_agentropy
 from skg_bench.core.conversion import ConvertedBook, from_ace
@@ -18,6 +21,48 @@ from skg_bench.core.run import Run
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # second 0 of a run
 LIMITS = AceLimits()
 _LARGEST = 200_000_000  # bytes of a file
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the command line names: a file, or a run with arm, user and turn."""
+
+    path: Path
+    arm: str | None = None
+    user: int | None = None
+    turn: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_run:
+            if self.arm is None or self.user is None:
+                raise UsageError(f"{self.path} is a run; name one of its skillbooks with --arm and --user")
+            return
+        for name, value in (("--arm", self.arm), ("--user", self.user), ("--turn", self.turn)):
+            if value is not None:
+                raise UsageError(f"{name} {value}: {self.path} is no run, and holds one skillbook; leave it out")
+
+    @property
+    def is_run(self) -> bool:
+        """Is it a run directory?"""
+        return is_run(self.path)
+
+    @property
+    def is_document(self) -> bool:
+        """Is it a file, which can be a skillbook of ACE alone?"""
+        return not self.path.is_dir()
+
+    def read(self) -> ConvertedBook:
+        """The skillbook as runs have it; what a file says beyond that is counted as lost.
+
+        Raises UsageError for files that hold no skillbook.
+        """
+        if self.arm is not None and self.user is not None:
+            return ConvertedBook(rebuilt.book(Run(self.path), self.arm, self.user, self.turn), {})
+        if self.is_document:
+            return from_ace(document(self.path), MONDAY)
+        if (self.path / SKILLS).is_file():
+            return ConvertedBook(read_agentropy(self.path, MONDAY.replace(tzinfo=None)).book, {})
+        return agent_skills.read(self.path)
 
 
 def now() -> str:
@@ -30,59 +75,25 @@ def is_run(path: Path) -> bool:
     return (path / "manifest.json").is_file()
 
 
-def read(path: Path, arm: str | None, user: int | None, turn: int | None = None) -> ConvertedBook:
-    """A skillbook, as runs have it; what a file says beyond that is counted as lost.
-
-    Raises UsageError for files that hold no skillbook, and for a run without `arm` and `user`.
-    """
-    if is_run(path):
-        if arm is None or user is None:
-            raise UsageError(f"{path} is a run; name one of its skillbooks with --arm and --user")
-        return ConvertedBook(rebuilt.book(Run(path), arm, user, turn), {})
-    for name, value in (("--arm", arm), ("--user", user), ("--turn", turn)):
-        if value is not None:
-            raise UsageError(f"{name} {value}: {path} is no run, and holds one skillbook; leave it out")
-    if path.is_dir() and (path / SKILLS).is_file():
-        return ConvertedBook(read_agentropy(path, MONDAY.replace(tzinfo=None)).book, {})
-    if path.is_dir():
-        return agent_skills.read(path)
-    return from_ace(document(path), MONDAY)
-
-
 def document(path: Path, limits: AceLimits = LIMITS) -> AceBook:
     """A skillbook of ACE, of whichever format.
 
-    Raises UsageError for files that hold none.
+    Raises UsageError, which names the file, for files that hold none.
     """
-    text = _text(path)
-    return loads(text, _era(text), now(), limits)
-
-
-def parsed(path: Path) -> Any:
-    """The JSON value of a file.
-
-    Raises UsageError for what is none.
-    """
+    content = text(path)
     try:
-        return json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no whole JSON file: {error}") from error
+        return loads(content, _era(content), now(), limits)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
-def write(book: AceBook, path: Path) -> None:
-    """Write a document, whole or not at all.
+def text(path: Path) -> str:
+    """The text of a file.
 
-    Raises UsageError where something is there already.
+    Raises UsageError for what is no file, too large, or not in UTF-8.
     """
-    if path.exists():
-        raise UsageError(f"{path} is there already; name another file with --out")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(dumps(book) + "\n", "utf-8")
-    temporary.rename(path)
-
-
-def _text(path: Path) -> str:
+    if not path.exists():
+        raise UsageError(f"{path} does not exist; valid are a skillbook (.json), a run, and a folder of skills")
     if not path.is_file():
         raise UsageError(f"{path} is no file; valid are a skillbook (.json), a run, and a folder of skills")
     if (size := path.stat().st_size) > _LARGEST:
@@ -93,14 +104,43 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path} is no text in UTF-8: {error}") from error
 
 
-def _era(text: str) -> Era:
+def check_free(path: Path) -> None:
+    """Raises UsageError where something is at `path`, a link included, or no folder can hold it."""
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is there already; name another one with --out")
+    above = next(folder for folder in (path.parent, *path.parent.parents) if os.path.lexists(folder))
+    if not above.is_dir():
+        raise UsageError(f"{above} is no folder, so that {path} cannot be in it; name another one with --out")
+
+
+def write(book: AceBook, path: Path, *, strictly: bool = True) -> None:
+    """Write a document, whole or not at all. `strictly`: only what is read again.
+
+    Raises UsageError where something is there already, and for a book that breaks its format.
+    """
+    check_free(path)
+    if strictly:
+        try:
+            from_dict(to_dict(book), book.era, now())
+        except UsageError as error:
+            raise UsageError(f"as a {book.era} book nobody could read it: {error}") from error
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.write(dumps(book) + "\n")
+    try:
+        os.link(file.name, path)  # which never writes over what is there
+    finally:
+        Path(file.name).unlink()
+
+
+def _era(content: str) -> Era:
     """By what only one format has: a version, or counters of skills."""
     try:
-        value = json.loads(text)
+        value: Any = json.loads(content)
     except (ValueError, RecursionError):
         return "v2"  # whose reader says what is wrong
     if not isinstance(value, dict) or "schema_version" in value:
         return "v2"
     skills = value.get("skills")
-    entries = skills.values() if isinstance(skills, dict) else ()
-    return "v09" if any(isinstance(e, dict) and "helpful" not in e for e in entries) else "v1"
+    entries = [entry for entry in skills.values() if isinstance(entry, dict)] if isinstance(skills, dict) else []
+    return "v1" if not entries or any("helpful" in entry for entry in entries) else "v09"

@@ -1,6 +1,6 @@
 """What `skillbook show` and `skillbook diff` print."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,43 +9,45 @@ from rich.console import Console
 
 from skg_bench.app import blocks
 from skg_bench.app.progress import console
-from skg_bench.app.skillbook import files, rebuilt
-from skg_bench.core.content import NAMES
+from skg_bench.app.skillbook import differences, files, rebuilt
+from skg_bench.app.skillbook.differences import COUNTS, status
+from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.rendering import render
 from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Operation, Skill, Skillbook, operation
-
-_COUNTS = ("uses", "ok", "partial", "miss")
+from skg_bench.core.skillbook import Operation, Skillbook, operation
 
 
 def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> None:
     """Print one skillbook, and what it says in a prompt."""
-    book, screen = files.read(path, arm, user, turn).book, console()
-    headings = ["id", "skill", "status", "uses", "last used", "ok", "partial", "miss", "examples"]
+    named, screen = Named(path, arm, user, turn), console()
+    book = named.read().book
+    last_used = np.array([s.last_used for s in book.skills], np.int64)
+    if named.is_run:
+        last_used = local_time(offsets_of(Run(path).manifest), last_used)
+    _table(screen, book, last_used.tolist())
+    if any(skill.content is not None for skill in book.skills):
+        rendered = render(book) if named.is_run else render(book, label=lambda skill: skill.name)
+        _line(screen, f"\n{rendered.text}\n")
+        _line(screen, f"in a prompt: {_some(len(rendered.skills), 'skill')}, some {rendered.tokens:,} tokens")
+    when = "at the end" if turn is None else f"after turn {turn}"
+    title = f"user {user}, arm {arm}, {when}" if named.is_run else str(path)
+    active = sum(skill.active for skill in book.skills)
+    state = f", version {book.version}, state hash {book.hash.hex()}" if named.is_run else ""
+    _line(screen, f"{title}: {_some(active, 'active skill')}{state}")
+
+
+def _table(screen: Console, book: Skillbook, last_used: Sequence[int]) -> None:
     examples = any(skill.examples for skill in book.skills)
-    headings += ["first example"] if examples else []
-    offsets = offsets_of(Run(path).manifest) if files.is_run(path) else None
-    times = np.array([s.last_used for s in book.skills], np.int64)
-    last_used = (times if offsets is None else local_time(offsets, times)).tolist()
+    headings = ["id", "skill", "status", "uses", "last used", "ok", "partial", "miss"]
     rows = [
-        [str(s.id), s.name, _status(s), str(s.uses), (files.MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d"),
-         *(str(n) for n in (s.ok, s.partial, s.miss, s.embedding_count)), *(s.examples[:1] or [""] * examples)]
+        [str(s.id), s.name, status(s), str(s.uses), (files.MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d"),
+         *(str(n) for n in (s.ok, s.partial, s.miss)),
+         *([str(s.embedding_count), s.examples[0] if s.examples else ""] if examples else [])]
         for s, at in zip(book.skills, last_used, strict=True)
     ]  # fmt: skip
-    blocks.show(screen, headings, rows)
-    active = sum(s.active for s in book.skills)
-    if any(skill.content is not None for skill in book.skills):
-        rendered = render(book)
-        _line(screen, f"\n{rendered.text}\n")
-        _line(screen, f"in a prompt: {len(rendered.skills)} skills, some {rendered.tokens:,} tokens")
-    if files.is_run(path):
-        when = "at the end" if turn is None else f"after turn {turn}"
-        title = f"user {user}, arm {arm}, {when}"
-    else:
-        title = str(path)
-    _line(screen, f"{title}: {active} active skills, version {book.version}, {book.hash.hex()}")
+    blocks.show(screen, [*headings, "examples", "first example"] if examples else headings, rows)
 
 
 def history(path: Path, arm: str | None, user: int | None, turn: int | None, skill: int) -> None:
@@ -55,9 +57,10 @@ def history(path: Path, arm: str | None, user: int | None, turn: int | None, ski
     """
     if not files.is_run(path):
         raise UsageError(f"--skill {skill}: {path} is no run, and no log tells what happened to its skills")
-    book = files.read(path, arm, user, turn).book
+    book = Named(path, arm, user, turn).read().book
     if not 0 <= skill < len(book.skills):
-        raise UsageError(f"--skill {skill}: this skillbook has skills 0 to {len(book.skills) - 1}")
+        valid = f"skills 0 to {len(book.skills) - 1}" if book.skills else "no skills"
+        raise UsageError(f"--skill {skill}: this skillbook has {valid}")
     rows = [
         [str(row["turn"]), (files.MONDAY + timedelta(seconds=row["time"])).strftime("%Y-%m-%d"), row["op"],
          _what(operation(row)), row["reason"], str(row["book_version"])]
@@ -67,8 +70,8 @@ def history(path: Path, arm: str | None, user: int | None, turn: int | None, ski
     screen = console()
     blocks.show(screen, ("turn", "date", "operation", "what", "why", "version"), rows)
     entry = book.skills[skill]
-    counts = ", ".join(f"{name} {getattr(entry, name)}" for name in _COUNTS)
-    _line(screen, f"skill {skill}, {entry.name}: {len(rows)} operations; {_status(entry)}, {counts}")
+    counts = ", ".join(f"{name} {getattr(entry, name)}" for name in COUNTS)
+    _line(screen, f"skill {skill}, {entry.name}: {_some(len(rows), 'operation')}; {status(entry)}, {counts}")
 
 
 def diff(
@@ -76,57 +79,51 @@ def diff(
 ) -> None:
     """Print what changed from one skillbook to another, or in a run after turn `since`.
 
-    Raises UsageError where only one skillbook is named.
+    Raises UsageError where only one skillbook is named, and for options that do not go with what is named.
     """
+    screen = console()
     if other is None:
         if since is None:
             raise UsageError(f"{path} is one skillbook; name another one, or of a run a turn with --since")
-        after = files.read(path, arm, user, turn).book
-        before = Skillbook() if since == -1 else files.read(path, arm, user, since).book
-    else:
-        if since is not None:
-            raise UsageError(f"--since {since}: with two skillbooks all that differs is shown; leave it out")
-        runs = files.is_run(path), files.is_run(other)
-        before = files.read(path, *((arm, user, turn) if runs[0] else (None, None, None))).book
-        after = files.read(other, *((arm, user, turn) if runs[1] else (None, None, None))).book
-    changes(console(), before, after)
+        if turn is not None and turn < since:
+            raise UsageError(f"--since {since} --turn {turn}: the second turn must not be the earlier one")
+        after = Named(path, arm, user, turn).read().book
+        before = Skillbook() if since == -1 else Named(path, arm, user, since).read().book
+        changes(screen, differences.of_books(before, after, by_name=False), _active(before), _active(after))
+        return
+    if since is not None:
+        raise UsageError(f"--since {since}: with two skillbooks all that differs is shown; leave it out")
+    names = [
+        Named(p, arm, user, turn) if files.is_run(p) or not (files.is_run(path) or files.is_run(other)) else Named(p)
+        for p in (path, other)
+    ]
+    if all(named.is_document for named in names):
+        first, second = (files.document(named.path) for named in names)
+        if first.era == second.era:
+            changes(screen, differences.of_documents(first, second), len(first.active), len(second.active))
+            return
+    before, after = (named.read().book for named in names)
+    by_name = not all(named.is_run for named in names)
+    changes(screen, differences.of_books(before, after, by_name=by_name), _active(before), _active(after))
 
 
-def changes(screen: Console, before: Skillbook, after: Skillbook) -> None:
-    """Print the differences of two skillbooks."""
-    rows = list(differences(before, after))
+def changes(screen: Console, rows: Iterable[Sequence[str]], before: int, after: int) -> None:
+    """Print rows of differences; `before`, `after`: active skills."""
+    rows = list(rows)
     if rows:
-        blocks.show(screen, ("id", "skill", "what", "change"), rows)
-    skills = len({row[0] for row in rows})
-    old, new = (sum(s.active for s in book.skills) for book in (before, after))
-    _line(screen, f"{skills} skills differ; {old} active skills before, {new} after")
+        headings = ("id", "skill", "what", "change")
+        blocks.show(screen, headings[-len(rows[0]) :], rows)
+    skills = len({tuple(row[:-2]) for row in rows})
+    differ = f"{_some(skills, 'skill')} {'differs' if skills == 1 else 'differ'}"
+    _line(screen, f"{differ}; {_some(before, 'active skill')} before, {after} after")
 
 
-def differences(before: Skillbook, after: Skillbook) -> Iterator[Sequence[str]]:
-    """Rows of id, name, field and change; skills are the same if they have the same id."""
-    old, new = ({s.id: s for s in book.skills} for book in (before, after))
-    for i in sorted(old.keys() | new.keys()):
-        first: dict[str, str] = {} if i not in old else _fields(old[i])
-        then: dict[str, str] = {} if i not in new else _fields(new[i])
-        skill = (new.get(i) or old[i]).name
-        for name in first | then:
-            if first.get(name) != then.get(name):
-                yield str(i), skill, name, _change(first.get(name), then.get(name))
+def _active(book: Skillbook) -> int:
+    return sum(skill.active for skill in book.skills)
 
 
-def _change(before: str | None, after: str | None) -> str:
-    if before is None:
-        return f"+ {after}"
-    return f"- {before}" if after is None else f"{before} -> {after}"
-
-
-def _fields(skill: Skill) -> dict[str, str]:
-    values: dict[str, str] = {"status": _status(skill)}
-    if skill.content is not None:
-        texts = {name: getattr(skill.content, name) for name in NAMES}
-        values |= {name: " ".join(v) if isinstance(v, tuple) else v for name, v in texts.items() if v}
-    values |= {name: str(getattr(skill, name)) for name in _COUNTS if getattr(skill, name)}
-    return values | {f"example {i + 1}": example for i, example in enumerate(skill.examples)}
+def _some(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _what(op: Operation) -> str:
@@ -148,16 +145,5 @@ def _what(op: Operation) -> str:
     return "; ".join(parts)
 
 
-def _status(skill: Skill) -> str:
-    return "active" if skill.active else "archived"
-
-
 def _line(screen: Console, text: str) -> None:
     screen.print(text, markup=False, highlight=False, soft_wrap=False)
-
-
-def recorded_losses(losses: Mapping[str, int]) -> str:
-    """Losses of a conversion in words."""
-    if not losses:
-        return "nothing is lost"
-    return "lost: " + ", ".join(f"{kind} ({n})" for kind, n in losses.items()) + "; in brackets: of how many skills"

@@ -4,3 +4,11 @@ A run keeps its skills in the skillbook table; these documents stand at the edge
 and a writer, and a mode that behaves as the package that published it (`compat-v1`, `compat-v09`, `compat-v2`:
 half-applied batches and silent no-ops included). One strict algebra refuses what it does not know.
 """
+
+from skg_bench.core.ace.book import AceBook, Era, Mode, dumps, to_dict
+from skg_bench.core.ace.codec import from_dict, loads
+from skg_bench.core.ace.effective import effective
+from skg_bench.core.ace.engine import apply
+from skg_bench.core.ace.strict import strict
+
+__all__ = ("AceBook", "Era", "Mode", "apply", "dumps", "effective", "from_dict", "loads", "strict", "to_dict")

@@ -12,6 +12,7 @@ from skg_bench.core.ace.words import keywords_of
 from skg_bench.core.errors import UsageError
 
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+MOST = 2**31 - 1  # of a counter
 _SOURCE = ("trace_uid", "source_system", "trace_id", "display_name", "epoch", *TEXTS, *ID_KEYS)
 
 
@@ -44,8 +45,10 @@ def parsed(text: str, where: str) -> Any:
 
     try:
         return json.loads(text, object_pairs_hook=distinct, parse_constant=constant)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{where} is no whole JSON: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{where} is nested too deeply for JSON of a skillbook") from error
 
 
 def shown(value: Any) -> str:

@@ -19,6 +19,7 @@ from skg_bench.core.ace.book import (
     to_dict,
 )
 from skg_bench.core.ace.checks import (
+    MOST,
     AceLimits,
     a_list,
     a_number,
@@ -107,7 +108,7 @@ def _optional(value: Any, where: str, limits: AceLimits) -> str | None:
 
 
 def _count(value: Any, where: str, _: AceLimits) -> int:
-    return a_number(value, where, 0)
+    return a_number(value, where, 0, MOST)
 
 
 def _flag(value: Any, where: str, _: AceLimits) -> bool:

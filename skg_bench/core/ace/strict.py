@@ -5,6 +5,7 @@ from typing import Any, cast
 from skg_bench.core.ace.book import COUNTERS, AceBook, Era, Json
 from skg_bench.core.ace.changes import SAYS, Change, ChangeType, commit
 from skg_bench.core.ace.checks import (
+    MOST,
     AceLimits,
     a_list,
     a_number,
@@ -108,7 +109,7 @@ def _section(value: Any, where: str, era: Era, limits: AceLimits) -> str:
 
 def _counters(value: Any, where: str, era: Era, least: int) -> dict[str, int]:
     counters = an_object(value, where, COUNTERS[era])
-    return {name: a_number(count, f"{where}.{name}", least) for name, count in counters.items()}
+    return {name: a_number(count, f"{where}.{name}", least, MOST) for name, count in counters.items()}
 
 
 def _tag(value: Any, where: str, era: Era) -> dict[str, int]:

@@ -49,8 +49,8 @@ def test_diff_shows_what_differs_skill_by_skill(tmp_path: Path) -> None:
     code, out, _ = call("skillbook", "diff", str(PRO), after)
     assert code == 0
     rows = [line.split() for line in out.splitlines()]
-    assert ["0", "context-00001", "ok", "15", "->", "16"] in rows
-    assert any(row[:4] == ["3", "context-00004", "issue", "+"] for row in rows)
+    assert ["context-00001", "helpful_count", "15", "->", "16"] in rows
+    assert any(row[:3] == ["context-00004", "issue", "+"] for row in rows)
     assert "2 skills differ; 2 active skills before, 3 after" in out
     assert "0 skills differ" in call("skillbook", "diff", str(PRO), str(PRO))[1]
 
@@ -135,13 +135,16 @@ def test_no_file_is_written_over(tmp_path: Path) -> None:
     [
         (("show", str(PRO), "--arm", "skg"), "--arm skg"),
         (("show", str(PRO), "--skill", "1"), "is no run"),
-        (("show", "nowhere.json"), "is no file"),
+        (("show", "nowhere.json"), "does not exist"),
         (("diff", str(PRO)), "name another one"),
         (("apply", str(PRO), str(PRO), "--mode", "loose"), "valid are strict, compat-v1, compat-v09, compat-v2"),
         (("apply", str(ROOKIE), str(PRO), "--mode", "compat-v2"), "books of v2; this book is of v1"),
         (("convert", str(PRO), "--to", "v3", "--out", "x"), "valid are agentropy, agent-skills, v1, v09, v2"),
         (("convert", str(PRO), "--to", "agentropy", "--out", "x"), "which only runs have"),
         (("convert", str(PRO), "--to", "v1", "--user", "3", "--out", "x"), "--user 3"),
+        (("convert", str(PRO), "--to", "v1", "--arm", "skg", "--out", "x"), "--arm skg"),
+        (("diff", str(PRO), str(ROOKIE), "--turn", "3"), "--turn 3"),
+        (("diff", str(PRO), str(ROOKIE), "--since", "3"), "--since 3"),
     ],
 )  # fmt: skip
 def test_what_goes_together_is_said(arguments: tuple[str, ...], says: str) -> None:
@@ -203,13 +206,16 @@ def test_many_similar_sections_get_names_of_their_own(tmp_path: Path) -> None:
         ("no front matter", "has no front matter"),
         ("---\n- a\n---\n", "has no fields"),
         ("---\nname: [\n---\n", "is no YAML"),
-        ("---\nname: a\n---\n", "description='None'"),
+        ("---\nname: a\n---\n", "its description is None"),
         ("---\nname: A b\ndescription: x\n---\n", "valid are small letters"),
-        ("---\nname: a\ndescription: x\nhooks: rm\n---\n", "unknown field 'hooks'"),
-        ("---\nname: a\ndescription: x\nmetadata: 3\n---\n", "metadata='3'"),
+        ("---\nname: a\ndescription: x\nmetadata: 3\n---\n", "metadata is 3"),
         ("---\nname: a\ndescription: " + "x" * 1025 + "\n---\n", "1 to 1,024 characters"),
         ("---\nname: a\ndescription: !!python/object/apply:os.system [ls]\n---\n", "is no YAML"),
-        ("---\nname: a\ndescription: x\nmetadata: {keywords: Loud}\n---\n", "keyword 'Loud'"),
+        ("---\nname: a\ndescription: x\nmetadata: {keywords: 3}\n---\n", "metadata.keywords is 3"),
+        ("---\nname: a\ndescription: x\nmetadata: {section: [b]}\n---\n", "metadata.section is ['b']"),
+        ("---\nname: b\ndescription: x\n---\n", "but its folder is 'a'"),
+        ("---\nname: a\ndescription: 2026-13-45\n---\n", "is no YAML of a skill"),
+        ("---\nname: a\ndescription: " + "[" * 2000 + "\n---\n", "is no YAML of a skill"),
         ("---\nname: a\ndescription: x\n---\n\x07", r"U+0007"),
     ],
 )
@@ -220,6 +226,111 @@ def test_skills_that_break_the_specification_are_refused(tmp_path: Path, text: s
     assert (code, out) == (2, "")
     assert says in error
     assert FILE in error
+
+
+def test_skills_as_people_write_them_are_read_and_what_we_have_no_place_for_is_counted(tmp_path: Path) -> None:
+    skill = tmp_path / "skills" / "pdf-forms"
+    (skill / "scripts").mkdir(parents=True)
+    front = "name: pdf-forms\ndescription: Fills forms.\nlicense: MIT\nversion: 2\nmetadata: {keywords: 'PDF, Fill in'}"
+    (skill / FILE).write_bytes(f"\ufeff---\r\n{front}\r\n---\r\n\r\nRead the form.\r\nFill it.\r\n".encode())
+    read = agent_skills.read(tmp_path / "skills")
+    assert read.losses == {"license": 1, "version": 1, "other files": 1}
+    (only,) = read.book.skills
+    assert only.content == Content("context", "Fills forms.", "Read the form.\r\nFill it.", ("pdf", "fill", "in"))
+    again = str(tmp_path / "again.json")
+    assert call("skillbook", "convert", str(tmp_path / "skills"), "--to", "v2", "--out", again)[0] == 0
+    assert call("skillbook", "show", again)[0] == 0
+
+
+def test_a_skill_without_a_body_becomes_a_book_that_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "skills" / "a").mkdir(parents=True)
+    (tmp_path / "skills" / "a" / FILE).write_text("---\nname: a\ndescription: When asked.\n---\n", "utf-8")
+    out = tmp_path / "a.json"
+    assert call("skillbook", "convert", str(tmp_path / "skills"), "--out", str(out))[0] == 0
+    (skill,) = to_dict(files.document(out))["skills"].values()
+    assert (skill["issue"], skill["insight"], skill["keywords"]) == ("When asked.", "When asked.", ["context"])
+
+
+def test_a_book_that_nobody_could_read_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "skills" / "a").mkdir(parents=True)
+    text = "---\nname: a\ndescription: x\n---\n" + "y" * 30_000
+    (tmp_path / "skills" / "a" / FILE).write_text(text, "utf-8")
+    code, _, error = call("skillbook", "convert", str(tmp_path / "skills"), "--out", str(tmp_path / "a.json"))
+    assert code == 2
+    assert "nobody could read it" in error
+    assert "30,000" in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["skills"]
+
+
+# ------------------------------------------------------------------------------------------- what is told apart
+
+
+def test_skills_of_files_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    """The counter era erases a removed skill, so that all later ones move up."""
+    out = tmp_path / "after.json"
+    remove = {"type": "REMOVE", "section": "wait-a-day", "skill_id": "wait-00002"}
+    code, text, _ = call(
+        "skillbook", "apply", str(ROOKIE), batch(tmp_path, remove), "--mode", "compat-v1", "--out", str(out)
+    )
+    assert code == 0
+    assert "1 skill differs; 3 active skills before, 2 after" in text
+    assert "1 skill differs" in call("skillbook", "diff", str(ROOKIE), str(out))[1]
+    assert "[owned-00004]" not in call("skillbook", "show", str(out))[1]  # it was removed before
+    assert "[budget-00003] budget-check" in call("skillbook", "show", str(out))[1]
+
+
+def test_every_field_of_a_document_counts_as_a_difference(tmp_path: Path) -> None:
+    book = {"skills": {"a-00001": {"id": "a-00001", "section": "a", "content": "x", "sources": []}}, "next_id": 1}
+    other = json.loads(json.dumps(book))
+    other["skills"]["a-00001"]["justification"] = "it worked"
+    _, out, _ = call("skillbook", "diff", saved(tmp_path, "a.json", book), saved(tmp_path, "b.json", other))
+    assert "justification" in out
+    assert "1 skill differs" in out
+
+
+def test_one_counter_tells_the_counter_era(tmp_path: Path) -> None:
+    book = json.loads(ROOKIE.read_text("utf-8"))
+    del book["skills"]["wait-00002"]["helpful"]
+    assert files.document(Path(saved(tmp_path, "a.json", book))).era == "v1"
+
+
+def test_a_field_that_stands_twice_in_a_batch_is_refused(tmp_path: Path) -> None:
+    twice = '{"operations": [{"type": "TAG", "type": "REMOVE", "skill_id": "context-00001"}]}'
+    code, _, error = call("skillbook", "apply", str(PRO), saved(tmp_path, "batch.json", twice))
+    assert code == 2
+    assert "'type' twice" in error
+    assert "batch.json" in error
+
+
+def test_a_batch_that_cannot_be_parsed_leaves_nothing(tmp_path: Path) -> None:
+    unknown = {"type": "MERGE", "skill_id": "context-00001"}
+    code, out, _ = call("skillbook", "apply", str(PRO), batch(tmp_path, ADD, unknown), "--mode", "compat-v2")
+    assert code == 1
+    assert "nothing was applied" in out
+    assert "0 skills differ" in out
+
+
+@pytest.mark.parametrize("count", [2**31, 10**30])
+def test_a_counter_that_no_run_could_hold_is_refused(tmp_path: Path, count: int) -> None:
+    book = json.loads(PRO.read_text("utf-8"))
+    book["skills"]["context-00001"]["helpful_count"] = count
+    code, out, error = call("skillbook", "show", saved(tmp_path, "large.json", book))
+    assert (code, out) == (2, "")
+    assert "to 2147483647" in error
+    assert "large.json" in error
+
+
+def test_neither_links_nor_files_beside_it_are_written_over(tmp_path: Path) -> None:
+    beside = saved(tmp_path, "out.json.tmp", "precious")
+    assert call("skillbook", "convert", str(PRO), "--to", "v1", "--out", str(tmp_path / "out.json"))[0] == 0
+    assert Path(beside).read_text() == "precious"
+    (tmp_path / "dangling").symlink_to("nowhere")
+    code, _, error = call("skillbook", "convert", str(PRO), "--to", "v1", "--out", str(tmp_path / "dangling"))
+    assert code == 2
+    assert "is there already" in error
+    code, _, error = call("skillbook", "convert", str(PRO), "--to", "v1", "--out", str(tmp_path / "out.json" / "x"))
+    assert code == 2
+    assert "is no folder" in error
 
 
 def test_an_empty_folder_holds_no_skills(tmp_path: Path) -> None:

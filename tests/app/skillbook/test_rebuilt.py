@@ -34,7 +34,7 @@ def test_a_turn_before_the_first_is_refused(tiny_run: skg_bench.Run) -> None:
 def test_show_and_replay_say_what_they_rebuilt(tiny_run: skg_bench.Run) -> None:
     code, out, _ = call("skillbook", "show", str(tiny_run.path), "--arm", "skg", "--user", "1")
     assert code == 0
-    assert "active skills, version" in out
+    assert ", state hash " in out
     code, out, _ = call("skillbook", "replay", str(tiny_run.path))
     assert code == 0
     assert out.count("every state hash agrees") == 2
@@ -100,6 +100,20 @@ def test_books_of_stored_answers_say_nothing_that_a_document_could_hold(
     assert code == 0
     assert sorted(path.name for path in (tmp_path / "books").iterdir()) == [f"user-{u}.json" for u in range(4)]
     assert "skills that say nothing" in out
+    code, _, error = call(
+        "skillbook", "convert", str(tiny_run.path), "--arm", "skg", "--to", "v2", "--out", str(tmp_path / "some"),
+        "--user", "1", "--user", "77",
+    )  # fmt: skip
+    assert code == 2
+    assert "user=77" in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["books"]
+
+
+def test_two_turns_are_compared_in_the_order_of_time(tiny_run: skg_bench.Run) -> None:
+    of = ("--arm", "skg", "--user", "1", "--since", "5", "--turn", "3")
+    code, _, error = call("skillbook", "diff", str(tiny_run.path), *of)
+    assert code == 2
+    assert "must not be the earlier one" in error
 
 
 @pytest.mark.req("P16")

@@ -69,7 +69,7 @@ def first(era: Era, **fields: Any) -> Case:
     ("v2", first("v2", id="other"), r"skill 'context-00001' has the id 'other'; a skill stands under its own id"),
     ("v2", first("v2", insight=None), r"of the section context lacks an insight"),
     ("v2", first("v2", section="tone"), r"section is 'tone'; valid: context, harness"),
-    ("v2", first("v2", helpful_count="3"), r"helpful_count is '3'; a whole number from 0 is needed"),
+    ("v2", first("v2", helpful_count="3"), r"helpful_count is '3'; a whole number from 0 to 2147483647 is needed"),
     ("v2", first("v2", helpful_count=True), r"helpful_count is True"),
     ("v2", first("v2", active="yes"), r"active is 'yes'; true or false is needed"),
     ("v2", first("v2", keywords="math"), r"keywords is 'math'; a list is needed"),

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from skg_bench.core.ace.book import AceBook, InsightSkill
-from skg_bench.core.ace.codec import loads
-from skg_bench.core.ace.engine import apply
-from skg_bench.core.ace.strict import strict
+from skg_bench.core.ace import AceBook, apply, loads, strict
+from skg_bench.core.ace.book import InsightSkill
 from skg_bench.core.errors import UsageError
 
 EXAMPLES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "operations.json").read_text("utf-8"))

@@ -136,7 +136,7 @@ def test_bad_operations_are_refused_with_their_value_and_what_is_valid(era: Era,
     ('{"operations": [', "the batch is no whole JSON"),
     ('{"operations": [], "operations": []}', "the batch holds 'operations' twice in one object"),
     ('{"operations": [NaN]}', "the batch holds NaN"),
-    ("[" * 100_000, "the batch is no whole JSON"),
+    ("[" * 100_000, "the batch is nested too deeply"),
     ("[]", r"the batch is \[\]; an object is needed"),
     ("{}", "the batch lacks operations"),
 ])  # fmt: skip
