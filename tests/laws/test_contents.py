@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,6 +28,7 @@ from skg_bench.tracker import events
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
+from tests.laws.writing import check_cohorts, shards
 from tests.simulator.logs import recorded, turn, write_csv
 
 USERS = 24
@@ -165,25 +165,14 @@ def test_contents_are_the_same_bits_in_any_cohort_stack_and_fork(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bool, advised: Run
 ) -> None:
     arms = ("skg", "sham", "bm25", "probe", "knn", "exp4", "as_before", "donor", "hindsight")
-    whole = world.carry_out(plan(*arms), tmp_path / "whole", USERS, 1000)
     monkeypatch.setattr(engine, "_TABLE_PAYS", 0 if table else engine._TABLE_PAYS)
-    small = world.carry_out(plan(*arms), tmp_path / "small", USERS, 7)
-    assert world.differences(whole, small, range(USERS)) == []
-    assert world.differences(advised, small, range(USERS), ["skg", "sham"]) == []
-    for log in world.LOGS:
-        live, fork = (world.rows(small, log, arm, range(USERS)).drop_columns(["arm"]) for arm in ("skg", "as_before"))
-        assert live.equals(fork), log
+    check_cohorts(tmp_path, plan, arms, USERS, advised)
 
 
 def test_workers_change_no_byte_of_shards_with_contents(tmp_path: Path) -> None:
-    def shards(workers: int) -> dict[str, str]:
-        run = world.carry_out(plan("skg", users=60), tmp_path / str(workers), 60, 10, workers)
-        files = sorted(run.path.glob("*/*.parquet"))
-        return {str(file.relative_to(run.path)): sha256(file.read_bytes()).hexdigest() for file in files}
-
-    alone = shards(1)
+    alone = shards(tmp_path, plan("skg", users=60), 60, workers=1)
     assert len(alone) == 18
-    assert alone == shards(2)
+    assert alone == shards(tmp_path, plan("skg", users=60), 60, workers=2)
 
 
 def test_contents_on_a_redacted_log_are_redacted_and_their_books_are_rebuilt_all_the_same(tmp_path: Path) -> None:
