@@ -80,7 +80,7 @@ def _panel(panel: Panel) -> list[str]:
     for x, repeats in enumerate(panel.repeats):
         middle = LEFT + WIDE * (x + 0.5)
         parts.append(f'<text x="{middle}" y="{bottom + 16}" text-anchor="middle">{repeats:.0%}</text>')
-    axis = "requests that repeat an earlier one word for word; down: intents with procedures"
+    axis = "requests that repeat an earlier one word for word; upwards: intents with procedures"
     parts.append(f'<text x="{LEFT}" y="{bottom + 32}">{axis}</text>')
     line = [(LEFT + WIDE * (x + 0.5), bottom - HIGH * (y + 0.5)) for x, y in break_even_line(panel)]
     if line:
