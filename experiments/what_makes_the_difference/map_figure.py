@@ -14,7 +14,8 @@ svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --worse: 178, 60, 40; --be
 .paper { fill: var(--paper); } text { fill: var(--soft); }
 .title { fill: var(--ink); font-size: 14px; font-weight: 600; }
 .name, .gain { fill: var(--ink); font-weight: 600; } .worse { fill: rgb(var(--worse)); }
-.better { fill: rgb(var(--better)); } .zero { fill: none; stroke: var(--ink); stroke-width: 2; }
+.better { fill: rgb(var(--better)); } .hits { fill: var(--ink); }
+.zero { fill: none; stroke: var(--ink); stroke-width: 2; stroke-opacity: .45; }
 """
 
 
@@ -72,11 +73,12 @@ def svg(panels: Sequence[Panel], title: str) -> str:
 def _panel(panel: Panel) -> list[str]:
     rows = len(panel.shares)
     bottom = TOP + HIGH * rows
-    parts = [f'<text class="name" x="16" y="{TOP - 20}">{escape(panel.name)}</text>']
+    parts, texts = [f'<text class="name" x="16" y="{TOP - 20}">{escape(panel.name)}</text>'], list[str]()
     for y, (share, cells) in enumerate(zip(panel.shares, panel.cells, strict=True)):
         at = bottom - HIGH * (y + 1)
         parts.append(f'<text x="{LEFT - 8}" y="{at + HIGH / 2 + 4}" text-anchor="end">{share:.0%}</text>')
-        parts += [_cell(cell, LEFT + WIDE * x, at) for x, cell in enumerate(cells)]
+        parts += [_colour(cell, LEFT + WIDE * x, at) for x, cell in enumerate(cells)]
+        texts += [_text(cell, LEFT + WIDE * x, at) for x, cell in enumerate(cells)]
     for x, repeats in enumerate(panel.repeats):
         middle = LEFT + WIDE * (x + 0.5)
         parts.append(f'<text x="{middle}" y="{bottom + 16}" text-anchor="middle">{repeats:.0%}</text>')
@@ -86,16 +88,23 @@ def _panel(panel: Panel) -> list[str]:
     if line:
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
         parts.append(f'<polyline class="zero" points="{points}"/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in line]
-    return parts
+        parts += [f'<circle class="zero" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in line]
+    return parts + texts
 
 
-def _cell(cell: Cell, x: float, y: float) -> str:
-    kind = "better" if cell.gain >= 0 else "worse"
-    strength = 0.08 + 0.5 * min(abs(cell.gain) / STRONG, 1.0)
-    word = kind if cell.shown else "open"
+def _colour(cell: Cell, x: float, y: float) -> str:
+    strength = 0.08 + 0.3 * min(abs(cell.gain) / STRONG, 1.0)
+    size = f'x="{x}" y="{y}" width="{WIDE - 2}" height="{HIGH - 2}"'
+    return f'<rect class="{_sign(cell)}" fill-opacity="{strength:.2f}" {size}/>'
+
+
+def _text(cell: Cell, x: float, y: float) -> str:
+    word = _sign(cell) if cell.shown else "open"
     return (
-        f'<rect class="{kind}" fill-opacity="{strength:.2f}" x="{x}" y="{y}" width="{WIDE - 2}" height="{HIGH - 2}"/>'
         f'<text class="gain" x="{x + 8}" y="{y + 22}">{cell.gain:+.3f} {word}</text>'
-        f'<text x="{x + 8}" y="{y + 40}">{cell.right:.0%} right, of {cell.pays_from:.0%}</text>'
+        f'<text class="hits" x="{x + 8}" y="{y + 40}">{cell.right:.0%} right, of {cell.pays_from:.0%}</text>'
     )
+
+
+def _sign(cell: Cell) -> str:
+    return "better" if cell.gain >= 0 else "worse"
