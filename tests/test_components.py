@@ -188,7 +188,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     later, batch = curator.curate(seen, Reaction(offer, name), KnownFeedback(*np.zeros((5, 0), np.int32)), books, state)
     check(later, B, curator)
     for f in fields(Batch):
-        assert getattr(batch, f.name).dtype == np.int32, f.name
+        assert getattr(batch, f.name).dtype == (np.uint64 if f.name == "content" else np.int32), f.name
         assert getattr(batch, f.name).shape == batch.op.shape, f.name
     assert set(batch.op.tolist()) <= set(range(len(OPERATIONS)))
     assert ((batch.reason >= 0) & (batch.reason < max(len(curator.reasons), 1))).all()

@@ -7,6 +7,7 @@ Within one Python process nobody can be kept from reading the world's memory; th
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any, ClassVar, cast, get_type_hints
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.core.batch import Batch
+from skg_bench.core.content import Content, Contents
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
@@ -49,8 +51,10 @@ RIGHT = 0.9  # probability that its LLM is right
 def test_a_policy_is_handed_no_draw_and_no_component_a_user() -> None:
     """The policy that read the world's draws, and the one that computed them from the user, cannot be written."""
     learns = [Candidates, Decision, KnownFeedback, Batch]
-    types = {hint for value in learns for hint in get_type_hints(value).values()}
-    assert not types & {Draws, U64}  # neither draws nor keys of draws
+    hints = [(value, name, hint) for value in learns for name, hint in get_type_hints(value).items()]
+    assert Draws not in {hint for _, _, hint in hints}
+    keys = {(value, name) for value, name, hint in hints if hint == U64}
+    assert keys == {(Batch, "content")}  # a hash of what a curator wrote, and no key of draws
     seen = {f.name for value in (*learns, Query, Observation, Skillbooks) for f in fields(value)}
     assert not seen & {"user", "luck", "draws", "seed"}
 
@@ -73,7 +77,12 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
                 asked = get_type_hints(member.fget if isinstance(member, property) else member)
                 assert asked.pop("return") in data, name
                 assert asked.items() <= {"row": I64, "place": I64}.items(), name
-    assert {name for name in vars(WrittenTexts) if not name.startswith("_")} == {"add", "read"}  # words, no vectors
+    assert {name for name in vars(WrittenTexts) if not name.startswith("_")} == {"add", "read", "contents"}
+    methods = {name: member for name, member in vars(Contents).items() if not name.startswith("_")}
+    assert set(methods) == {"add", "of", "shown", "check", "logged"}
+    returned = {name: get_type_hints(member).get("return") for name, member in methods.items()}
+    assert returned["of"] == returned["shown"] == list[Content | None]  # words, no vectors
+    assert (returned["add"], returned["check"], returned["logged"]) == (int, NoneType, U64)
 
 
 @dataclass(frozen=True, eq=False)
