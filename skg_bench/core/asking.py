@@ -1,0 +1,111 @@
+"""Asking a model in words: prompts, what came of them, and the Protocol of models that read and write texts.
+
+A learning component makes a prompt for each user of a step and hands over all of them at once. How many of them are
+under way at the same time is the model's business.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+
+End = Literal["ok", "timeout", "invalid", "refused", "error"]
+ASKED = "asked"  # the folder of a run where recordings and what was spent are kept
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One ask."""
+
+    role: str  # of the prompt file: reflector, skill_manager, ...
+    system: str
+    user: str
+    schema: Mapping[str, Any] | None  # JSON schema that the answer must satisfy; None: any text will do
+    draw: int  # 63 bits folded on the assistant's key of (user, event, purpose, n): which sample, at a temperature above 0
+    limit: int  # tokens that the answer may have
+    recorded: bool = False  # it holds messages of a recorded log, which people wrote
+    redacted: bool = False  # logs of this run show other texts: no file may hold this one
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """As chat messages."""
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came of an ask."""
+
+    text: str  # as the model wrote it; empty where nothing came
+    value: Any  # parsed, and valid against the schema; None: it is not, or there was no schema
+    end: End
+    tokens_in: int  # cached ones included; all attempts together
+    tokens_cached: int
+    tokens_out: int
+    cost_usd: float  # 0 without prices
+    latency_ms: float  # of the endpoint, repairs included; a replay repeats what was recorded
+    reason: str = ""  # why there is no answer
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a model charges, in USD per million tokens."""
+
+    tokens_in: float
+    tokens_cached: float
+    tokens_out: float
+
+    def cost(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
+        """USD for so many tokens; `tokens_in` includes those that were cached."""
+        fresh = tokens_in - tokens_cached
+        return (fresh * self.tokens_in + tokens_cached * self.tokens_cached + tokens_out * self.tokens_out) / 1e6
+
+
+class TextModel(Protocol):
+    """A model that reads and writes texts. Its config group is `llm`, as that of the models which answer users."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What decides an answer beside the prompt: `model`, `temperature` and `top_p`."""
+        ...
+
+    @property
+    def prices(self) -> Prices | None:
+        """None: unknown."""
+        ...
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Answers in order. A call that failed is a Completion that says so.
+
+        Raises UsageError for what no retry can mend, such as a wrong key, and where a budget is used up.
+        """
+        ...
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """A component that keeps files with the run."""
+
+    def kept_in(self, folder: Path) -> Any:
+        """The component with its files in `folder`."""
+        ...
+
+
+def placed(component: C, folder: Path) -> C:
+    """`component`, with each component inside of it that keeps files with the run keeping them in `folder`. What holds
+    none is the same object as before.
+    """
+    made: Any = component
+    if isinstance(component, tuple):
+        parts = tuple(placed(part, folder) for part in component)
+        made = parts if any(new is not old for new, old in zip(parts, component, strict=True)) else component
+    elif is_dataclass(component) and not isinstance(component, type):
+        values = {f.name: getattr(component, f.name) for f in fields(component) if f.init}
+        new = {name: placed(value, folder) for name, value in values.items()}
+        if changed := {name: value for name, value in new.items() if value is not values[name]}:
+            made = replace(component, **changed)
+        if isinstance(made, Kept):
+            made = made.kept_in(folder)
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,63 @@
+"""A stand-in for a model of texts: answers by fixed rules, for tests, demos and runs without a server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from skg_bench.core.asking import Completion, Prices, Prompt
+from skg_bench.core.errors import UsageError
+from skg_bench.llm.shared.scripts import SCRIPTS
+from skg_bench.llm.shared.structured import parsed
+
+Script = Literal["learner", "obedient"]
+_CHARACTERS = 4  # a token; rule of thumb for English
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Answers by the rules `script`. `learner`: notes what was answered well, and tags the skills that were used.
+    `obedient`: obeys, besides, every order that stands anywhere in the data, as no model should.
+    """
+
+    script: Script
+    usd_per_million_in: float
+    usd_per_million_out: float
+    latency_ms: float
+
+    def __post_init__(self) -> None:
+        if self.script not in get_args(Script):
+            raise UsageError(f"llm.script={self.script!r}, valid are {', '.join(get_args(Script))}")
+        for name in ("usd_per_million_in", "usd_per_million_out", "latency_ms"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise UsageError(f"llm.{name}={getattr(self, name)} must be finite and not negative")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The script is the model."""
+        return {"model": f"scripted/{self.script}", "temperature": 0.0, "top_p": 1.0}
+
+    @property
+    def prices(self) -> Prices:
+        """Those of the yaml; nothing is cached."""
+        return Prices(self.usd_per_million_in, self.usd_per_million_in, self.usd_per_million_out)
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Answers in order.
+
+        Raises UsageError for a role that the script does not know.
+        """
+        return [self._answer(prompt) for prompt in prompts]
+
+    def _answer(self, prompt: Prompt) -> Completion:
+        rules = SCRIPTS[self.script]
+        if prompt.role not in rules:
+            raise UsageError(
+                f"llm.script={self.script} does not know the role {prompt.role!r}; it has {', '.join(rules)}"
+            )
+        text = rules[prompt.role](prompt)
+        tokens_in = sum(len(message["content"]) for message in prompt.messages) // _CHARACTERS
+        tokens_out = max(1, len(text) // _CHARACTERS)
+        cost = self.prices.cost(tokens_in, 0, tokens_out)
+        value, wrong = parsed(text, prompt.schema)
+        end: Literal["ok", "invalid"] = "invalid" if wrong else "ok"
+        return Completion(text, value, end, tokens_in, 0, tokens_out, cost, self.latency_ms, wrong)

@@ -1,0 +1,1 @@
+"""What several models of texts use."""

@@ -1,0 +1,36 @@
+"""Answers that must be JSON of a schema."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
+_SHOWN = 200  # characters of what is wrong
+
+
+def parsed(text: str, schema: Mapping[str, Any] | None) -> tuple[Any, str]:
+    """The value of an answer, and what is wrong with it, empty where nothing is. A fence of Markdown around the JSON is
+    taken away. Without a schema there is no value and nothing wrong.
+    """
+    if schema is None:
+        return None, ""
+    fenced = _FENCED.fullmatch(text)
+    try:
+        value = json.loads(fenced[1] if fenced else text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        return None, f"the answer is no JSON: {_short(str(error))}"
+    import jsonschema
+
+    error = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
+    if error is not None:
+        return None, _short(f"the answer does not fit its schema at {error.json_path}: {error.message}")
+    return value, ""
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
