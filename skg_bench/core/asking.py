@@ -23,7 +23,7 @@ class Prompt:
     system: str
     user: str
     schema: Mapping[str, Any] | None  # JSON schema that the answer must satisfy; None: any text will do
-    draw: int  # 63 bits folded on the assistant's key of (user, event, purpose, n): which sample, at a temperature above 0
+    draw: int  # 63 bits folded on the assistant's key of (user, event, purpose): which sample
     limit: int  # tokens that the answer may have
     recorded: bool = False  # it holds messages of a recorded log, which people wrote
     redacted: bool = False  # logs of this run show other texts: no file may hold this one
