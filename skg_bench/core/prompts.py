@@ -108,9 +108,9 @@ def load(role: str, folder: str | None, needs: tuple[str, ...]) -> PromptFile:
     if _PLACEHOLDER.search(match["system"]) or placeholders != ["data"]:
         wrong = [f"{{{{{name}}}}}" for name in _PLACEHOLDER.findall(match["system"])]
         wrong += [f"{{{{{name}}}}}" for name in placeholders if name != "data"]
+        reason = f"unknown placeholder {wrong[0]}" if wrong else f"{len(placeholders)} times {{{{data}}}}"
         raise UsageError(
-            f"{path}: {f'unknown placeholder {wrong[0]}' if wrong else f'{len(placeholders)} times {{{{data}}}}'}; valid "
-            "is {{data}}, once, below '# Request': data stand in one JSON block"
+            f"{path}: {reason}; valid is {{{{data}}}}, once, below '# Request': data stand in one JSON block"
         )
     return PromptFile(
         role, front["version"], data, match["system"].strip(), match["request"].strip(), _schema(path, match["schema"]),
