@@ -13,6 +13,7 @@ import numpy.typing as npt
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.learning import Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions, Similarity
 from skg_bench.core.world import Reaction, Supposing
@@ -161,6 +162,10 @@ class Ensemble(Assistant[S], Protocol[S]):
 
     def updates(self, state: S) -> tuple[Batch, Applied] | None:
         """After `learn`: the operations of the turn."""
+        ...
+
+    def jobs(self, state: S) -> Jobs | None:
+        """After `learn`: the learning jobs of the turn."""
         ...
 
 

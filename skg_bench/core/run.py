@@ -1,4 +1,4 @@
-"""A run directory, read back: the manifest and the three logs."""
+"""A run directory, read back: the manifest and the four logs."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.text import html_table
 
-LogName = Literal["turns", "updates", "feedback"]
+LogName = Literal["turns", "updates", "feedback", "learning"]
 BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
 
 _IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # metrics that a notebook shows
@@ -149,6 +149,10 @@ class Run:
     def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Pieces of feedback of one arm, by user and rated turn."""
         return self._read("feedback", arm, columns, users)
+
+    def learning(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Learning jobs of one arm, by user and turn, in order."""
+        return self._read("learning", arm, columns, users)
 
 
 def _brief(mean: float | None) -> str:

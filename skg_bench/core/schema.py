@@ -1,17 +1,19 @@
-"""Arrow schemas of a run directory, version 4. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 5. Columns marked `truth` are never shown to an arm.
 
-Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind; version
-4 added to the updates what skills say. Where a run replays a log, truth may be null: not known. Columns of decisions
-and skillbooks are null for an assistant that fills none (core/assistant.py). `skill` is -1 there, and not null, since
-every reader takes it as whole numbers: that such an assistant answered itself is what `fallback_to_llm` says.
+Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind;
+version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost. Where
+a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that
+fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that
+such an assistant answered itself is what `fallback_to_llm` says.
 """
 
 import pyarrow as pa
 
 from skg_bench.core.feedback import KINDS
+from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
 
-VERSION = 4
+VERSION = 5
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -70,6 +72,9 @@ def turns(top_k: int) -> pa.Schema:
         _field("tokens_out", pa.int32(), ""),
         _field("cost_usd", pa.float64(), "metered, USD"),
         _field("latency_ms", pa.float64(), "simulated, milliseconds"),
+        _field("learning_tokens_in", pa.int32(), "of the learning jobs of the turn; not in `tokens_in`"),
+        _field("learning_tokens_out", pa.int32(), ""),
+        _field("learning_cost_usd", pa.float64(), "metered, USD; not in `cost_usd`"),
         _field("book_size", pa.int32(), "active skills after the turn", nullable=True),
         _field("book_version", pa.int32(), "version of the skillbook after the turn", nullable=True),
         _field("book_hash", pa.binary(16), "state hash of the skillbook after the turn", nullable=True),
@@ -137,6 +142,30 @@ UPDATES = _schema(
     _field("book_version", pa.int32(), "version after the batch"),
     _field("book_hash", pa.binary(16), "state hash after the batch"),
 )
+
+LEARNING = _schema(
+    _field("arm", _WORD, ""),
+    _field("user", pa.int32(), ""),
+    _field("turn", pa.int32(), "turn at which the job began"),
+    _field("about", pa.int32(), "turn that was learned from"),
+    _field("channel", _WORD, f"feedback that began the job: {', '.join(KINDS)}"),
+    _field("start", pa.timestamp("ms"), ""),
+    _field("end", pa.timestamp("ms"), "start and the latency of all calls"),
+    _field("version_read", pa.int32(), "of the skillbook that the model was shown"),
+    _field("version_written", pa.int32(), "of the skillbook with the operations, -1: there were none"),
+    _field("result", _WORD, ", ".join(RESULTS)),
+    _field("operations", pa.int32(), "admitted"),
+    _field("refused", pa.int32(), "operations that were proposed and not admitted"),
+    _field("refusals", _WORD, "what was not admitted and why, as JSON", nullable=True),
+    _field("tokens_in", pa.int32(), "of all calls, cached ones included"),
+    _field("tokens_cached", pa.int32(), ""),
+    _field("tokens_out", pa.int32(), ""),
+    _field("cost_usd", pa.float64(), "metered, USD"),
+    _field("latency_ms", pa.float64(), "of all calls, one after the other"),
+    _field("reflection", _WORD, "what the model learned from the turn", nullable=True),
+    _field("reason", _WORD, "why nothing came", nullable=True),
+)
+
 
 FEEDBACK = _schema(
     _field("arm", _WORD, ""),

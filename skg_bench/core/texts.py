@@ -33,17 +33,23 @@ class Embedding:
 
 
 class Texts:
-    """Append-only. `shows` gives texts as logs have them (`redact`); None: as they are.
+    """Append-only. `shows` gives texts as logs have them (`redact`); None: as they are. `recorded`: people wrote the
+    messages, in a log.
 
     The world may have the same words at several ids, as two request types may have one name; they are added as the
     first of these.
     """
 
     def __init__(
-        self, messages: Sequence[str], names: Sequence[str], embedding: Embedding | None, shows: Shows | None = None
+        self,
+        messages: Sequence[str],
+        names: Sequence[str],
+        embedding: Embedding | None,
+        shows: Shows | None = None,
+        recorded: bool = False,
     ) -> None:
         self._messages, self._names, self._written = messages, names, list[str]()
-        self._embedding, self._shows = embedding, shows
+        self._embedding, self._shows, self._recorded = embedding, shows, recorded
         self._ids: dict[str, int] | None = None  # made when the first text is written
         self._place: Growing[np.int32] | None = None  # of the texts behind the messages: place in `_vectors`, -1: none
         self._vectors: Growing[np.int16] | None = None
@@ -110,6 +116,11 @@ class Texts:
     def show(self, texts: Sequence[str]) -> Sequence[str]:
         """Any texts as logs have them."""
         return texts if self._shows is None else self._shows(texts)
+
+    @property
+    def recorded(self) -> bool:
+        """Did people write the messages, in a log?"""
+        return self._recorded
 
     @property
     def redacts(self) -> bool:

@@ -13,6 +13,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.content import Contents
 from skg_bench.core.feedback import KINDS, KnownFeedback
 from skg_bench.core.grid import F32, F64, I16, I32, I64, U64, Bool
+from skg_bench.core.learning import Jobs
 from skg_bench.core.world import Reaction
 
 Serving = Literal["stored", "prompted", "procedure"]
@@ -112,6 +113,16 @@ class WrittenTexts(Protocol):
     @property
     def contents(self) -> Contents:
         """What skills say, by the keys of `Skillbooks.content`, and to write more of it for `Batch.content`."""
+        ...
+
+    @property
+    def recorded(self) -> bool:
+        """Did people write the messages, in a log?"""
+        ...
+
+    @property
+    def redacts(self) -> bool:
+        """Do logs show other texts?"""
         ...
 
 
@@ -277,6 +288,10 @@ class LLM(Protocol):
 # -------------------------------------------------------------------------------------------------- learning
 
 
+def _nowhere(_jobs: Jobs) -> None:
+    """Where no log is kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What a curator may know of a turn, `[B]` each."""
@@ -294,6 +309,7 @@ class Observation:
     asks: Bool  # users whose curator this is; offers and operations for others are dropped
     texts: WrittenTexts
     truth: TurnTruth | None  # given to components with `sees_truth` only
+    report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
 
 
 class Curator(Protocol[S]):

@@ -20,7 +20,8 @@ from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import World, brought, ledger_of, timetable
 from skg_bench.engine.ensembles import ensemble
-from skg_bench.engine.logbook import Labels, Logbook, NullWriter, TurnWriter
+from skg_bench.engine.labels import Labels
+from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.references import References
 from skg_bench.engine.relabel import type_names
@@ -52,7 +53,8 @@ class Setting:
     def texts(self) -> Texts:
         """Those of the world, and all that is written in this process."""
         log = replay(self.world)
-        return Texts(self.world.messages, self.world.names, self.embedding, None if log is None else log.show)
+        shows = log.show if log is not None and log.record.redacted else None
+        return Texts(self.world.messages, self.world.names, self.embedding, shows, log is not None)
 
     @cached_property
     def _words(self) -> list[pa.Array]:

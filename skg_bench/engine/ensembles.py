@@ -12,6 +12,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32
+from skg_bench.core.learning import Jobs
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED
 
 
@@ -104,4 +105,8 @@ class Alone:
 
     def updates(self, state: Any) -> tuple[Batch, Applied] | None:
         """None."""
+        return None
+
+    def jobs(self, state: Any) -> Jobs | None:
+        """None that are known; what its learning costs is in `Reply.cost`."""
         return None

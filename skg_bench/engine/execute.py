@@ -81,7 +81,7 @@ def _sweep(out: Path) -> None:
     for file in (out / _TABLE_FILE, *out.glob(FILES)):
         file.unlink(missing_ok=True)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for log in ("turns", "updates", "feedback"):
+    for log in ("turns", "updates", "feedback", "learning"):
         (out / log).mkdir(exist_ok=True)
         for shard in (out / log).iterdir():
             if shard.suffix == ".tmp" or not (out / "turns" / shard.name).exists():

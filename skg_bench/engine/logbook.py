@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Protocol
 
@@ -13,56 +13,17 @@ import pyarrow.parquet as pq
 from skg_bench.core import schema
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, Batch
-from skg_bench.core.content import NAMES, Content
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.texts import Texts
+from skg_bench.core.learning import RESULTS, Jobs
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS, hits
+from skg_bench.engine.labels import Labels, encoded
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed")
 _LEVELS = tuple(level for levels in KINDS.values() for level in levels)
 _FIRST_LEVEL = np.cumsum([0, *(len(levels) for levels in KINDS.values())])
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The words behind the ids in the logs. Two ids may have the same word, as two skills may have the same name."""
-
-    texts: Texts
-    messages: pa.Array  # of the world
-    names: pa.Array  # of the world
-    intents: pa.Array
-    types: pa.Array
-    reasons: pa.Array
-
-    def message(self, text: I32) -> pa.DictionaryArray:
-        """Texts in words, as a rule messages of the world; of negative ids: null."""
-        return self._text(text, 0, self.messages)
-
-    def name(self, text: I32) -> pa.DictionaryArray:
-        """Texts in words, as a rule names of the world; of negative ids: null."""
-        return self._text(text, self.texts.names.start, self.names)
-
-    def contents(self, key: U64) -> dict[str, pa.DictionaryArray]:
-        """What skills say, one column for each field; of key 0: null."""
-        distinct, index = np.unique(key, return_inverse=True)
-        shown = self.texts.contents.shown(distinct)
-        return {name: _sorted([_field(content, name) for content in shown], index) for name in NAMES}
-
-    def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
-        """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
-        some = text >= 0
-        ids, codes = text[some], np.full(len(text), -1, np.int32)
-        if not len(ids) or (ids.min() >= first and ids.max() < first + len(words)):
-            codes[some] = ids - first
-            return _word(codes, words)
-        used, index = np.unique(ids, return_inverse=True)
-        shown = self.texts.shown(used)
-        rank = {word: i for i, word in enumerate(sorted(set(shown)))}
-        codes[some] = np.array([rank[word] for word in shown])[index]
-        return _word(codes, pa.array(list(rank), pa.string()))
 
 
 class TurnWriter(Protocol):
@@ -73,6 +34,8 @@ class TurnWriter(Protocol):
     def update(self, t: int, batch: Batch, applied: Applied) -> None: ...
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None: ...
+
+    def learning(self, t: int, jobs: Jobs, time: I64) -> None: ...
 
 
 class NullWriter:
@@ -85,6 +48,9 @@ class NullWriter:
         """Discarded."""
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
+        """Discarded."""
+
+    def learning(self, t: int, jobs: Jobs, time: I64) -> None:
         """Discarded."""
 
 
@@ -105,6 +71,7 @@ class Logbook:
     columns: dict[str, np.ndarray]
     updates: list[dict[str, np.ndarray]]
     feedbacks: list[dict[str, np.ndarray]]
+    jobs: list[dict[str, np.ndarray]]
     filled: set[str] = field(default_factory=set)  # columns that were written to; the others are null
 
     @classmethod
@@ -124,24 +91,29 @@ class Logbook:
             "source_turn": table(np.int32), "propensity": table(np.float64), "explored": table(np.bool_),
             "serving": table(np.int8), "offer": table(np.int8), "agrees": table(np.int8), "tokens_in": table(np.int32),
             "tokens_out": table(np.int32), "cost_usd": table(np.float64), "latency_ms": table(np.float64),
+            "learning_tokens_in": table(np.int32), "learning_tokens_out": table(np.int32),
+            "learning_cost_usd": table(np.float64),
             "book_size": table(np.int32), "book_version": table(np.int32), "book_hash": table(np.uint64, 2),
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "answer_correct": table(np.int8),
             "cause": table(np.int8),
         }  # fmt: skip
-        return cls(arm, seed, user, n, top_k, labels, start, columns, [], [])
+        return cls(arm, seed, user, n, top_k, labels, start, columns, [], [], [])
 
     def split(self, arms: Sequence[str]) -> list["Logbook"]:
         """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`."""
-        n, updates, feedbacks = len(arms), _joined(self.updates), _joined(self.feedbacks)
+        n, rest = len(arms), [_joined(log) for log in (self.updates, self.feedbacks, self.jobs)]
         parts = []
         for j, arm in enumerate(arms):
             columns = {name: column[j::n] for name, column in self.columns.items()}
-            logs = _own(updates, j, n), _own(feedbacks, j, n)
-            rows = self.user[j::n], self.n[j::n]
-            flat = self.start // n
-            parts.append(Logbook(arm, self.seed, *rows, self.top_k, self.labels, flat, columns, *logs, self.filled))
+            updates, feedbacks, jobs = (_own(log, j, n) for log in rest)
+            user, turns, flat = self.user[j::n], self.n[j::n], self.start // n
+            own = Logbook(
+                arm, self.seed, user, turns, self.top_k, self.labels, flat, columns, updates, feedbacks, jobs,
+                self.filled,
+            )  # fmt: skip
+            parts.append(own)
         return parts
 
     def turn(self, t: int, **values: np.ndarray) -> None:
@@ -175,8 +147,15 @@ class Logbook:
              "skill": skill[row], "kind": f.kind, "value": f.value}
         )  # fmt: skip
 
+    def learning(self, t: int, jobs: Jobs, time: I64) -> None:
+        """Learning jobs of turn `t`; `time` of the turn is of all rows, `[B]`."""
+        columns = {f.name: getattr(jobs, f.name) for f in fields(jobs) if f.name != "turn"}
+        turn = np.full(len(jobs.row), t, np.int32)
+        self.jobs.append({**columns, "turn": turn, "about": jobs.turn, "time": time[jobs.row]})
+
     def write(self, out: Path, shard: str) -> None:
-        """The three shards; that of the turns comes last, and its being there means that all are."""
+        """The four shards; that of the turns comes last, and its being there means that all are."""
+        _save(self._learning_table(), out / "learning" / f"{self.arm}.{shard}.parquet")
         _save(self._update_table(), out / "updates" / f"{self.arm}.{shard}.parquet")
         _save(self._feedback_table(), out / "feedback" / f"{self.arm}.{shard}.parquet")
         _save(self._turn_table(), out / "turns" / f"{self.arm}.{shard}.parquet")
@@ -202,23 +181,23 @@ class Logbook:
             "message": labels.message(flat("message")),
             "matched_skill": labels.name(flat("matched_skill")),
             "fallback_to_llm": ~hit,
-            "user_satisfaction": _word(flat("user_satisfaction"), pa.array(RATINGS)),
-            "arm": _word(np.zeros(len(row), np.int32), pa.array([self.arm])),
+            "user_satisfaction": encoded(flat("user_satisfaction"), pa.array(RATINGS)),
+            "arm": encoded(np.zeros(len(row), np.int32), pa.array([self.arm])),
             "seed": np.full(len(row), self.seed, np.int64),
             "user": user,
             "turn": turn.astype(np.int32),
             "event": flat("event"),
             "time": _time(flat("time")),
-            "serving": _word(flat("serving"), pa.array(_SERVINGS)),
-            "offer": _word(flat("offer"), pa.array(OFFERS)),
+            "serving": encoded(flat("serving"), pa.array(_SERVINGS)),
+            "offer": encoded(flat("offer"), pa.array(OFFERS)),
             "agrees": pa.array(flat("agrees") == 1, mask=flat("agrees") < 0),
             "book_hash": _hash(flat("book_hash")),
             **shortlists,
             "skill_correct": pa.array(flat("answer_correct") > 0, mask=~hit | (flat("answer_correct") < 0)),
             "answer_correct": pa.array(flat("answer_correct") > 0, mask=flat("answer_correct") < 0),
-            "cause": _word(flat("cause"), pa.array(CAUSES)),
-            "intent": _word(flat("intent"), labels.intents),
-            "request_type": _word(flat("request_type"), labels.types),
+            "cause": encoded(flat("cause"), pa.array(CAUSES)),
+            "intent": encoded(flat("intent"), labels.intents),
+            "request_type": encoded(flat("request_type"), labels.types),
             "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
         wanted = schema.turns(self.top_k)
@@ -231,44 +210,64 @@ class Logbook:
         flat = _gather(self.updates, self.user)
         n, labels = len(flat["row"]), self.labels
         values = {
-            "arm": _word(np.zeros(n, np.int32), pa.array([self.arm])),
+            "arm": encoded(np.zeros(n, np.int32), pa.array([self.arm])),
             "user": self.user[flat["row"]],
             "turn": flat["turn"],
             "time": _time(flat["time"]),
-            "op": _word(flat["op"], pa.array(OPERATIONS)),
+            "op": encoded(flat["op"], pa.array(OPERATIONS)),
             "skill": flat["skill"],
             "name": labels.name(flat["name"]),
             "message": labels.message(flat["message"]),
             "source_turn": flat["source_turn"],
-            "rating": _word(flat["rating"], pa.array(RATINGS)),
+            "rating": encoded(flat["rating"], pa.array(RATINGS)),
             "uses": flat["uses"],
             "after": flat["after"],
             "born": _time(flat["born"], none=flat["source_turn"] < 0),
             **labels.contents(flat["content"].astype(np.uint64)),
-            "reason": _word(flat["reason"], labels.reasons),
+            "reason": encoded(flat["reason"], labels.reasons),
             "book_version": flat["book_version"],
             "book_hash": _hash(flat["book_hash"]),
         }
         return pa.table([pa.array(values[f.name], f.type) for f in schema.UPDATES], schema=schema.UPDATES)
 
+    def _learning_table(self) -> pa.Table:
+        flat, labels = _gather(self.jobs, self.user), self.labels
+        n, start = len(flat["row"]), flat["time"]
+        values = {
+            "arm": encoded(np.zeros(n, np.int32), pa.array([self.arm])),
+            "user": self.user[flat["row"]],
+            "channel": encoded(flat["kind"], pa.array(list(KINDS))),
+            "start": _time(start),
+            "end": pa.array(_milliseconds(start) + np.rint(flat["latency_ms"]).astype(np.int64), pa.int64()).cast(
+                pa.timestamp("ms")
+            ),
+            "result": encoded(flat["result"], pa.array(RESULTS)),
+            **{name: labels.written(flat[name].astype(np.int32)) for name in ("reflection", "refusals", "reason")},
+        }
+        arrays = [values[f.name] if f.name in values else flat[f.name] for f in schema.LEARNING]
+        wanted = zip(arrays, schema.LEARNING, strict=True)
+        return pa.table([pa.array(a, f.type) for a, f in wanted], schema=schema.LEARNING)
+
     def _feedback_table(self) -> pa.Table:
         flat = _gather(self.feedbacks, self.user)
         values = {
-            "arm": _word(np.zeros(len(flat["row"]), np.int32), pa.array([self.arm])),
+            "arm": encoded(np.zeros(len(flat["row"]), np.int32), pa.array([self.arm])),
             "user": self.user[flat["row"]],
             "turn": flat["turn"],
             "time": _time(flat["time"]),
             "known_at": _time(flat["known_at"]),
             "skill": flat["skill"],
-            "kind": _word(flat["kind"], pa.array(list(KINDS))),
-            "value": _word(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
+            "kind": encoded(flat["kind"], pa.array(list(KINDS))),
+            "value": encoded(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
         }
         return pa.table([pa.array(values[f.name], f.type) for f in schema.FEEDBACK], schema=schema.FEEDBACK)
 
 
 _UPDATE_KEYS = (
     "row", "turn", "time", "op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "born",
-    "content", "reason", "book_version", "book_hash", "known_at", "kind", "value",
+    "content", "reason", "book_version", "book_hash", "known_at", "kind", "value", "about", "result", "operations",
+    "refused", "tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms", "reflection", "refusals",
+    "version_read", "version_written",
 )  # fmt: skip
 
 
@@ -295,39 +294,12 @@ def _gather(parts: list[dict[str, np.ndarray]], user: I32) -> dict[str, np.ndarr
     return {k: v[order] for k, v in flat.items()}
 
 
-def _field(content: Content | None, name: str) -> str | None:
-    """A field of a content as logs have it."""
-    if content is None:
-        return None
-    word: str | None = " ".join(content.keywords) if name == "keywords" else getattr(content, name)
-    return word
-
-
-def _sorted(words: Sequence[str | None], index: np.ndarray) -> pa.DictionaryArray:
-    """`words[index]`, whose dictionary is in order of the words; None is null."""
-    ordered = sorted({word for word in words if word is not None})
-    rank = {word: i for i, word in enumerate(ordered)}
-    codes = np.array([-1 if word is None else rank[word] for word in words], np.int32)
-    return _word(codes[index], pa.array(ordered, pa.string()))
-
-
-def _word(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
-    """Codes to words; negative codes are null.
-
-    The dictionary has each word once. Where a word stands twice, Arrow's Parquet writer reserves room for both, writes
-    one, and fills the page with whatever the process had in memory there.
-    """
-    none, distinct = codes < 0, words.dictionary_encode()  # costs nothing for words that are encoded already
-    codes, words = codes.astype(np.int32), distinct.dictionary
-    codes[~none] = distinct.indices.to_numpy()[codes[~none]]
-    if len(codes) < len(words):  # a small shard holds only the words that it uses, or they would be most of its bytes
-        used, index = np.unique(codes[~none], return_inverse=True)
-        codes[~none], words = index, words.take(pa.array(used))
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=none) if none.any() else pa.array(codes), words)
-
-
 def _time(seconds: I64, none: np.ndarray | None = None) -> pa.Array:
-    return pa.array(((seconds + EPOCH) * 1000).astype("datetime64[ms]"), pa.timestamp("ms"), mask=none)
+    return pa.array(_milliseconds(seconds).astype("datetime64[ms]"), pa.timestamp("ms"), mask=none)
+
+
+def _milliseconds(seconds: I64) -> I64:
+    return (seconds + EPOCH) * 1000
 
 
 def _hash(state: U64) -> pa.Array:

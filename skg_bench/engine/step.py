@@ -11,6 +11,7 @@ from skg_bench.core.assistant import Ensemble, Experience, GroundTruth, Message,
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.learning import LearningCost, cost_of
 from skg_bench.core.record import replay
 from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
@@ -123,7 +124,11 @@ def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter)
     outcome = answer(scene, state, turn, reply)
     lesson = learn(scene, state, turn, outcome, log)
     cause = _of_execution(cause, outcome.response.execution)
-    log.turn(t, **{**record(turn, outcome, lesson), "cause": cause, **scene.assistant.columns(state.memory)})
+    jobs = scene.assistant.jobs(state.memory)
+    columns = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
+    log.turn(t, **{**columns, **scene.assistant.columns(state.memory)})
+    if jobs is not None:
+        log.learning(t, jobs, turn.event.time)
     if (updates := scene.assistant.updates(state.memory)) is not None:
         log.update(t, *updates)
 
@@ -305,7 +310,7 @@ def _skill(reply: Reply, n: int) -> I32:
 # ------------------------------------------------------------------------------------------------------ record
 
 
-def record(turn: Turn, outcome: Answered, lesson: Lesson) -> dict[str, np.ndarray]:
+def record(turn: Turn, outcome: Answered, lesson: Lesson, learning: LearningCost) -> dict[str, np.ndarray]:
     """The columns of the turn log that every assistant has."""
     event, reply, cost, n = turn.event, outcome.reply, outcome.cost, len(turn.event.text)
     quality = outcome.response.quality
@@ -318,5 +323,6 @@ def record(turn: Turn, outcome: Answered, lesson: Lesson) -> dict[str, np.ndarra
         "propensity": propensity, "explored": propensity < 1.0, "serving": outcome.how, "offer": lesson.offer,
         "agrees": outcome.response.feedback.of_kind(AGREES, n), "tokens_in": cost.tokens_in,
         "tokens_out": cost.tokens_out, "cost_usd": cost.cost_usd, "latency_ms": cost.latency_ms,
-        "answer_correct": np.where(quality < 0, -1, quality == RIGHT),
+        "learning_tokens_in": learning.tokens_in, "learning_tokens_out": learning.tokens_out,
+        "learning_cost_usd": learning.cost_usd, "answer_correct": np.where(quality < 0, -1, quality == RIGHT),
     }  # fmt: skip

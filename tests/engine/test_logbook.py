@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.engine.logbook import _word
+from skg_bench.engine.labels import encoded
 from tests.laws import world
 
 SECRET = b"sk-never-to-be-shared "
@@ -46,7 +46,7 @@ def test_shards_hold_no_memory_that_was_freed_before(tmp_path: Path, monkeypatch
 @given(st.lists(st.sampled_from(("", "a", "b", "é", "a longer name")), max_size=6), st.data())
 def test_a_dictionary_has_each_word_once_and_codes_keep_their_words(words: list[str], data: st.DataObject) -> None:
     codes = data.draw(st.lists(st.integers(-1, len(words) - 1), max_size=12))
-    column = _word(np.array(codes, np.int32), pa.array(words, pa.string()))
+    column = encoded(np.array(codes, np.int32), pa.array(words, pa.string()))
     assert column.to_pylist() == [None if code < 0 else words[code] for code in codes]
     distinct = column.dictionary.to_pylist()
     assert len(set(distinct)) == len(distinct)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 
-LOSS_COLUMNS = ("answer_correct", "cost_usd", "latency_ms")
+LOSS_COLUMNS = ("answer_correct", "cost_usd", "learning_cost_usd", "latency_ms")
 Denominator = Literal["turn", "hit", "rated", "week", "book"]
 Better = Literal["higher", "lower", "neither"]
 
@@ -61,13 +61,14 @@ class Utility:
 
     def loss(self, table: pa.Table) -> F64:
         """What each of some rows of a turn log, which have LOSS_COLUMNS, is worth less than 1."""
-        right, cost, latency = (table[name].to_numpy() for name in LOSS_COLUMNS)
-        lost: F64 = (1.0 + self.wrong) * ~right + self.usd * cost + self.second / 1000.0 * latency
+        right, cost, learning, latency = (table[name].to_numpy() for name in LOSS_COLUMNS)
+        lost: F64 = (1.0 + self.wrong) * ~right + self.usd * (cost + learning) + self.second / 1000.0 * latency
         return lost
 
     def count(self) -> dict[str, float]:
         """Weights of the counts whose sum is a user's total utility."""
-        return {"turn": 1.0, "wrong": -1.0 - self.wrong, "cost": -self.usd, "latency": -self.second / 1000.0}
+        prices = {"cost": -self.usd, "learning": -self.usd, "latency": -self.second / 1000.0}
+        return {"turn": 1.0, "wrong": -1.0 - self.wrong, **prices}
 
 
 def metrics(utility: Utility) -> dict[str, Metric]:
@@ -102,7 +103,9 @@ def metrics(utility: Utility) -> dict[str, Metric]:
         Metric("tokens", "tokens", "tokens", "lower", "turn", {"tokens": 1},
                "Tokens in and out per request."),
         Metric("cost_usd", "cost", "usd", "lower", "turn", {"cost": 1},
-               "Metered cost per request, in US dollars."),
+               "Metered cost of answers per request, in US dollars."),
+        Metric("learning_cost_usd", "cost of learning", "usd", "lower", "turn", {"learning": 1},
+               "Metered cost of curators that ask a model, per request, in US dollars."),
         Metric("latency_ms", "wait", "ms", "lower", "turn", {"latency": 1},
                "Simulated time to the answer, in milliseconds."),
     )  # fmt: skip
@@ -136,7 +139,7 @@ def against_never() -> dict[str, Metric]:
     table = (
         Metric("err_excess", "wrong beyond never", "difference", "lower", "turn", {"wrong": 1},
                "Wrong answers per request beyond those that the LLM alone would have given."),
-        Metric("cost_saved_usd", "cost saved", "usd", "higher", "turn", {"cost": -1},
-               "US dollars per request saved against the LLM alone."),
+        Metric("cost_saved_usd", "cost saved", "usd", "higher", "turn", {"cost": -1, "learning": -1},
+               "US dollars per request saved against the LLM alone, what learning costs included."),
     )  # fmt: skip
     return {metric.name: metric for metric in table}

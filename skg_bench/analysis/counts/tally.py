@@ -23,7 +23,7 @@ CEILINGS = (1, 2, 3)
 UNCALLED = ("stored", "procedure")  # servings for which no LLM is called
 EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
 TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd",
-                 "latency_ms", "offer", "book_size", "source_turn")  # fmt: skip
+                 "learning_cost_usd", "latency_ms", "offer", "book_size", "source_turn")  # fmt: skip
 
 COUNTS = {
     "turn": "requests",
@@ -32,7 +32,8 @@ COUNTS = {
     "wrong_hit": "answered wrongly from memory",
     "call": "calls to the LLM: fallbacks and prompted hits",
     "tokens": "tokens in and out",
-    "cost": "metered cost, USD",
+    "cost": "metered cost of answers, USD",
+    "learning": "metered cost of learning, USD",
     "latency": "simulated wait, milliseconds",
     "offer": "offers to name a skill",
     "add": "skills added",
@@ -164,7 +165,8 @@ def tallies(
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
         "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], *UNCALLED),
         "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
-        "cost": _column(table, "cost_usd"), "latency": _column(table, "latency_ms"),
+        "cost": _column(table, "cost_usd"), "learning": _column(table, "learning_cost_usd"),
+        "latency": _column(table, "latency_ms"),
         "offer": coded(table["offer"])[0] >= 0, "rated": rated, "ok": ok,
         "add": nan if bookless else _added(run, arm, requests),
     }  # fmt: skip

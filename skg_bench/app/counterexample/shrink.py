@@ -234,6 +234,7 @@ def _counts(log: Logbook) -> dict[str, F64]:
     counts = {
         "turn": np.ones(len(hit)), "hit": hit, "wrong": wrong, "wrong_hit": np.where(hit, wrong, 0.0),
         "call": calls(c["serving"]), "tokens": c["tokens_in"] + c["tokens_out"], "cost": c["cost_usd"],
+        "learning": c["learning_cost_usd"],
         "latency": c["latency_ms"], "offer": c["offer"] >= 0,
     }  # fmt: skip
     return {name: np.asarray(values, np.float64) for name, values in counts.items()}

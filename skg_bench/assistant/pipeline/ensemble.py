@@ -20,6 +20,7 @@ from skg_bench.core.batch import ADD, UPDATE, Batch, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.learning import Jobs, joined
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED, Reaction, Supposing
@@ -105,9 +106,11 @@ class Pipelines:
         truth = None
         if seen.right is not None and state.stack.shared.curator.sees_truth:
             truth = _shown(query.truth, decided.quality, ~hit & seen.right)
+        reported, before = list[Jobs](), state.table.version[:n].copy()
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
+            reported.append,
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
@@ -128,7 +131,8 @@ class Pipelines:
         state.llm_turns[:n] += ~hit
         _fit(state, t, captured)
         declined = state.stack.shared.decline_is_miss & (reaction.code == _DECLINED)
-        state.learned = Learned(np.where(declined, 2, seen.rating), captured, batch, applied)
+        jobs = _at_versions(joined(reported), before, state.table.version) if reported else None
+        state.learned = Learned(np.where(declined, 2, seen.rating), captured, batch, applied, jobs)
         return state
 
     # ------------------------------------------------------------------------------------------ for the engine
@@ -162,6 +166,10 @@ class Pipelines:
         batch, applied = state.learned.batch, state.learned.applied
         return None if applied is None else (batch, applied)
 
+    def jobs(self, state: PipelineState) -> Jobs | None:
+        """The learning jobs of the turn."""
+        return state.learned.jobs
+
     def sizes(self, state: PipelineState) -> I32:
         """Active skills of each book."""
         return state.table.n_active
@@ -188,6 +196,12 @@ def _without_failed(decided: Decided, failed: Bool) -> Decided:
     """Where nothing came back from a procedure the LLM answered, as if no skill had been chosen."""
     skill = np.where(failed, -1, decided.choice.skill).astype(np.int32)
     return replace(decided, choice=replace(decided.choice, skill=skill))
+
+
+def _at_versions(jobs: Jobs, before: I32, after: I32) -> Jobs:
+    """With the versions of the books that the jobs read and wrote."""
+    written = np.where(jobs.operations > 0, after[jobs.row], -1)
+    return replace(jobs, version_read=before[jobs.row], version_written=written.astype(np.int32))
 
 
 def _nobody(n: int) -> Reaction:

@@ -13,6 +13,7 @@ from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.learning import Jobs
 from skg_bench.core.state import first, wider
 from skg_bench.core.types import Query, Scorer, Skillbooks
 
@@ -35,6 +36,7 @@ class Learned:
     captured: Bool  # a skill was added or renewed
     batch: Batch
     applied: Applied | None  # None: nothing was
+    jobs: Jobs | None  # None: nobody asked a model
 
 
 class PipelineState:

@@ -1,0 +1,65 @@
+"""Learning jobs: what a curator that asks a model did at a turn, what came of it, and what it cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from skg_bench.core.grid import F64, I32, Bool
+
+RESULTS = ("applied", "unchanged", "timed_out", "invalid", "refused", "error")
+"""What came of a job. `applied`: operations were admitted; `unchanged`: the model proposed none; `invalid`: its answer
+did not fit the schema; `refused`: it gave no answer, or nothing that it proposed was admitted.
+"""
+APPLIED, UNCHANGED, TIMED_OUT, INVALID, REFUSED, ERROR = range(len(RESULTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Learning jobs of one turn, flat over n; a user may have several, each about another turn."""
+
+    row: I32  # [n] row of the user
+    turn: I32  # [n] the turn that is learned from, this one or an earlier one
+    kind: I32  # [n] the feedback that began the job: index into KINDS (core/feedback.py)
+    result: I32  # [n] index into RESULTS
+    operations: I32  # [n] that were admitted
+    refused: I32  # [n] operations that were proposed and not admitted
+    tokens_in: I32  # [n] of all calls of the job, cached ones included
+    tokens_cached: I32  # [n]
+    tokens_out: I32  # [n]
+    cost_usd: F64  # [n]
+    latency_ms: F64  # [n] of all calls, one after the other
+    reflection: I32  # [n] text id of what the model learned from the turn, -1: nothing
+    refusals: I32  # [n] text id of what was not admitted and why, as JSON (core/proposals.py), -1: nothing
+    reason: I32  # [n] text id of why nothing came, -1: something did
+    version_read: I32  # [n] of the book that the model was shown; the engine's assistant fills it in, as the next one
+    version_written: I32  # [n] of the book with its operations, -1: there were none
+
+    def rows(self, which: Bool) -> "Jobs":
+        """These jobs only."""
+        return Jobs(*(getattr(self, f.name)[which] for f in fields(self)))
+
+
+def joined(parts: Sequence[Jobs]) -> Jobs:
+    """The jobs of one after the other."""
+    return Jobs(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Jobs)))
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCost:
+    """What learning cost at one turn, `[B]` each."""
+
+    tokens_in: I32
+    tokens_out: I32
+    cost_usd: F64
+
+
+def cost_of(jobs: Jobs | None, n: int) -> LearningCost:
+    """The sums of each of `n` users, in order of the jobs."""
+    if jobs is None:
+        return LearningCost(np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n))
+    tokens_in, tokens_out = (
+        np.bincount(jobs.row, column, n).astype(np.int32) for column in (jobs.tokens_in, jobs.tokens_out)
+    )
+    usd = np.bincount(jobs.row, jobs.cost_usd, n).astype(np.float64)
+    return LearningCost(tokens_in, tokens_out, usd)

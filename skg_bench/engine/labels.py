@@ -1,0 +1,85 @@
+"""The words behind the ids in the logs, as columns whose dictionaries do not depend on the process's past."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.core.content import NAMES, Content
+from skg_bench.core.grid import I32, U64
+from skg_bench.core.texts import Texts
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The words behind the ids in the logs. Two ids may have the same word, as two skills may have the same name."""
+
+    texts: Texts
+    messages: pa.Array  # of the world
+    names: pa.Array  # of the world
+    intents: pa.Array
+    types: pa.Array
+    reasons: pa.Array
+
+    def message(self, text: I32) -> pa.DictionaryArray:
+        """Texts in words, as a rule messages of the world; of negative ids: null."""
+        return self._text(text, 0, self.messages)
+
+    def name(self, text: I32) -> pa.DictionaryArray:
+        """Texts in words, as a rule names of the world; of negative ids: null."""
+        return self._text(text, self.texts.names.start, self.names)
+
+    def contents(self, key: U64) -> dict[str, pa.DictionaryArray]:
+        """What skills say, one column for each field; of key 0: null."""
+        distinct, index = np.unique(key, return_inverse=True)
+        shown = self.texts.contents.shown(distinct)
+        return {name: _sorted([_field(content, name) for content in shown], index) for name in NAMES}
+
+    def written(self, text: I32) -> pa.DictionaryArray:
+        """Texts in words, as a rule of no world; of negative ids: null."""
+        return self._text(text, 0, self.messages[:0])
+
+    def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
+        """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
+        some = text >= 0
+        ids, codes = text[some], np.full(len(text), -1, np.int32)
+        if not len(ids) or (ids.min() >= first and ids.max() < first + len(words)):
+            codes[some] = ids - first
+            return encoded(codes, words)
+        used, index = np.unique(ids, return_inverse=True)
+        shown = self.texts.shown(used)
+        rank = {word: i for i, word in enumerate(sorted(set(shown)))}
+        codes[some] = np.array([rank[word] for word in shown])[index]
+        return encoded(codes, pa.array(list(rank), pa.string()))
+
+
+def _field(content: Content | None, name: str) -> str | None:
+    """A field of a content as logs have it."""
+    if content is None:
+        return None
+    word: str | None = " ".join(content.keywords) if name == "keywords" else getattr(content, name)
+    return word
+
+
+def _sorted(words: Sequence[str | None], index: np.ndarray) -> pa.DictionaryArray:
+    """`words[index]`, whose dictionary is in order of the words; None is null."""
+    ordered = sorted({word for word in words if word is not None})
+    rank = {word: i for i, word in enumerate(ordered)}
+    codes = np.array([-1 if word is None else rank[word] for word in words], np.int32)
+    return encoded(codes[index], pa.array(ordered, pa.string()))
+
+
+def encoded(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
+    """Codes to words; negative codes are null.
+
+    The dictionary has each word once. Where a word stands twice, Arrow's Parquet writer reserves room for both, writes
+    one, and fills the page with whatever the process had in memory there.
+    """
+    none, distinct = codes < 0, words.dictionary_encode()  # costs nothing for words that are encoded already
+    codes, words = codes.astype(np.int32), distinct.dictionary
+    codes[~none] = distinct.indices.to_numpy()[codes[~none]]
+    if len(codes) < len(words):  # a small shard holds only the words that it uses, or they would be most of its bytes
+        used, index = np.unique(codes[~none], return_inverse=True)
+        codes[~none], words = index, words.take(pa.array(used))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=none) if none.any() else pa.array(codes), words)
