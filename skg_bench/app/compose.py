@@ -50,9 +50,9 @@ class Composer:
 
         Raises UsageError for unknown keys and for values out of range.
         """
-        tree = self._root_tree(overrides)
+        tree = self._with_inner(self._root_tree(overrides), overrides, "")
         raw = _raw(tree)
-        values = [override for override in overrides if not override.choice]
+        values = [override for override in overrides if not override.choice and not override.inner]
         for override in values:
             check(override, raw)
         root = _resolved(_with(tree, values))
@@ -67,6 +67,7 @@ class Composer:
                 check_arm_key(override, f"arm {name!r}: ")
         tree = self._root_tree(overrides)
         nodes = self._nodes([override for texts in arm_overrides.values() for override in texts if override.choice])
+        inner = [override for override in overrides if override.inner]
         arms, without = {}, dict[str, list[str]]()
         for name, texts in arm_overrides.items():
             arm = tree.copy()
@@ -74,6 +75,10 @@ class Composer:
                 for override in texts:
                     if override.choice:
                         arm[override.path] = nodes[override.path][override.value]
+            wanted = [override for override in inner if has(_raw(arm), override.path)]
+            arm = self._with_inner(
+                arm, [*wanted, *(override for override in texts if override.inner)], f"arm {name!r}: "
+            )
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
@@ -91,6 +96,20 @@ class Composer:
         if along.keys() - chosen.keys():
             tree = self._tree(_choices(along | chosen))
         return tree if not along else _without(tree)
+
+    def _with_inner(self, tree: DictConfig, overrides: Sequence[Override], where: str) -> DictConfig:
+        """The tree with the options that were chosen for components inside of others."""
+        inner = [override for override in overrides if override.inner]
+        if not inner:
+            return tree
+        changed = tree.copy()
+        for override in inner:
+            check(override, _raw(changed), where)
+            group = override.path.rpartition(".")[2]
+            node = self._nodes(parse([f"{group}={override.value}"]))[group][override.value]
+            with open_dict(changed):
+                OmegaConf.update(changed, override.path, node, merge=False)
+        return changed
 
     def _nodes(self, choices: Sequence[Override]) -> DictConfig:
         """What each option of a group composes to: `nodes.policy.never`. One call of Hydra, as each takes 0.1 s."""
@@ -148,10 +167,11 @@ def _arm(
     """
     raw = _raw(tree)
     for override in arm_overrides:
-        check(override, raw, where)
+        if not override.inner:
+            check(override, raw, where)
     replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
-    for override in (override for override in overrides if not override.choice):
+    for override in (override for override in overrides if not override.choice and not override.inner):
         wrapped = replace(override, path=f"{override.head}.{override.path}")
         if override.head not in replaced or has(raw, override.path):
             values.append(override)
@@ -159,7 +179,8 @@ def _arm(
             values.append(wrapped)
         else:
             without.append(override.text)
-    config = _resolved(_with(tree, [*values, *(override for override in arm_overrides if not override.choice)]))
+    own = [override for override in arm_overrides if not override.choice and not override.inner]
+    config = _resolved(_with(tree, [*values, *own]))
     assistant = config["assistant"].get("_target_", "")
     check_parts(assistant, arm_overrides, where)
     unused = () if assistant == PIPELINE else PARTS_OF_PIPELINE

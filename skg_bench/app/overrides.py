@@ -19,6 +19,7 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 Tree = Mapping[str, Any]
+INSIDE = ("llm",)  # groups whose options may stand inside of other components, at a key of the group's name
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Override:
     add: bool  # written with +
     delete: bool  # written with ~
     choice: bool  # of a group
+    inner: bool = False  # `curator.llm=recorded`: a choice of the group `llm` for the key `llm` of a component
 
     @property
     def head(self) -> str:
@@ -94,9 +96,13 @@ def _plain(parsed: HydraOverride, where: str) -> Override:
     if parsed.package is not None:
         raise UsageError(f"{where}{text}: a key may not carry a package (@{parsed.package}); leave it away")
     add, delete = parsed.is_add() or parsed.is_force_add(), parsed.is_delete()
-    override = Override(text, path, None if delete else parsed.value(), add, delete, choice=path in groups())
+    head, _, last = path.rpartition(".")
+    inner = bool(head) and last in INSIDE and not delete
+    override = Override(text, path, None if delete else parsed.value(), add, delete, path in groups(), inner)
     if override.choice and delete:
         raise UsageError(f"{where}{text}: {path} cannot be left out; {nearest('', groups()[path])}")
+    if inner and (not isinstance(override.value, str) or override.value not in groups()[last]):
+        raise UsageError(f"{where}{text}: {last} has no such option; {nearest(str(override.value), groups()[last])}")
     if override.choice and (not isinstance(override.value, str) or override.value not in groups()[path]):
         if (path, override.value) == ("curator", "frozen"):
             raise UsageError(f"{where}{text}: an arm says itself when it stops to learn: freeze=all, freeze_at=TURN")
@@ -157,7 +163,7 @@ def check(override: Override, tree: Tree, where: str = "") -> None:
         or (override.head == "arms" and override.add and override.path.count(".") == 1)
     ):
         return
-    for path in leaves(override.path, override.value):
+    for path in [override.path] if override.inner else leaves(override.path, override.value):
         if not has(tree, path):
             if override.head == "arms" and path.count(".") == 1:
                 known = [f"arms.{name}" for name in tree["arms"]]

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from skg_bench.app.overrides import INSIDE
 from skg_bench.app.packages import Package, groups, packages
 from skg_bench.core.errors import UsageError
 
@@ -39,14 +40,29 @@ def _components(path: str, node: Any, around: Chain, key: str) -> Iterator[tuple
 def named(seam: str, chain: Chain) -> bool:
     """Does a yaml of `seam` name the last class of `chain`, inside the same components and at the same keys?"""
     yamls = _yamls(seam, groups().get(seam, ()), packages())
-    return chain in yamls.written or chain in yamls.composed
+    if chain in yamls.written or chain in yamls.composed:
+        return True
+    inner = _inside(chain)
+    return inner is not None and named(*inner)
 
 
 def valid(seam: str, chain: Chain) -> list[str]:
     """Every class that yamls name in place of the last one."""
+    if (inner := _inside(chain)) is not None:
+        return valid(*inner)
     yamls = _yamls(seam, groups().get(seam, ()), packages())
     known = yamls.written | yamls.composed
     return sorted(entry[-1][1] for entry in known if entry[:-1] == chain[:-1] and entry[-1][0] == chain[-1][0])
+
+
+def _inside(chain: Chain) -> tuple[str, Chain] | None:
+    """Where a chain goes on inside of another component with an option of a group, the group and the chain from there
+    on: the key `llm` of a curator takes what the group `llm` offers.
+    """
+    for place, (key, target) in enumerate(chain):
+        if place and key in INSIDE:
+            return key, (("", target), *chain[place + 1 :])
+    return None
 
 
 @dataclass(frozen=True)
