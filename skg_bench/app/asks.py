@@ -24,7 +24,7 @@ _CHARACTERS = 4  # a token; rule of thumb for English
 
 
 @dataclass(frozen=True, eq=False)
-class Counting:
+class CountedModel:
     """In the place of a model: counts what it is asked, and answers with the least that a schema takes."""
 
     settings: Mapping[str, Any]
@@ -65,7 +65,7 @@ def announce(screen: Console, job: PreparedRun) -> None:
     counted, models = [], {}
     for arm in asking:
         model = _models(arm)[0]
-        models[arm.name] = Counting(model.settings, model.prices)
+        models[arm.name] = CountedModel(model.settings, model.prices)
         change = partial(_replaced, models[arm.name])
         counted.append(mapped(arm, change))
     with tempfile.TemporaryDirectory() as folder:
@@ -82,12 +82,12 @@ def announce(screen: Console, job: PreparedRun) -> None:
     show(screen, ["arm", "model", "role", "asks", "tokens in", "tokens out at most", "USD at most"], rows)
     who = "all" if n == job.plan.users else f"the first {n}"
     screen.print(
-        f"asks are those of {who} users, scaled; prompts are counted with empty skillbooks and {_CHARACTERS} characters "
-        "a token, and what is recorded already is not asked again"
+        f"asks are those of {who} users, scaled; prompts are counted with empty skillbooks and "
+        f"{_CHARACTERS} characters a token, and what is recorded already is not asked again"
     )
 
 
-def _replaced(stand_in: Counting, part: Any) -> Any:
+def _replaced(stand_in: CountedModel, part: Any) -> Any:
     return stand_in if _asks(part) else part
 
 

@@ -181,8 +181,8 @@ def _arm(
             values.append(wrapped)
         else:
             without.append(override.text)
-    own = [override for override in arm_overrides if not override.choice and not override.inner]
-    config = _resolved(_with(tree, [*values, *own]))
+    values += [override for override in arm_overrides if not override.choice and not override.inner]
+    config = _resolved(_with(tree, values))
     assistant = config["assistant"].get("_target_", "")
     check_parts(assistant, arm_overrides, where)
     unused = () if assistant == PIPELINE else PARTS_OF_PIPELINE

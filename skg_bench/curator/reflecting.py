@@ -29,7 +29,7 @@ from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
 REFLECTOR, MANAGER = "reflector", "skill_manager"
-_NEEDS = {
+NEEDS = {
     REFLECTOR: ("question", "answer", "feedback", "skills_used", "skillbook"),
     MANAGER: ("reflection", "skills_used", "skillbook"),
 }
@@ -90,13 +90,13 @@ class Reflecting:
         for name in ("book_characters", "answer_tokens"):
             if not getattr(self, name) >= 100:
                 raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 100")
-        for role in _NEEDS:
+        for role in NEEDS:
             self._file(role)
 
     @property
     def digest(self) -> str:
         """Hash of the prompt files."""
-        return "-".join(self._file(role).digest[:16] for role in _NEEDS)
+        return "-".join(self._file(role).digest[:16] for role in NEEDS)
 
     def start(self, n: int) -> Messages:
         """No messages."""
@@ -166,7 +166,7 @@ class Reflecting:
         )
 
     def _file(self, role: str) -> PromptFile:
-        return load(role, self.prompts, _NEEDS[role])
+        return load(role, self.prompts, NEEDS[role])
 
 
 def _answered(jobs: Sequence[_Job], completions: Sequence[Completion]) -> None:
