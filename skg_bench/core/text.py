@@ -16,7 +16,7 @@ def printable(text: str) -> str:
 
 def is_hidden(character: str) -> bool:
     """Does it show nothing and yet change how other characters show? Bidirectional controls, zero-width and other
-    format characters do, and the separators of lines and paragraphs; the two joiners are needed to write some languages.
+    format characters do, and separators of lines and paragraphs; the two joiners are needed to write some languages.
     """
     return character not in _JOINERS and unicodedata.category(character) in {"Cf", "Zl", "Zp"}
 
