@@ -4,7 +4,7 @@ A learning component makes a prompt for each user of a step and hands over all o
 under way at the same time is the model's business.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -23,7 +23,7 @@ class Prompt:
     system: str
     user: str
     schema: Mapping[str, Any] | None  # JSON schema that the answer must satisfy; None: any text will do
-    draw: int  # 63 bits folded on the assistant's key of (user, event, purpose, n): which sample, at a temperature above 0
+    draw: int  # 63 bits folded on the assistant's key of (user, event, purpose, n): which sample, above temperature 0
     limit: int  # tokens that the answer may have
     recorded: bool = False  # it holds messages of a recorded log, which people wrote
     redacted: bool = False  # logs of this run show other texts: no file may hold this one
@@ -80,6 +80,18 @@ class TextModel(Protocol):
         """Answers in order. A call that failed is a Completion that says so.
 
         Raises UsageError for what no retry can mend, such as a wrong key, and where a budget is used up.
+        """
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A model that hands over each answer as soon as it is there, so that what was paid for can be kept."""
+
+    def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
+        """Calls `done` in this thread with the place of each prompt and its completion, in the order of arrival.
+
+        Raises UsageError as `complete` does: nothing more is sent then, and what is under way goes to `done` before.
         """
         ...
 

@@ -22,9 +22,9 @@ def parsed(text: str, schema: Mapping[str, Any] | None) -> tuple[Any, str]:
         return None, f"the answer is no JSON: {_short(str(error))}"
     import jsonschema
 
-    error = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
-    if error is not None:
-        return None, _short(f"the answer does not fit its schema at {error.json_path}: {error.message}")
+    misfit = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
+    if misfit is not None:
+        return None, _short(f"the answer does not fit its schema at {misfit.json_path}: {misfit.message}")
     return value, ""
 
 
