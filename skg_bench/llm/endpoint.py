@@ -96,7 +96,7 @@ class Endpoint:
         """
         from skg_bench.llm.shared.exchange import Exchange
         from skg_bench.llm.shared.loop import each_answer
-        from skg_bench.llm.shared.sending import Line, check_libraries, contact
+        from skg_bench.llm.shared.sending import ChatServer, check_libraries, contact
 
         if not prompts:
             return
@@ -105,8 +105,8 @@ class Endpoint:
         key, known = self._key(), contact(self.address, self.model)
 
         async def answer(prompt: Prompt) -> Completion:
-            line = Line(self.address, self.model, key, self.tries, self.seconds / 2)
-            return await Exchange(prompt, line, known, self._options(prompt), self.prices).completion(self.seconds)
+            server = ChatServer(self.address, self.model, key, self.tries, self.seconds / 2)
+            return await Exchange(prompt, server, known, self._options(prompt), self.prices).completion(self.seconds)
 
         unsure = not known.answered or (prompts[0].schema is not None and not known.form_taken)
         each_answer(prompts, answer, done, width=self.in_flight, first_alone=unsure)

@@ -9,7 +9,7 @@ from typing import Any
 from skg_bench.core.asking import Completion, End, Prices, Prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.shared.refusals import said
-from skg_bench.llm.shared.sending import Contact, Line, NoAnswerError, NoServerError
+from skg_bench.llm.shared.sending import ChatServer, Contact, NoAnswerError, NoServerError
 from skg_bench.llm.shared.structured import parsed
 from skg_bench.llm.shared.wire import FORMS, ChatAnswer, Message, read, response_format, with_schema
 
@@ -21,7 +21,7 @@ class Exchange:
     """A prompt on its way."""
 
     prompt: Prompt
-    line: Line
+    server: ChatServer
     contact: Contact
     options: Mapping[str, Any]  # fields of the request that are those of every prompt
     prices: Prices | None
@@ -44,7 +44,7 @@ class Exchange:
             end, reason = "timeout", f"{_WORK.get(self.prompt.role, self.prompt.role)} timed out"
         except NoAnswerError as trouble:
             self._check_reached()
-            end, reason = "error", f"no answer after {self.line.tries} tries: {trouble}"
+            end, reason = "error", f"no answer after {self.server.tries} tries: {trouble}"
         latency = 1000 * (time.perf_counter() - begun)
         text = self.answers[-1].text if self.answers else ""
         tokens_in = sum(answer.tokens_in for answer in self.answers)
@@ -90,23 +90,23 @@ class Exchange:
                 messages = with_schema(messages, schema, FORMS[form])
                 formatted = response_format(self.prompt.role, schema, FORMS[form])
             body = {**self.options, "messages": messages, "max_tokens": self.prompt.limit, **formatted}
-            response = await self.line.post(json.dumps(body).encode())
+            response = await self.server.post(json.dumps(body).encode())
             if response.status_code in (400, 422):
                 if formatted and ("response_format" in response.text or FORMS[form] in response.text):
                     self.contact.form = max(self.contact.form, form + 1)
                     continue
                 if "content_filter" in response.text:
-                    return "refused", None, f"a filter refuses the prompt: {said(response, self.line.key)}"
+                    return "refused", None, f"a filter refuses the prompt: {said(response, self.server.key)}"
             try:
                 if not response.is_success:
                     raise ValueError(f"HTTP {response.status_code}")  # noqa: TRY301  as an answer that cannot be read
                 self.answers.append(read(response.content, messages))
             except ValueError as error:
-                words = f"{error}; it begins: {said(response, self.line.key)!r}"
+                words = f"{error}; it begins: {said(response, self.server.key)!r}"
                 if self.contact.answered:
                     return "error", None, f"the answer is no chat completion: {words}"
                 raise UsageError(
-                    f"{self.line.address} gives no chat completion for llm.model={self.line.model}: {words}. "
+                    f"{self.server.address} gives no chat completion for llm.model={self.server.model}: {words}. "
                     "llm.address must be that of an OpenAI-compatible server, and its model must take temperature, "
                     "top_p, seed and max_tokens"
                 ) from None
@@ -116,8 +116,8 @@ class Exchange:
 
     def _check_reached(self) -> None:
         """Raises UsageError where there has never been an answer and no server can be reached."""
-        if self.line.troubles and isinstance(self.line.troubles[-1], NoServerError) and not self.contact.answered:
+        trouble = self.server.troubles[-1] if self.server.troubles else None
+        if isinstance(trouble, NoServerError) and not self.contact.answered:
             raise UsageError(
-                f"no server answers at llm.address={self.line.address}: {self.line.troubles[-1]}; start it, or correct "
-                "llm.address"
+                f"no server answers at llm.address={self.server.address}: {trouble}; start it, or correct llm.address"
             ) from None

@@ -19,7 +19,7 @@ def check(response: "httpx.Response", address: str, model: str, key: str | None)
 
     Raises UsageError for a redirect, a refused key, an account without credit and an unknown path or model.
     """
-    status, words = response.status_code, said(response, key)
+    status = response.status_code
     if response.is_redirect:
         target = urlsplit(urljoin(address + PATH, response.headers["Location"]))
         place = f"{target.scheme}://{target.netloc.rpartition('@')[2]}{target.path}".removesuffix(PATH)
@@ -33,11 +33,11 @@ def check(response: "httpx.Response", address: str, model: str, key: str | None)
             f"whether its key may use llm.model={model}"
         )
     if status in (402, 429):
-        raise UsageError(f"{address} wants to be paid first (HTTP {status}): {words}")
+        raise UsageError(f"{address} wants to be paid first (HTTP {status}): {said(response, key)}")
     if status == 404 or (status == 400 and "model_not_found" in response.text):
         raise UsageError(
-            f"{address} has no model llm.model={model} or no path {PATH} (HTTP {status}): {words}. llm.address is what "
-            "stands before that path; it often ends in /v1"
+            f"{address} has no model llm.model={model} or no path {PATH} (HTTP {status}): {said(response, key)}. "
+            "llm.address is what stands before that path; it often ends in /v1"
         )
 
 

@@ -42,8 +42,8 @@ class Contact:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """To whom a prompt goes."""
+class ChatServer:
+    """To whom a prompt goes, and how often it is tried."""
 
     address: str
     model: str
@@ -83,7 +83,8 @@ class Line:
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"
         timeout = httpx.Timeout(None, connect=self.connecting)
-        client = _client(self.address)
+        idle = _IDLE.setdefault((os.getpid(), self.address), [])
+        client = idle.pop() if idle else _client(self.address)
         try:
             response = await client.post(self.address + PATH, content=content, headers=headers, timeout=timeout)
         except httpx.RequestError as error:
@@ -93,6 +94,8 @@ class Line:
                         raise no_tls(self.address, cause) from None
             # not chained: httpx's errors carry the request, and with it the key
             raise NoServerError(f"{type(error).__name__}: {error}".removesuffix(": ")) from None
+        finally:
+            idle.append(client)
         status = response.status_code
         if (status in (408, 409, 429) or status >= 500) and not payable(response):
             words = f"HTTP {status}: {said(response, self.key)}".removesuffix(": ")
@@ -101,7 +104,8 @@ class Line:
 
 
 _CONTACTS: dict[tuple[int, str, str], Contact] = {}  # by process id too: a forked child begins anew
-_CLIENTS: "dict[tuple[int, str], httpx.AsyncClient]" = {}
+_IDLE: "dict[tuple[int, str], list[httpx.AsyncClient]]" = {}  # clients that wait for work, with their connections
+_TLS: dict[int, ssl.SSLContext] = {}
 
 
 def is_loopback(address: str) -> bool:
@@ -129,16 +133,16 @@ def contact(address: str, model: str) -> Contact:
 
 
 def _client(address: str) -> "httpx.AsyncClient":
-    """The one client of a process for an address, so that connections are kept."""
+    """A client for one request at a time. One client of 64 connections looks at all of them several times a request: a
+    prompt then took 6.9 ms of the processor, and takes 1.7 (httpcore 1.0.9).
+    """
     import httpx
 
-    if (client := _CLIENTS.get((os.getpid(), address))) is not None:
-        return client
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)  # llm.in_flight is the limit
+    if (context := _TLS.get(os.getpid())) is None:  # 20 ms
+        context = _TLS[os.getpid()] = httpx.create_ssl_context()
     # Some networks reach the world by HTTPS_PROXY only. What is meant for this machine must not leave it by HTTP_PROXY.
-    transport = httpx.AsyncHTTPTransport(limits=limits) if is_loopback(address) else None
-    client = httpx.AsyncClient(transport=transport, limits=limits, follow_redirects=False)
-    return _CLIENTS.setdefault((os.getpid(), address), client)
+    transport = httpx.AsyncHTTPTransport(verify=context) if is_loopback(address) else None
+    return httpx.AsyncClient(verify=context, transport=transport, follow_redirects=False)
 
 
 def _wait(state: "RetryCallState") -> float:
