@@ -1,5 +1,6 @@
 """Any server that speaks OpenAI's chat completions: a provider's, or one on this machine."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.llm.shared.wire import FORMS
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
+_ADDRESS = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _LARGEST_SEED = 2**31 - 1
 
 
@@ -97,11 +99,15 @@ class Endpoint:
         from skg_bench.llm.shared.exchange import Exchange
         from skg_bench.llm.shared.loop import each_answer
         from skg_bench.llm.shared.sending import ChatServer, check_libraries, contact
+        from skg_bench.llm.shared.structured import check_schema
 
         if not prompts:
             return
         check_libraries()
         self._check_recorded(prompts)
+        for role, schema in {(prompt.role, id(prompt.schema)): prompt.schema for prompt in prompts}.items():
+            if schema is not None:
+                check_schema(role[0], json.dumps(schema, sort_keys=True))
         key, known = self._key(), contact(self.address, self.model)
 
         async def answer(prompt: Prompt) -> Completion:
@@ -146,7 +152,7 @@ def _check_address(address: str) -> None:
     try:
         parts = urlsplit(address)
         secret = parts.username is not None or parts.query or parts.fragment
-        fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        fits = _ADDRESS.fullmatch(address) and parts.hostname and (parts.port is None or parts.port > 0)
     except ValueError:
         secret, fits = None, False
     if secret:

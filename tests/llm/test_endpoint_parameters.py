@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skg_bench.core.errors import UsageError
+from skg_bench.llm.shared import sending
 from tests.llm.asks import endpoint, free, reflection
 from tests.llm.server import Server
 
@@ -16,7 +17,7 @@ HERE = "http://127.0.0.1:1/v1"
 @pytest.mark.parametrize(
     "address",
     ["", "api.openai.com/v1", "ftp://host/v1", "http://", "http://host/v1/", "http://host:x/v1", "http://[1",
-     "https://host/v1/chat/completions"],
+     "https://host/v1/chat/completions", "http://a host/v1", "http://höst/v1", "http://host/v 1", "http://ho\nst/v1"],
 )  # fmt: skip
 def test_an_address_is_what_stands_before_the_path(address: str) -> None:
     with pytest.raises(
@@ -113,3 +114,32 @@ def test_a_library_that_is_not_installed_is_named_with_the_way_to_install_it(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(UsageError, match=rf"llm=endpoint needs {library}: .*\[llm\]"):
         endpoint(HERE).complete([free()])
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("HTTPS_PROXY", "ftp://proxy"), ("HTTPS_PROXY", "http://[1"), ("SSL_CERT_FILE", "/nowhere/certificates.pem")],
+)
+def test_proxies_and_certificates_that_cannot_be_used_are_named(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kept in ("_TLS", "_IDLE"):
+        monkeypatch.setattr(sending, kept, {})
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(
+        UsageError, match=r"that the environment names \(HTTPS_PROXY, SSL_CERT_FILE, \.\.\.\) cannot be"
+    ):
+        endpoint("https://elsewhere.invalid/v1").complete([free()])
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 70}.invalid"])
+def test_a_host_that_cannot_have_a_name_is_a_server_that_does_not_answer(host: str) -> None:
+    with pytest.raises(UsageError, match="no server answers"):
+        endpoint(f"http://{host}/v1", tries=1).complete([free()])
+
+
+def test_a_schema_that_is_none_is_refused_before_anything_is_sent() -> None:
+    with Server() as server:
+        with pytest.raises(UsageError, match=r"role 'reflector' is no JSON schema at \$\.type: 'strng' is not valid"):
+            endpoint(server.address).complete([reflection(schema={"type": "strng"})])
+        assert server.requests == 0

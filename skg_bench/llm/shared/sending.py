@@ -50,7 +50,7 @@ class ChatServer:
     key: str | None = field(repr=False)
     tries: int
     connecting: float  # [s] that making a connection may take
-    troubles: list[NoAnswerError] = field(default_factory=list)  # of all tries
+    troubles: list[Exception] = field(default_factory=list)  # of all tries
 
     async def post(self, content: bytes) -> "httpx.Response":
         """The response to a body: success, or an error that this very request has brought about.
@@ -68,11 +68,13 @@ class ChatServer:
         return await retrying(self._post_once, content)
 
     async def _post_once(self, content: bytes) -> "httpx.Response":
-        try:
-            response = await self._response(content)
-        except NoAnswerError as trouble:
-            self.troubles.append(trouble)
-            raise
+        response = await self._response(content)
+        status = response.status_code
+        if (status in (408, 409, 429) or status >= 500) and not payable(response):
+            words = f"HTTP {status}: {said(response, self.key)}".removesuffix(": ")
+            after = _seconds(response.headers.get("Retry-After", ""))
+            self.troubles.append(NoAnswerError(words, after=after))
+            raise self.troubles[-1]
         check(response, self.address, self.model, self.key)
         return response
 
@@ -87,20 +89,13 @@ class ChatServer:
         client = idle.pop() if idle else _client(self.address)
         try:
             response = await client.post(self.address + PATH, content=content, headers=headers, timeout=timeout)
-        except httpx.RequestError as error:
-            if isinstance(error, httpx.ConnectError):
-                for cause in _causes(error):
-                    if isinstance(cause, ssl.SSLError):
-                        raise no_tls(self.address, cause) from None
-            # not chained: httpx's errors carry the request, and with it the key
-            raise NoServerError(f"{type(error).__name__}: {error}".removesuffix(": ")) from None
+        except (httpx.RequestError, UnicodeError) as error:  # UnicodeError: of hosts that cannot have a name
+            self.troubles.append(_no_server(self.address, error))
+        else:
+            return response
         finally:
             idle.append(client)
-        status = response.status_code
-        if (status in (408, 409, 429) or status >= 500) and not payable(response):
-            words = f"HTTP {status}: {said(response, self.key)}".removesuffix(": ")
-            raise NoAnswerError(words, after=_seconds(response.headers.get("Retry-After", "")))
-        return response
+        raise self.troubles[-1]  # out here, as httpx's error has the request, and with it the key
 
 
 _CONTACTS: dict[tuple[int, str, str], Contact] = {}  # by process id too: a forked child begins anew
@@ -138,11 +133,27 @@ def _client(address: str) -> "httpx.AsyncClient":
     """
     import httpx
 
-    if (context := _TLS.get(os.getpid())) is None:  # 20 ms
-        context = _TLS[os.getpid()] = httpx.create_ssl_context()
-    # Some networks reach the world by HTTPS_PROXY only. What is meant for this machine must not leave it by HTTP_PROXY.
-    transport = httpx.AsyncHTTPTransport(verify=context) if is_loopback(address) else None
-    return httpx.AsyncClient(verify=context, transport=transport, follow_redirects=False)
+    try:
+        if (context := _TLS.get(os.getpid())) is None:  # 20 ms
+            context = _TLS[os.getpid()] = httpx.create_ssl_context()
+        # Some networks reach the world by HTTPS_PROXY only. HTTP_PROXY must not get what is meant for this machine.
+        transport = httpx.AsyncHTTPTransport(verify=context) if is_loopback(address) else None
+        return httpx.AsyncClient(verify=context, transport=transport, follow_redirects=False)
+    except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
+        raise UsageError(
+            "the proxy or the certificates that the environment names (HTTPS_PROXY, SSL_CERT_FILE, ...) cannot be used: "
+            f"{error}"
+        ) from error
+
+
+def _no_server(address: str, error: Exception) -> Exception:
+    """Of a request that got no response: UsageError where no connection can be made safe, else NoServerError."""
+    import httpx
+
+    for cause in _causes(error) if isinstance(error, httpx.ConnectError) else ():
+        if isinstance(cause, ssl.SSLError):
+            return no_tls(address, cause)
+    return NoServerError(f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 def _wait(state: "RetryCallState") -> float:

@@ -61,7 +61,8 @@ def read(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
         raise ValueError("it has no choices[0].message") from error
     if not isinstance(text, str | None):
         raise ValueError("choices[0].message.content is no text")  # noqa: TRY004  the server's, not the caller's
-    finish, text = choice.get("finish_reason"), text or ""
+    finish = choice.get("finish_reason")
+    text = (text or "").encode(errors="replace").decode()  # half a surrogate pair could be written to no file
     usage = _mapping(body.get("usage"))
     tokens_in = _count(usage.get("prompt_tokens"), sum(len(message["content"]) for message in messages) // _CHARACTERS)
     return ChatAnswer(
