@@ -112,6 +112,18 @@ class Prompted(Protocol):
 
 
 @runtime_checkable
+class Streaming(Protocol):
+    """A model that hands over each answer as soon as it is there, so that what was paid for can be kept."""
+
+    def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
+        """Calls `done` in this thread with the place of each prompt and its completion, in the order of arrival.
+
+        Raises UsageError as `complete` does: nothing more is sent then, and what is under way goes to `done` before.
+        """
+        ...
+
+
+@runtime_checkable
 class Kept(Protocol):
     """A component that keeps files with the run."""
 
