@@ -15,13 +15,25 @@ _AT_ONCE = 64  # asks that a model without `each` gets in one call, where it doe
 
 
 def each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
-    """`llm.each`; of a model without it, `complete` of as many prompts as it has in flight, again and again."""
+    """`llm.each`; of a model without it, `complete` of as many prompts as it has in flight, again and again. Only the
+    first UsageError of `done` is raised: that ends the sending.
+    """
+    errors = []
+
+    def once(index: int, completion: Completion) -> None:
+        try:
+            done(index, completion)
+        except UsageError as error:
+            errors.append(error)
+            if len(errors) == 1:
+                raise
+
     if hasattr(llm, "each"):
-        llm.each(prompts, done)
+        llm.each(prompts, once)
         return
     size = getattr(llm, "in_flight", _AT_ONCE)
     for first in range(0, len(prompts), size):
-        hand_on(enumerate(llm.complete(prompts[first : first + size]), first), done)
+        hand_on(enumerate(llm.complete(prompts[first : first + size]), first), once)
 
 
 def hand_on(answers: Iterable[tuple[int, Completion]], done: Done) -> None:

@@ -1,4 +1,4 @@
-"""Files of zstd frames, one after the other. One that a process was killed at is torn, at the end."""
+"""Files of zstd frames, one after the other. The last is torn where a process was killed while it wrote."""
 
 from collections.abc import Iterator
 
