@@ -89,8 +89,10 @@ class Budgeted:
         try:
             arrivals.each(self.llm, prompts, arrived)
         except BudgetReached as error:
-            if left or error is not reached:  # none left: the last asks were under way
+            if error is not reached:
                 raise
+            if left:  # none: the last asks were under way
+                self._check(ledger.total())  # with what was under way
 
     def _ledger(self) -> Ledger:
         if self.folder is None:

@@ -49,7 +49,7 @@ class Whole:
         return [self.answer(prompt) for prompt in prompts]
 
     def send(self, prompt: Prompt) -> None:
-        with Path(self.log).open("a") as file:
+        with Path(self.log).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{prompt.user} {prompt.draw}\n")
 
     def answer(self, prompt: Prompt) -> Completion:
