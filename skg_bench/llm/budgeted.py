@@ -1,0 +1,111 @@
+"""A model that a run may spend so much on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.core.errors import BudgetReached, UsageError
+from skg_bench.llm.shared import arrivals
+from skg_bench.llm.shared.spending import Ledger, Spending
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """`llm`, of which all processes of a run together take `tokens`, read and written, and `usd`; null: no limit.
+
+    What an ask costs is known when its answer is there. From then on where the budget is spent, no process sends
+    another ask; what is under way ends, is handed on and counts. So more than the budget is spent by the asks in flight
+    at most: those of each process, or, of a model that answers a call as a whole, the asks of that call.
+
+    Totals are kept in `folder`, null: in the run's own, and go on when the run does. Answers that a killed process was
+    waiting for are not known, and not in them.
+    """
+
+    llm: TextModel
+    tokens: int | None
+    usd: float | None
+    folder: str | None
+    beside: ClassVar[Sequence[str]] = ("tokens", "usd", "folder")  # parameters that do not change what comes out
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "usd"):
+            if (limit := getattr(self, name)) is not None and not limit > 0:
+                raise UsageError(f"llm.{name}={limit} must be more than 0; null is no limit")
+        if self.usd is not None and self.llm.prices is None:
+            raise UsageError(
+                f"llm.usd={self.usd} needs the prices of its model: set usd_per_million_in, usd_per_million_cached and "
+                "usd_per_million_out of the model inside, or limit llm.tokens"
+            )
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the model inside."""
+        return self.llm.settings
+
+    @property
+    def prices(self) -> Prices | None:
+        """Those of the model inside."""
+        return self.llm.prices
+
+    def kept_in(self, folder: Path) -> "Budgeted":
+        """Counted with the run in `folder`, where no other folder is given."""
+        return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Answers in order.
+
+        Raises UsageError as `each` does.
+        """
+        return arrivals.complete(self.each, prompts)
+
+    def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
+        """Call `done` for each answer.
+
+        Raises BudgetReached where asks are left and the budget is spent, and UsageError for totals that cannot be read
+        or written, and as the model inside does.
+        """
+        if not prompts:
+            return
+        ledger = self._ledger()
+        self._check(ledger.total())
+        left, reached = len(prompts), None
+
+        def arrived(index: int, completion: Completion) -> None:
+            nonlocal left, reached
+            left -= 1
+            try:
+                spent = ledger.add(completion)
+            finally:
+                done(index, completion)
+            if left and reached is None:  # once is enough: what is under way is to be handed on
+                try:
+                    self._check(spent)
+                except BudgetReached as error:
+                    reached = error
+                    raise
+
+        try:
+            arrivals.each(self.llm, prompts, arrived)
+        except BudgetReached as error:
+            if error is not reached:
+                raise
+            if left:  # none: the last asks were under way
+                self._check(ledger.total())  # with what was under way
+
+    def _ledger(self) -> Ledger:
+        if self.folder is None:
+            raise UsageError("llm=budgeted needs a folder outside of runs: set llm.folder to where its file is to lie")
+        return Ledger(Path(self.folder) / "spent.jsonl")
+
+    def _check(self, spent: Spending) -> None:
+        tokens = self.tokens is not None and spent.tokens >= self.tokens
+        if tokens or (self.usd is not None and spent.usd >= self.usd):
+            limits = [f"{self.tokens:,} tokens"] if self.tokens is not None else []
+            limits += [f"{self.usd:g} USD"] if self.usd is not None else []
+            raise BudgetReached(
+                f"the budget of {' and '.join(limits)} is spent: {spent.asks:,} asks took {spent.tokens:,} tokens and "
+                f"{spent.usd:.4f} USD. All answers of llm=recorded are kept; run the same command with a larger "
+                f"llm.{'tokens' if tokens else 'usd'} to go on"
+            )

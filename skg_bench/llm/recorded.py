@@ -1,0 +1,133 @@
+"""A model whose answers are recorded, so that they are played again instead of paid for again."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.core.errors import UsageError
+from skg_bench.llm.shared import arrivals
+from skg_bench.llm.shared.committing import Committer
+from skg_bench.llm.shared.recorded_asks import Ask
+from skg_bench.llm.shared.recording import Asked, Recording, opened
+from skg_bench.llm.shared.structured import value_of
+from skg_bench.llm.shared.unrecorded import difference
+
+Mode = Literal["record", "play", "both"]
+Answer = tuple[bytes, Completion]  # by the key of its ask
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """`llm`, recorded in `folder`; null: in the run's own.
+
+    `both` plays what is recorded, and asks and records what is not. `play` asks nothing; so do all where the
+    environment has OFFLINE=1. `record` asks always, and the first answer that is recorded counts: what a call gives is
+    what a replay will give. For the same reason every end is recorded, time limits and errors too: a run that goes on
+    repeats them. Another folder asks anew.
+
+    Equal asks of a call are sent once. Each of them has the answer's tokens and cost, as in a replay.
+    """
+
+    llm: TextModel
+    mode: Mode
+    folder: str | None
+    beside: ClassVar[Sequence[str]] = ("mode", "folder")  # parameters that do not change what comes out
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise UsageError(f"llm.mode={self.mode!r}, valid are {', '.join(get_args(Mode))}")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the model inside."""
+        return self.llm.settings
+
+    @property
+    def prices(self) -> Prices | None:
+        """Those of the model inside."""
+        return self.llm.prices
+
+    def kept_in(self, folder: Path) -> "Recorded":
+        """Recorded with the run in `folder`, where no other folder is given."""
+        return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Answers in order.
+
+        Raises UsageError as `each` does.
+        """
+        return arrivals.complete(self.each, prompts)
+
+    def each(self, prompts: Sequence[Prompt], done: arrivals.Done) -> None:
+        """Call `done` for each answer: at once for those that are played, for others as soon as they are recorded.
+
+        Raises UsageError for prompts that no file may hold, asks that are not recorded and may not be sent, a recording
+        that cannot be read or written, and as the model inside does. What that had answered is recorded all the same.
+        """
+        recording, mode = self._recording(prompts), "play" if _offline() else self.mode
+        settings = self.settings
+        asks = [Ask(prompt, settings) for prompt in prompts]
+        places: dict[bytes, list[int]] = {}
+        for i, ask in enumerate(asks):
+            places.setdefault(ask.key, []).append(i)
+        known = [] if mode == "record" else [(key, answer) for key in places if (answer := recording.get(key))]
+        played = {key for key, _ in known}
+        missing = [(key, asks[positions[0]]) for key, positions in places.items() if key not in played]
+        if missing and mode == "play":
+            raise UsageError(self._unrecorded(missing[0][1], recording))
+
+        def hand_on(answers: Sequence[Answer]) -> None:
+            given = ((i, _valued(answer, prompts[i])) for key, answer in answers for i in places[key])
+            arrivals.hand_on(given, done)
+
+        hand_on(known)
+        if not missing:
+            return
+        committer: Committer[Asked, Answer] = Committer(recording.add)
+
+        def arrived(index: int, completion: Completion) -> None:
+            committer.put((*missing[index], completion))
+            hand_on(committer.results())
+
+        try:
+            arrivals.each(self.llm, [ask.prompt for _, ask in missing], arrived)
+        finally:
+            hand_on(committer.close())
+
+    def _recording(self, prompts: Sequence[Prompt]) -> Recording:
+        """What is recorded up to now."""
+        if self.folder is None:
+            raise UsageError(
+                "llm=recorded needs a folder outside of runs: set llm.folder to where its files are to lie"
+            )
+        if any(prompt.redacted for prompt in prompts):
+            raise UsageError(
+                "llm=recorded would write messages to a file that the logs of this run may not show; take the model by "
+                "itself, without a recording, or a log that is not redacted"
+            )
+        recording = opened(Path(self.folder).resolve())
+        recording.refresh()
+        return recording
+
+    def _unrecorded(self, ask: Ask, recording: Recording) -> str:
+        reason = "OFFLINE is set" if _offline() else f"llm.mode={self.mode}"
+        record = f"run the same command with llm.mode=both{', without OFFLINE' if _offline() else ''}"
+        if not len(recording):
+            return f"nothing is recorded in {recording.folder}, and nothing is asked, as {reason}; to record, {record}"
+        return (
+            f"an ask of role {ask.prompt.role!r} is not recorded in {recording.folder}, and nothing is asked, as "
+            f"{reason}. {difference(ask, recording.asks())} Undo that change, or, to record it, {record}"
+        )
+
+
+def _valued(answer: Completion, prompt: Prompt) -> Completion:
+    if answer.end != "ok" or prompt.schema is None:
+        return answer
+    return replace(answer, value=value_of(answer.text))
+
+
+def _offline() -> bool:
+    return os.environ.get("OFFLINE", "").strip().lower() in ("1", "true", "yes")

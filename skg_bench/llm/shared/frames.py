@@ -1,0 +1,54 @@
+"""Files of zstd frames, one after the other. The last is torn where a process was killed while it wrote."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+_MAGIC = b"\x28\xb5\x2f\xfd"
+_RLE = 1  # kind of a block that holds one byte, to be repeated
+
+
+def frame(data: bytes) -> bytes:
+    """`data` as one whole frame."""
+    compressed: bytes = pa.Codec("zstd").compress(data, asbytes=True)
+    return compressed
+
+
+def whole(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Where each whole frame ends, and what is in it. A torn frame at the end is left out.
+
+    Raises ValueError, after the frames before, where there is no frame, or a damaged one.
+    """
+    start = 0
+    while start < len(data):
+        end = _end(data, start)
+        if end is None:
+            if data.find(_MAGIC, start + 1) >= 0:  # others follow: it was damaged later
+                raise ValueError(f"the frame at byte {start:,} is torn, and others follow it")
+            return
+        try:
+            yield end, pa.CompressedInputStream(pa.BufferReader(data[start:end]), "zstd").read()
+        except OSError as error:
+            raise ValueError(f"the frame at byte {start:,} is damaged ({error})") from error
+        start = end
+
+
+def _end(data: bytes, start: int) -> int | None:
+    """Where the frame ends that begins at `start`; None: after the data. See RFC 8878, section 3.1.1."""
+    if not _MAGIC.startswith(data[start : start + 4]):
+        raise ValueError(f"there is no zstd frame at byte {start:,}")
+    if len(data) < start + 5:
+        return None
+    descriptor = data[start + 4]
+    single, checksum = descriptor >> 5 & 1, descriptor >> 2 & 1
+    size = (single, 2, 4, 8)[descriptor >> 6]
+    at = start + 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + size
+    last = 0
+    while not last:
+        if len(data) < at + 3:
+            return None
+        header = int.from_bytes(data[at : at + 3], "little")
+        last, kind = header & 1, header >> 1 & 3
+        at += 3 + (1 if kind == _RLE else header >> 3)
+    at += 4 * checksum
+    return at if at <= len(data) else None
