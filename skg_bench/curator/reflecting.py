@@ -24,7 +24,6 @@ from skg_bench.core.prompts import PromptFile, load
 from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
 from skg_bench.core.rendering import Order, render
 from skg_bench.core.skillbook import Skill, Skillbook
-from skg_bench.core.state import wider
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
@@ -38,13 +37,6 @@ _RESULTS: Mapping[End, int] = {
     "timeout": learning.TIMED_OUT, "invalid": learning.INVALID, "refused": learning.REFUSED, "error": learning.ERROR,
 }  # fmt: skip
 _NOTHING = Admitted((), ())
-
-
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """The memory of a reflecting curator: a rating may come long after its turn."""
-
-    text: I32  # [B, T] text ids of the users' messages by turn
 
 
 @dataclass(slots=True)
@@ -98,31 +90,28 @@ class Reflecting:
         """Hash of the prompt files."""
         return "-".join(self._file(role).digest[:16] for role in NEEDS)
 
-    def start(self, n: int) -> Messages:
-        """No messages."""
-        return Messages(np.zeros((n, 0), np.int32))
+    def start(self, n: int) -> None:
+        """No memory."""
 
-    def offers(self, seen: Observation, state: Messages) -> Bool:
+    def offers(self, seen: Observation, state: None) -> Bool:
         """Nobody is asked to name a skill."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Messages
-    ) -> tuple[Messages, Batch]:
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
         """TAGs for uses, and what the model proposed for the turns whose ratings became known, as far as admitted."""
-        text = wider(state.text, seen.turn + 1, -1)
-        text[: len(seen.text), seen.turn] = seen.text
         uses = _uses(seen)
         rated = known.rows((known.kind == RATING) & seen.asks[known.row])
         if not len(rated.row):
-            return Messages(text), uses
+            return None, uses
         columns = (rated.row.tolist(), rated.turn.tolist(), rated.value.tolist(), rated.skill.tolist())
         jobs = [_Job(*values) for values in zip(*columns, strict=True)]
         skills = {row: _skills(row, books, seen) for row in sorted({job.row for job in jobs})}
-        self._reflect(jobs, skills, text, seen)
+        self._reflect(jobs, skills, seen)
         self._manage(jobs, skills, seen)
         seen.report(_reported(jobs, seen))
-        return Messages(text), joined(uses, _operations(jobs, text, seen))
+        return None, joined(uses, _operations(jobs, seen))
 
     # ------------------------------------------------------------------------------------------------- roles
 
@@ -130,7 +119,7 @@ class Reflecting:
         self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], text: I32, seen: Observation
     ) -> None:
         prompts = []
-        questions = seen.texts.read(np.array([text[job.row, job.turn] for job in jobs], np.int32))
+        questions = seen.texts.read(np.array([seen.messages[job.row, job.turn] for job in jobs], np.int32))
         for job, question in zip(jobs, questions, strict=True):
             used = _used(job, skills[job.row])
             answer = f"given by skill {used[0]}" if used else "given by the assistant itself"
@@ -203,7 +192,7 @@ def _uses(seen: Observation) -> Batch:
     return batch
 
 
-def _operations(jobs: Sequence[_Job], text: I32, seen: Observation) -> Batch:
+def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
     """What was admitted, in order of the jobs."""
     proposed = [(job, operation) for job in jobs for operation in job.admitted.operations]
     batch = blank(len(proposed))
@@ -213,7 +202,7 @@ def _operations(jobs: Sequence[_Job], text: I32, seen: Observation) -> Batch:
         if operation.content is not None:
             batch.content[i] = seen.texts.contents.add(operation.content)
         if operation.op == ADD:
-            batch.text[i], batch.source[i] = text[job.row, job.turn], job.turn
+            batch.text[i], batch.source[i] = seen.messages[job.row, job.turn], job.turn
     return batch
 
 
