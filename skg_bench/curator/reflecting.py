@@ -115,9 +115,7 @@ class Reflecting:
 
     # ------------------------------------------------------------------------------------------------- roles
 
-    def _reflect(
-        self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], text: I32, seen: Observation
-    ) -> None:
+    def _reflect(self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], seen: Observation) -> None:
         prompts = []
         questions = seen.texts.read(np.array([seen.messages[job.row, job.turn] for job in jobs], np.int32))
         for job, question in zip(jobs, questions, strict=True):
