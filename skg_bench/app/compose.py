@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS, check_arm_key, check_parts, check_root
-from skg_bench.app.overrides import Override, check, check_interpolations, has, parse
+from skg_bench.app.overrides import Override, check, check_interpolations, deepened, has, parse
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 
@@ -54,7 +54,7 @@ class Composer:
         """
         tree = self._with_inner(self._root_tree(overrides), overrides, "")
         raw = _raw(tree)
-        values = [override for override in overrides if not override.choice and not override.inner]
+        values = [deepened(override, raw) for override in overrides if not override.choice and not override.inner]
         for override in values:
             check(override, raw)
         root = _resolved(_with(tree, values))
@@ -168,12 +168,12 @@ def _arm(
     wraps a component that has it: `policy.threshold=0.4` does not concern an arm whose policy has no threshold.
     """
     raw = _raw(tree)
-    for override in arm_overrides:
-        if not override.inner:
-            check(override, raw, where)
+    own_values = [deepened(override, raw) for override in arm_overrides if not override.choice and not override.inner]
+    for override in own_values:
+        check(override, raw, where)
     replaced = {override.path for override in arm_overrides if override.choice}
     values, without = [], []
-    for override in (override for override in overrides if not override.choice and not override.inner):
+    for override in (deepened(o, raw) for o in overrides if not o.choice and not o.inner):
         wrapped = replace(override, path=f"{override.head}.{override.path}")
         if override.head not in replaced or has(raw, override.path):
             values.append(override)
@@ -181,8 +181,7 @@ def _arm(
             values.append(wrapped)
         else:
             without.append(override.text)
-    values += [override for override in arm_overrides if not override.choice and not override.inner]
-    config = _resolved(_with(tree, values))
+    config = _resolved(_with(tree, [*values, *own_values]))
     assistant = config["assistant"].get("_target_", "")
     check_parts(assistant, arm_overrides, where)
     unused = () if assistant == PIPELINE else PARTS_OF_PIPELINE

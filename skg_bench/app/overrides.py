@@ -5,7 +5,7 @@ Hydra alone accepts `+sed=1` and runs with the wrong seed. Here every key must e
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -150,6 +150,21 @@ def has(tree: Tree, path: str) -> bool:
         else:
             return False
     return True
+
+
+def deepened(override: Override, tree: Tree) -> Override:
+    """The override at the path of the component that has its key, where options of INSIDE are wrapped by others of the
+    same group: `curator.llm.model` is `curator.llm.llm.model` where `curator.llm` is a recording of an endpoint.
+    """
+    parts = override.path.split(".")
+    for group in INSIDE:
+        while group in parts[:-1] and not has(tree, ".".join(parts)):
+            last = len(parts) - 1 - parts[::-1].index(group)
+            inner = [*parts[: last + 1], group]
+            if last == len(parts) - 1 or not has(tree, ".".join(inner)):
+                return override
+            parts = [*inner, *parts[last + 1 :]]
+    return replace(override, path=".".join(parts))
 
 
 def check(override: Override, tree: Tree, where: str = "") -> None:

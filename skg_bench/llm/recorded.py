@@ -67,6 +67,8 @@ class Recorded:
         Raises UsageError for prompts that no file may hold, asks that are not recorded and may not be sent, a recording
         that cannot be read or written, and as the model inside does. What that had answered is recorded all the same.
         """
+        if not prompts:
+            return
         recording, mode = self._recording(prompts), "play" if _offline() else self.mode
         settings = self.settings
         asks = [Ask(prompt, settings) for prompt in prompts]
