@@ -43,8 +43,12 @@ def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Comp
     root = composer.root(overrides)
     screen.print(headline(root))  # the first line comes before the arms are composed and anything heavy is imported
     composed = composer.arms(overrides, root)
+    unconcerned: dict[tuple[str, ...], list[str]] = {}
     for text, arms in composed.without.items():
-        screen.print(f"  {text} does not concern {', '.join(arms)}: what stands there has no such parameter")
+        unconcerned.setdefault(tuple(arms), []).append(text)
+    for names, concerned in unconcerned.items():
+        does = "does" if len(concerned) == 1 else "do"
+        screen.print(f"  {', '.join(concerned)} {does} not concern {', '.join(names)}: no such parameter there")
     return composed
 
 
