@@ -79,7 +79,7 @@ class Budgeted:
                 spent = ledger.add(completion)
             finally:
                 done(index, completion)
-            if left and reached is None:  # once is enough: what is under way is to be handed on
+            if reached is None:  # once is enough: what is under way is to be handed on
                 try:
                     self._check(spent)
                 except BudgetReached as error:

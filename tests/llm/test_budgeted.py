@@ -67,9 +67,10 @@ def test_at_the_budget_no_ask_is_sent_what_is_under_way_ends_and_is_handed_on(
 
 def test_a_model_that_answers_calls_as_a_whole_goes_over_by_a_call_at_most(tmp_path: Path) -> None:
     model = Whole(str(tmp_path / "sent"))
+    handed: dict[int, Completion] = {}
     with pytest.raises(BudgetReached):
-        budgeted(model, tmp_path, tokens=70 * EACH).complete(prompts(1_000))
-    assert len(sent(model)) == 128
+        budgeted(model, tmp_path, tokens=70 * EACH).each(prompts(1_000), handed.__setitem__)
+    assert len(sent(model)) == len(handed) == 128
 
 
 def test_the_end_says_what_was_spent_and_how_to_go_on(model: Streaming, tmp_path: Path) -> None:
@@ -215,6 +216,9 @@ def test_a_last_line_that_is_torn_at_any_byte_does_not_count_and_is_replaced(mod
         assert total(tmp_path).asks == whole
         assert Ledger(path).add(answer).asks == whole + 1
         assert path.read_bytes() == data[: ends[whole]] + path.read_bytes().splitlines(keepends=True)[-1]
+    path.write_bytes(data + b"x" * 500)
+    Ledger(path).add(answer)
+    assert b"x" not in path.read_bytes()
 
 
 @pytest.mark.parametrize("line", ["half a line", "[]", '{"asks": 1}', '{"asks": "x", "tokens": 1, "usd": 1}'])
