@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
-from skg_bench.core import deciding, launching, types
+from skg_bench.core import asking, deciding, launching, types
 from skg_bench.core import world as core_world
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
 from skg_bench.core.deciding import Memoryless, Policy
@@ -39,6 +39,12 @@ def yamls(*seams: str) -> list[Any]:
 
 def made(path: Path) -> Any:
     return build(path.parent.name, yaml.safe_load(path.read_text("utf-8")))
+
+
+def llms(*, of_texts: bool) -> pytest.MarkDecorator:
+    """Models that answer users, or those that read and write texts: a yaml is of the one kind or of the other."""
+    cases = [case for case in yamls("llm") if hasattr(made(case.values[0]), "ability") != of_texts]
+    return pytest.mark.parametrize("path", cases)
 
 
 def each(seam: str) -> pytest.MarkDecorator:
@@ -176,7 +182,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     seen = Observation(
         query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
         (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_), samples.TEXTS,
-        query.truth if curator.sees_truth else None,
+        query.truth if curator.sees_truth else None, np.zeros((B, 10), np.int32),
     )  # fmt: skip
     state = curator.start(B)
     check(state, B, curator)
@@ -198,7 +204,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert (batch is NOTHING) == (path.stem == "none")
 
 
-@each("llm")
+@llms(of_texts=False)
 @pytest.mark.req("K20")
 def test_an_llm_meters_its_calls_and_says_how_able_it_is_but_not_whether_it_was_right(path: Path) -> None:
     llm: types.LLM = made(path)
@@ -214,6 +220,17 @@ def test_an_llm_meters_its_calls_and_says_how_able_it_is_but_not_whether_it_was_
         assert ability.dtype == np.float64
         assert ability.shape == (B,)
         assert (np.isnan(ability) | ((ability >= 0) & (ability <= 1))).all()
+
+
+@llms(of_texts=True)
+def test_a_model_of_texts_says_what_decides_its_answers_and_what_it_charges(path: Path) -> None:
+    model: asking.TextModel = made(path)
+    assert set(model.settings) == {"model", "temperature", "top_p"}
+    assert model.settings["model"]
+    assert all(type(model.settings[name]) is float for name in ("temperature", "top_p"))
+    assert model.prices is None or min(model.prices.tokens_in, model.prices.tokens_out) >= 0
+    assert model.complete([]) == []
+    assert {*getattr(model, "beside", ())} <= {f.name for f in fields(type(model))}  # type: ignore[arg-type]
 
 
 def same(mixed: Any, whole: Any, order: np.ndarray, kind: type[Any]) -> bool:

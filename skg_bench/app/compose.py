@@ -23,7 +23,9 @@ from skg_bench.core.errors import UsageError
 
 Config = dict[str, Any]
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
-_WITH = "_with_"  # in an option: what is chosen at other groups along with it, unless something else is
+_WITH = (
+    "_with_"  # in an option or an experiment: what is chosen at other groups along with it, unless something else is
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Composer:
         # of two of a group the later counts
         chosen = {override.path: str(override.value) for override in overrides if override.choice}
         tree = self._tree(_choices(chosen))
-        along = {k: v for node in _nodes(tree) for k, v in node.get(_WITH, {}).items()}
+        along = {k: v for node in [*_nodes(tree), tree] for k, v in node.get(_WITH, {}).items()}
         if along.keys() - chosen.keys():
             tree = self._tree(_choices(along | chosen))
         return tree if not along else _without(tree)
@@ -137,7 +139,7 @@ def _without(tree: DictConfig) -> DictConfig:
     """The tree without what its options brought along, which has been chosen."""
     plain = tree.copy()
     with open_dict(plain):
-        for node in _nodes(plain):
+        for node in [*_nodes(plain), plain]:
             node.pop(_WITH, None)
     return plain
 
@@ -179,8 +181,8 @@ def _arm(
             values.append(wrapped)
         else:
             without.append(override.text)
-    own = [override for override in arm_overrides if not override.choice and not override.inner]
-    config = _resolved(_with(tree, [*values, *own]))
+    values += [override for override in arm_overrides if not override.choice and not override.inner]
+    config = _resolved(_with(tree, values))
     assistant = config["assistant"].get("_target_", "")
     check_parts(assistant, arm_overrides, where)
     unused = () if assistant == PIPELINE else PARTS_OF_PIPELINE

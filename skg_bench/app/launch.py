@@ -21,6 +21,8 @@ from skg_bench.app.said import said_only
 from skg_bench.app.tracking import DEADLINE, beside, export
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import schema
+from skg_bench.core.arms import Arm
+from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
@@ -90,7 +92,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = {**root, **_sizes(root, replay(simulator))}
     composed = replace(composed, root=root)
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
-    data = {"simulator": simulator.digest, "embedder": embedder.digest, **models(plan.arms)}
+    data = {"simulator": simulator.digest, "embedder": embedder.digest, **models(plan.arms), **_prompts(plan.arms)}
     key = identity(root, composed.arms, data)
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
@@ -98,6 +100,12 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     launcher, sinks = build("launcher", root["launcher"]), build("tracker", root["tracker"]).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks)
     return replace(job, state=_state(job))
+
+
+def _prompts(made: Sequence[Arm]) -> dict[str, str]:
+    """Hashes of the prompt files of each arm that has some."""
+    digests = {arm.name: [part.digest for part in parts(arm) if isinstance(part, Prompted)] for arm in made}
+    return {f"prompts.{name}": " ".join(hashes) for name, hashes in digests.items() if hashes}
 
 
 def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -22,8 +23,24 @@ _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into c
 def identity(config: Mapping[str, Any], compositions: Mapping[str, Any], data: Mapping[str, str]) -> str:
     """Hash (64 hex digits) of the resolved configuration, of data and models, and of the code."""
     counted = {key: value for key, value in config.items() if key not in BESIDE}
-    whole = {"config": counted, "compositions": compositions, "data": data, "code": code_digest()}
+    whole = _without_beside(
+        {"config": counted, "compositions": compositions, "data": dict(data), "code": code_digest()}
+    )
     return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _without_beside(node: Any) -> Any:
+    """Without parameters of components that change how a run is made and not what comes out, which a class names in
+    `beside`: the address of a server, or a budget. Classes are looked up among what is imported: a manifest may be
+    somebody else's file.
+    """
+    if isinstance(node, list):
+        return [_without_beside(inner) for inner in node]
+    if not isinstance(node, Mapping):
+        return node
+    module, _, name = str(node.get("_target_", "")).rpartition(".")
+    beside = getattr(getattr(sys.modules.get(module), name, None), "beside", ())
+    return {key: _without_beside(value) for key, value in node.items() if key not in beside}
 
 
 @cache
@@ -56,7 +73,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def _counted(manifest: Mapping[str, Any]) -> dict[str, Any]:
     config = {key: value for key, value in manifest.get("config", {}).items() if key not in BESIDE}
     rest = {key: manifest.get(key) for key in ("compositions", "data", "code")}
-    return {**config, **rest}
+    counted: dict[str, Any] = _without_beside({**config, **rest})
+    return counted
 
 
 def _shown(values: Mapping[str, Any], key: str) -> str:

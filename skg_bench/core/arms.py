@@ -49,6 +49,11 @@ class Arm:
 
     def __post_init__(self) -> None:
         self._check_freeze()
+        if not hasattr(self.llm, "ability"):
+            raise UsageError(
+                f"llm={type(self.llm).__name__} writes texts, and no world judges a model's own words; it can learn "
+                "(curator.llm), and users are answered by llm=simulated"
+            )
         if not 0 <= self.hit_latency_ms < float("inf"):
             raise UsageError(f"hit_latency_ms={self.hit_latency_ms} must be milliseconds, not negative, and finite")
         if self.book not in get_args(ServedBook):

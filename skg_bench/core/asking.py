@@ -4,7 +4,7 @@ A learning component makes a prompt for each user of a step and hands over all o
 under way at the same time is the model's business.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -84,6 +84,45 @@ class TextModel(Protocol):
         ...
 
 
+def parts(component: Any) -> Iterator[Any]:
+    """A component, and all components inside of it."""
+    yield component
+    if isinstance(component, tuple):
+        inner = component
+    else:
+        value = is_dataclass(component) and not isinstance(component, type)
+        inner = tuple(getattr(component, f.name) for f in fields(component)) if value else ()
+    for part in inner:
+        yield from parts(part)
+
+
+@runtime_checkable
+class Prompted(Protocol):
+    """A component whose prompts are files."""
+
+    @property
+    def prompts(self) -> str | None:
+        """The folder of the files; None: the package's own."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of the files."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A model that hands over each answer as soon as it is there, so that what was paid for can be kept."""
+
+    def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
+        """Calls `done` in this thread with the place of each prompt and its completion, in the order of arrival.
+
+        Raises UsageError as `complete` does: nothing more is sent then, and what is under way goes to `done` before.
+        """
+        ...
+
+
 @runtime_checkable
 class Kept(Protocol):
     """A component that keeps files with the run."""
@@ -94,18 +133,21 @@ class Kept(Protocol):
 
 
 def placed(component: C, folder: Path) -> C:
-    """`component`, with each component inside of it that keeps files with the run keeping them in `folder`. What holds
-    none is the same object as before.
+    """`component`, with each component inside of it that keeps files with the run keeping them in `folder`."""
+    return mapped(component, lambda part: part.kept_in(folder) if isinstance(part, Kept) else part)
+
+
+def mapped(component: C, change: Callable[[Any], Any]) -> C:
+    """`component` with each component inside of it changed, the inner ones first. Where nothing changes, it is the same
+    object as before.
     """
     made: Any = component
     if isinstance(component, tuple):
-        parts = tuple(placed(part, folder) for part in component)
+        parts = tuple(mapped(part, change) for part in component)
         made = parts if any(new is not old for new, old in zip(parts, component, strict=True)) else component
     elif is_dataclass(component) and not isinstance(component, type):
         values = {f.name: getattr(component, f.name) for f in fields(component) if f.init}
-        new = {name: placed(value, folder) for name, value in values.items()}
+        new = {name: mapped(value, change) for name, value in values.items()}
         if changed := {name: value for name, value in new.items() if value is not values[name]}:
             made = replace(component, **changed)
-        if isinstance(made, Kept):
-            made = made.kept_in(folder)
-    return made  # type: ignore[no-any-return]
+    return change(made)  # type: ignore[no-any-return]

@@ -59,6 +59,8 @@ class Purpose(IntEnum):
     SHAM = 80
     PERMUTED = 81
     RELABEL = 82
+    REFLECT = 84
+    MANAGE = 85
     PRIOR = 90
 
 

@@ -1,15 +1,31 @@
 """Text of others, such as messages of a log, as it may be printed."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from html import escape
 from textwrap import TextWrapper
 
+_JOINERS = "\u200c\u200d"  # parts of words and of emoji
 _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t")
 
 
 def printable(text: str) -> str:
     """Without the characters that command a terminal (C0 and C1, so no escape sequence begins); lines and tabs stay."""
     return text.translate(_CONTROLS)
+
+
+def is_hidden(character: str) -> bool:
+    """Does it show nothing and yet change how other characters show? Bidirectional controls, zero-width and other
+    format characters do, and separators of lines and paragraphs; the two joiners are needed to write some languages.
+    """
+    return character not in _JOINERS and unicodedata.category(character) in {"Cf", "Zl", "Zp"}
+
+
+def revealed(text: str) -> str:
+    r"""With an escape such as \u202e for each hidden character, so that what a reader sees is what the text says."""
+    if text.isascii():
+        return text
+    return "".join(ascii(character)[1:-1] if is_hidden(character) else character for character in text)
 
 
 def wrapped(text: str, width: int) -> str:

@@ -309,6 +309,7 @@ class Observation:
     asks: Bool  # users whose curator this is; offers and operations for others are dropped
     texts: WrittenTexts
     truth: TurnTruth | None  # given to components with `sees_truth` only
+    messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last
     report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skg_bench.core.asking import placed
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, I64, check
 from skg_bench.core.launching import FILES, Launcher, Tick
@@ -56,7 +57,7 @@ def execute(
     turn. Raises UsageError for unusable vectors, a torn shard, and workers that keep dying or do not start.
     """
     _sweep(out)
-    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.seed))
+    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.seed), arms=placed(plan.arms, out))
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)

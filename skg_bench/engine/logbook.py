@@ -109,11 +109,11 @@ class Logbook:
             columns = {name: column[j::n] for name, column in self.columns.items()}
             updates, feedbacks, jobs = (_own(log, j, n) for log in rest)
             user, turns, flat = self.user[j::n], self.n[j::n], self.start // n
-            own = Logbook(
+            logbook = Logbook(
                 arm, self.seed, user, turns, self.top_k, self.labels, flat, columns, updates, feedbacks, jobs,
                 self.filled,
             )  # fmt: skip
-            parts.append(own)
+            parts.append(logbook)
         return parts
 
     def turn(self, t: int, **values: np.ndarray) -> None:

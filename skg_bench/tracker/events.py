@@ -1,4 +1,5 @@
-"""`events.jsonl` of a run directory: one line for each turn and each learning step of some users, as Opik takes them.
+"""`events.jsonl` of a run directory: one line for each turn, each learning step and each learning job of some users, as
+Opik takes them.
 
 A line is `{"key": hex, "trace": {...}}`. The key is a hash of (identity of the run, arm, user, turn, kind), so that a
 line can be told from all others wherever it was delivered. The same run and the same choice give the same bytes.
@@ -24,14 +25,17 @@ from skg_bench.core.run import Run
 Texts = Literal["full", "hash"]
 Row = dict[str, Any]
 FILE = "events.jsonl"
-TURN, LEARNING = "turn", "learning:skillbook_update"  # names of traces
+TURN, LEARNING, JOB = "turn", "learning:skillbook_update", "learning:job"  # names of traces
 _OWN = "skg_bench.simulator.assistant."  # its messages are a corpus: nobody said them
-_SPOKEN = ("message", "matched_skill", "name", "intent", "request_type", *NAMES)  # columns that hold what somebody said
+_SPOKEN = (  # columns that hold what somebody said, or what a model made of it
+    "message", "matched_skill", "name", "intent", "request_type", "reflection", "refusals", *NAMES,
+)  # fmt: skip
 _OUTPUT = ("serving", "matched_skill", "source_turn", "user_satisfaction", "offer", "skill_learned")
 _METADATA = (
     "arm", "user", "turn", "max_sim", "skill_score", "propensity", "explored", "tokens_in", "tokens_out", "cost_usd",
     "latency_ms", "book_size", "book_version", "answer_correct", "skill_correct", "intent", "request_type",
 )  # fmt: skip
+_COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
 _OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "reason")
 _READ = ("message", "fallback_to_llm", "time", *_OUTPUT, *_METADATA)
 _AT_ONCE = 64  # users whose rows are in memory
@@ -50,8 +54,10 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
         with temporary.open("w", encoding="utf-8") as file:
             for arm in run.arms:
                 for trace in _traces(run, arm, sample(run, users), _hasher(identity) if hides else None):
-                    about = trace["metadata"]
-                    line = {"key": key(identity, arm, about["user"], about["turn"], trace["name"]), "trace": trace}
+                    about, name = trace["metadata"], trace["name"]
+                    if name == JOB:  # a turn may have several
+                        name = f"{name}/{about['about']}/{about['channel']}"
+                    line = {"key": key(identity, arm, about["user"], about["turn"], name), "trace": trace}
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
                     lines += 1
         temporary.replace(path)
@@ -87,14 +93,22 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
-        turns, updates = (table.to_pylist() for table in (run.turns(arm, _READ, some), run.updates(arm, None, some)))
-        for row in [*turns, *updates]:
+        tables = run.turns(arm, _READ, some), run.updates(arm, None, some), run.learning(arm, None, some)
+        turns, updates, jobs = (table.to_pylist() for table in tables)
+        for row in [*turns, *updates, *jobs]:
             row.update({name: _plain(value) for name, value in row.items() if isinstance(value, float)})
             if hashed is not None:
                 row.update({name: hashed(row[name]) for name in _SPOKEN if row.get(name) is not None})
-        steps = {at: list(rows) for at, rows in groupby(updates, key=lambda row: (row["user"], row["turn"]))}
+        if hashed is not None:
+            for row in jobs:  # an error may quote the model, and the model a user
+                row["reason"] = row["reason"] and hashed(row["reason"])
+        steps, asked = (
+            {at: list(rows) for at, rows in groupby(log, key=lambda row: (row["user"], row["turn"]))}
+            for log in (updates, jobs)
+        )
         for row in turns:
             yield _turn(row)
+            yield from map(_job, asked.get((row["user"], row["turn"]), ()))
             if (operations := steps.get((row["user"], row["turn"]))) is not None:
                 yield _learning(row, operations)
 
@@ -134,6 +148,21 @@ def _learning(row: Row, operations: list[Row]) -> Row:
         },
         "tags": [row["arm"], *sorted(set(ops))],
     }  # fmt: skip
+
+
+def _job(row: Row) -> Row:
+    """What a model was asked to learn from a turn, what came of it, and what it cost."""
+    milliseconds = (row["end"] - row["start"]) / timedelta(milliseconds=1)
+    return {
+        **_frame(row, JOB, row["start"], milliseconds),
+        "input": {name: row[name] for name in ("about", "channel", "version_read")},
+        "output": {
+            name: row[name]
+            for name in ("result", "reason", "reflection", "operations", "refused", "refusals", "version_written")
+        },
+        "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "channel", *_COST)},
+        "tags": [row["arm"], row["result"]],
+    }
 
 
 def _operation(row: Row) -> Row:

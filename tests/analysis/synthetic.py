@@ -86,6 +86,7 @@ def make_run(
                 ("turns", schema.turns(TOP_K)),
                 ("updates", schema.UPDATES),
                 ("feedback", schema.FEEDBACK),
+                ("learning", schema.LEARNING),
             ):
                 rows = [row for logs in half for row in logs[log]]
                 (path / log).mkdir(exist_ok=True)
@@ -150,10 +151,10 @@ def _moments(
 
 
 def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the three logs."""
+    """The rows of the four logs."""
     skill_of: dict[int, int] = {}
     version, previous = 0, -1
-    logs: dict[str, list[dict[str, Any]]] = {"turns": [], "updates": [], "feedback": []}
+    logs: dict[str, list[dict[str, Any]]] = {"turns": [], "updates": [], "feedback": [], "learning": []}
     for turn, event in enumerate(events):
         uniforms = event.uniforms
         known = skill_of.get(event.type, -1)
@@ -194,6 +195,7 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
             "tokens_in": 0 if hit else 200, "tokens_out": 0 if hit else 50 + int(100 * uniforms[9]),
             "cost_usd": 0.0 if hit else 0.0005 + 0.001 * float(uniforms[9]),
             "latency_ms": 50.0 if hit else 1000.0 + 4000.0 * float(uniforms[10]),
+            "learning_tokens_in": 0, "learning_tokens_out": 0, "learning_cost_usd": 0.0,
             "book_size": len(skill_of), "book_version": version, "book_hash": _hash(user, version),
             "shortlist": candidates + [-1] * pad, "similarity": falling, "preference": [0.5] * TOP_K,
             "score": [float("nan")] * TOP_K, "combined": falling, "skill_correct": right if hit else None,

@@ -40,12 +40,12 @@ def test_satisfaction_is_ok_partial_miss_or_nothing() -> None:
 def test_truth_columns_are_marked_and_no_other() -> None:
     truth = [f.name for f in TURNS if f.metadata[b"truth"] == b"yes"]
     assert truth == ["skill_correct", "answer_correct", "cause", "intent", "request_type", "answerable", "used_up"]
-    for log in (schema.UPDATES, schema.FEEDBACK):
+    for log in (schema.UPDATES, schema.FEEDBACK, schema.LEARNING):
         assert not [f.name for f in log if f.metadata[b"truth"] == b"yes"]
 
 
 def test_every_log_carries_the_version() -> None:
-    for log in (TURNS, schema.UPDATES, schema.FEEDBACK):
+    for log in (TURNS, schema.UPDATES, schema.FEEDBACK, schema.LEARNING):
         assert log.metadata[b"skg_bench_schema"] == str(schema.VERSION).encode()
 
 

@@ -71,7 +71,7 @@ def test_a_run_that_was_cut_off_goes_on_in_cohorts_of_any_size(
     assert world.differences(whole, run, range(USERS)) == []
     names = [sorted(f.name for f in (cut / log).iterdir()) for log in world.LOGS]
     assert names[0] == names[1] == names[2]  # no half of an earlier attempt is left
-    assert sorted(f.name for f in cut.iterdir()) == ["feedback", "manifest.json", "turns", "updates"]
+    assert sorted(f.name for f in cut.iterdir()) == ["feedback", "learning", "manifest.json", "turns", "updates"]
     assert {f: (cut / "turns" / f).stat().st_mtime_ns for f in kept} == kept  # nothing is done twice
 
 
@@ -152,7 +152,7 @@ def test_a_table_of_similarities_is_gone_when_the_run_is_done(
     monkeypatch.setattr(engine, "_TABLE_PAYS", 0)
     run = carry_out(tmp_path / "run")
     assert world.differences(whole, run, range(USERS)) == []
-    assert sorted(f.name for f in run.path.iterdir()) == ["feedback", "manifest.json", "turns", "updates"]
+    assert sorted(f.name for f in run.path.iterdir()) == ["feedback", "learning", "manifest.json", "turns", "updates"]
 
 
 def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path) -> None:

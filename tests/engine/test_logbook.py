@@ -39,7 +39,7 @@ def test_shards_hold_no_memory_that_was_freed_before(tmp_path: Path, monkeypatch
     monkeypatch.setattr(pq, "write_table", plain)
     run = world.run(tmp_path / "run", world.MANY, 250, 1, world.LARGE)
     shards = world.shards(run)
-    assert len(shards) == 9
+    assert len(shards) == 12
     assert [name for name in shards if SECRET[:8] in (run.path / name).read_bytes()] == []
 
 

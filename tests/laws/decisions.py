@@ -51,7 +51,9 @@ def digests(name: str, run: Run) -> Iterator[tuple[str, str]]:
         for log in world.LOGS:
             rows = world.rows(run, log, arm, range(run_users(run)))
             for column in rows.column_names:
-                if column not in (_TRUTH | _GIVEN if log == "turns" else {"arm"}):
+                if (log != "learning" or rows.num_rows) and column not in (
+                    _TRUTH | _GIVEN if log == "turns" else {"arm"}
+                ):
                     digest = blake2b(world.bits(rows[column]), digest_size=4).hexdigest()
                     yield f"{name} {arm} {log} {column}", digest
 

@@ -23,7 +23,7 @@ from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
 
-LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback")
+LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
 FREEZE = 15  # the turn at which frozen arms stop to learn
 DENSE = (
     "simulator.messages_per_day=6", "simulator.rated_share=0.6", "simulator.late_share=0.3", "simulator.late_hours=6",
@@ -66,6 +66,8 @@ ARMS = {
     "recipe": ["router=recipe"],
     "frequency": ["router=frequency", "policy=proportional"],
     "random": ["policy=uniform"],
+    "model": ["curator=reflecting", "serving=prompted"],
+    "obedient": ["curator=reflecting", "curator.llm.script=obedient", "curator.batches=compat-v1", "serving=prompted"],
     "repeat_last": ["router=repeat_last", "policy=matched_random", "policy.rate=0.3"],
     "softmax": ["policy=softmax"],
     "thompson": ["policy=thompson"],
@@ -83,6 +85,7 @@ FORKS = {
     "renewed": [f"fork=skg@{FORK}", "reranker.l2=5"],
     "scored": [f"fork=identity@{FORK}", "router.top_k=7"],
     "asking": [f"fork=skg@{FORK}", "serving=prompted"],
+    "noting": [f"fork=skg@{FORK}", "curator=reflecting"],
     "twice": [f"fork=daring@{FORK + 9}", "curator=none"],
     "donor": [f"fork=skg@{FORK}", "book=donor", "curator=none"],
     "hindsight": [f"fork=skg@{FORK}", "book=hindsight", "curator=none"],

@@ -3,9 +3,11 @@
 import json
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import skg_bench
 from skg_bench.app.run_identity import write_json
 from skg_bench.core.run import Run
 from skg_bench.tracker import events
@@ -80,6 +82,23 @@ def test_what_people_said_is_hashed_unless_a_corpus_said_it(run: Run) -> None:
     path, _ = events.write(recorded(run), None, None)
     assert path.read_text("utf-8") == hashed
     assert events.write(recorded(run), None, "full")[0].read_text("utf-8") == clear
+
+
+@pytest.mark.req("P06", "P19", "P41")
+def test_a_learning_job_is_a_trace_with_its_reflection_its_result_and_its_cost(tmp_path: Path) -> None:
+    arms = "arms={model: [curator=reflecting], never: [policy=never, curator=none]}"
+    run = skg_bench.run(["workers=1", "users=3", "weeks=1", arms, f"out={tmp_path / 'run'}", "serving=prompted"])
+    clear = [event["trace"] for event in lines(events.write(run, None, None)[0])]
+    jobs = [trace for trace in clear if trace["name"] == events.JOB]
+    logged = run.learning("model").to_pylist()
+    assert len(jobs) == len(logged) > 10
+    for name, part in (("result", "output"), ("reflection", "output"), ("tokens_in", "metadata"), ("about", "input")):
+        assert [job[part][name] for job in jobs] == [row[name] for row in logged], name
+    keys = [event["key"] for event in lines(run.path / events.FILE)]
+    assert len(set(keys)) == len(keys)
+    hidden = events.write(run, None, "hash")[0].read_text("utf-8")
+    assert "new_learnings" not in hidden
+    assert not any(message in hidden for message in {row["message"] for row in run.turns("model").to_pylist()})
 
 
 def test_no_number_is_one_that_json_does_not_have(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

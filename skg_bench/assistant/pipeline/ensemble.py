@@ -60,7 +60,7 @@ class Pipelines:
         if query.turn in self._stacks and query.turn > 0 and not state.over:
             self._switch(state, query.turn, n)
         state.reach(query.turn, n)
-        state.time[:n, query.turn] = query.time
+        state.time[:n, query.turn], state.message[:n, query.turn] = query.time, query.text
         table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
         table.as_of(query.time)
         books, quality = table.view(n), None
@@ -110,7 +110,7 @@ class Pipelines:
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            reported.append,
+            state.message[:n, : t + 1], reported.append,
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)

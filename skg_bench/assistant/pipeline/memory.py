@@ -47,6 +47,7 @@ class PipelineState:
         self.stack = stack
         self.table = SkillbookTable(n_rows)
         self.past = np.full((n_rows, 64), -1, np.int32)  # messages that the LLM answered
+        self.message = np.full((n_rows, 64), -1, np.int32)  # all messages
         self.time = np.zeros((n_rows, 64), np.int64)
         self.answer = np.full((n_rows, 64), -1, np.int32)  # ids of the answers given
         self.scorer = shared.reranker.start(n_rows, shared.signals.names)
@@ -63,7 +64,7 @@ class PipelineState:
 
     def reach(self, turn: int, n_rows: int) -> None:
         """Room for turn `turn`; the rows from `n_rows` on have had their last one."""
-        self.past = wider(self.past, turn + 1, -1)
+        self.past, self.message = wider(self.past, turn + 1, -1), wider(self.message, turn + 1, -1)
         self.time, self.answer = wider(self.time, turn + 1, 0), wider(self.answer, turn + 1, -1)
         if n_rows < self._there:
             n_arms, self._there = len(self.stack.arms), n_rows
@@ -102,7 +103,7 @@ class PipelineState:
         self.policies, self.curators = self.stack.start(self._there)
         self.table.hindsight()
         self.table.answer[self.table.answer >= 0] += np.int32(shift)
-        for column in (self.past, self.answer, self.last_skill):
+        for column in (self.past, self.message, self.answer, self.last_skill):
             column[...] = -1
         self.llm_turns[...] = 0
 

@@ -50,10 +50,11 @@ def changes_of(batch: Any, book: AceBook, limits: AceLimits = _DEFAULT) -> tuple
     top = an_object(payload, "the batch", ("reasoning", "operations"), ("operations",))
     a_text(top.get("reasoning", ""), "reasoning", limits, blank=True)
     items = a_list(top["operations"], "operations", limits.operations)
-    return tuple(_change(item, f"operation {i + 1}", book, limits) for i, item in enumerate(items))
+    return tuple(change_of(item, f"operation {i + 1}", book, limits) for i, item in enumerate(items))
 
 
-def _change(item: Any, where: str, book: AceBook, limits: AceLimits) -> Change:
+def change_of(item: Any, where: str, book: AceBook, limits: AceLimits) -> Change:
+    """The change that one operation asks for; `where` names it in errors, of which `changes_of` tells."""
     era, kind = book.era, item.get("type") if isinstance(item, dict) else "ADD"
     if kind not in TYPES:
         raise UsageError(f"{where} has the type {shown(kind)}; valid: {', '.join(TYPES)}")

@@ -3,7 +3,10 @@
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
+
+from skg_bench.core.errors import UsageError
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 _SHOWN = 200  # characters of what is wrong
@@ -17,14 +20,30 @@ def parsed(text: str, schema: Mapping[str, Any] | None) -> tuple[Any, str]:
         return None, ""
     try:
         value = value_of(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError
     except (ValueError, RecursionError) as error:
         return None, f"the answer is no JSON: {_short(str(error))}"
     import jsonschema
 
-    wrong = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
-    if wrong is not None:
-        return None, _short(f"the answer does not fit its schema at {wrong.json_path}: {wrong.message}")
+    misfit = next(iter(jsonschema.Draft202012Validator(schema).iter_errors(value)), None)
+    if misfit is not None:
+        return None, _short(f"the answer does not fit its schema at {misfit.json_path}: {misfit.message}")
     return value, ""
+
+
+@cache
+def check_schema(role: str, text: str) -> None:
+    """Raises UsageError where a text is no JSON schema."""
+    import jsonschema
+
+    try:
+        jsonschema.Draft202012Validator.check_schema(json.loads(text))
+    except jsonschema.SchemaError as error:
+        raise UsageError(
+            f"the schema in the prompt file of role {role!r} is no JSON schema at {error.json_path}: "
+            f"{_short(error.message)}"
+        ) from error
 
 
 def value_of(text: str) -> Any:

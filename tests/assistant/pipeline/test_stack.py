@@ -171,7 +171,18 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
     no = np.zeros(4, np.bool_)
     past = samples.history(rng, nobody * 0, books, turns=3)
     seen = Observation(
-        np.full(4, samples.NOW), 3, nobody * 0, no, nobody, np.zeros(4), nobody, *past, ~no, samples.TEXTS, None
+        np.full(4, samples.NOW),
+        3,
+        nobody * 0,
+        no,
+        nobody,
+        np.zeros(4),
+        nobody,
+        *past,
+        ~no,
+        samples.TEXTS,
+        None,
+        np.zeros((4, 4), np.int32),
     )
     late: Any = None
     states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))

@@ -1,0 +1,256 @@
+"""Learns with a model, as ACE does: a reflector studies a rated turn, a skill manager proposes updates of the
+skillbook, and a policy admits them (Pause's `runReflection` and `curate`; ACE's Reflector and SkillManager).
+
+The model's batch is a proposal. What the limits do not admit is logged with its reason and not applied: a text of the
+data may hold orders that the model obeys.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+
+from skg_bench.core import learning
+from skg_bench.core.asking import Completion, End, Prompt, TextModel
+from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
+from skg_bench.core.draws import Purpose, fold
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import KINDS, RATING, KnownFeedback
+from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.learning import Jobs
+from skg_bench.core.prompts import PromptFile, load
+from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
+from skg_bench.core.rendering import Order, render
+from skg_bench.core.skillbook import Skill, Skillbook
+from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.core.world import Reaction
+
+REFLECTOR, MANAGER = "reflector", "skill_manager"
+NEEDS = {
+    REFLECTOR: ("question", "answer", "feedback", "skills_used", "skillbook"),
+    MANAGER: ("reflection", "skills_used", "skillbook"),
+}
+_LATE = {REFLECTOR: "Reflection timed out", MANAGER: "Skill update timed out"}  # P20
+_RESULTS: Mapping[End, int] = {
+    "timeout": learning.TIMED_OUT, "invalid": learning.INVALID, "refused": learning.REFUSED, "error": learning.ERROR,
+}  # fmt: skip
+_NOTHING = Admitted((), ())
+
+
+@dataclass(slots=True)
+class _Job:
+    """One rated turn on its way through both roles."""
+
+    row: int
+    turn: int
+    value: int
+    skill: int
+    calls: list[Completion] = field(default_factory=list)
+    admitted: Admitted = _NOTHING
+
+    @property
+    def last(self) -> Completion:
+        return self.calls[-1]
+
+
+@dataclass(frozen=True)
+class Reflecting:
+    """Each rating of an answer begins a learning job of two calls. A skill that is learned has the message as its
+    example and keeps the turn's answer; the model says the rest.
+    """
+
+    llm: TextModel
+    batches: Batches
+    limits: Limits
+    book_characters: int
+    order: Order
+    answer_tokens: int
+    prompts: str | None
+    sees_truth: ClassVar[bool] = False
+    reasons: ClassVar[Sequence[str]] = ("used", "learned", "reworded", "judged", "harmful")
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.llm, "settings"):
+            raise UsageError(
+                f"curator.llm={type(self.llm).__name__} draws what it costs to answer users and writes no text; take "
+                "curator.llm=scripted, endpoint or recorded"
+            )
+        if self.order not in get_args(Order):
+            raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(Order))}")
+        for name in ("book_characters", "answer_tokens"):
+            if not getattr(self, name) >= 100:
+                raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 100")
+        for role in NEEDS:
+            self._file(role)
+
+    @property
+    def digest(self) -> str:
+        """Hash of the prompt files."""
+        return "-".join(self._file(role).digest[:16] for role in NEEDS)
+
+    def start(self, n: int) -> None:
+        """No memory."""
+
+    def offers(self, seen: Observation, state: None) -> Bool:
+        """Nobody is asked to name a skill."""
+        return np.zeros(len(seen.text), np.bool_)
+
+    def curate(
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
+    ) -> tuple[None, Batch]:
+        """TAGs for uses, and what the model proposed for the turns whose ratings became known, as far as admitted."""
+        uses = _uses(seen)
+        rated = known.rows((known.kind == RATING) & seen.asks[known.row])
+        if not len(rated.row):
+            return None, uses
+        columns = (rated.row.tolist(), rated.turn.tolist(), rated.value.tolist(), rated.skill.tolist())
+        jobs = [_Job(*values) for values in zip(*columns, strict=True)]
+        skills = {row: _skills(row, books, seen) for row in sorted({job.row for job in jobs})}
+        self._reflect(jobs, skills, seen)
+        self._manage(jobs, skills, seen)
+        seen.report(_reported(jobs, seen))
+        return None, joined(uses, _operations(jobs, seen))
+
+    # ------------------------------------------------------------------------------------------------- roles
+
+    def _reflect(
+        self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], text: I32, seen: Observation
+    ) -> None:
+        prompts = []
+        questions = seen.texts.read(np.array([seen.messages[job.row, job.turn] for job in jobs], np.int32))
+        for job, question in zip(jobs, questions, strict=True):
+            used = _used(job, skills[job.row])
+            answer = f"given by skill {used[0]}" if used else "given by the assistant itself"
+            data = {
+                "question": question, "answer": answer,
+                "feedback": {"rating": KINDS["rating"][job.value]}, **self._book(job, skills[job.row]),
+            }  # fmt: skip
+            prompts.append(self._prompt(REFLECTOR, Purpose.REFLECT, job, data, seen))
+        _answered(jobs, self.llm.complete(prompts))
+
+    def _manage(self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], seen: Observation) -> None:
+        reflected = [job for job in jobs if job.last.end == "ok"]
+        prompts = []
+        for job in reflected:
+            data = {"reflection": job.last.value, **self._book(job, skills[job.row])}
+            prompts.append(self._prompt(MANAGER, Purpose.MANAGE, job, data, seen))
+        if not prompts:
+            return
+        _answered(reflected, self.llm.complete(prompts))
+        for job in reflected:
+            if job.last.end == "ok" and (update := job.last.value["update"]) is not None:
+                used = [job.skill] if job.skill >= 0 else []
+                job.admitted = admitted(update, skills[job.row], used, self.limits, self.batches)
+
+    def _book(self, job: _Job, skills: Sequence[Skill]) -> dict[str, Any]:
+        rendered = render(Skillbook(tuple(skills)), self.book_characters, self.order)
+        return {"skills_used": _used(job, skills), "skillbook": rendered.text}
+
+    def _prompt(self, role: str, purpose: Purpose, job: _Job, data: Mapping[str, Any], seen: Observation) -> Prompt:
+        key = fold(fold(fold(seen.event[job.row], int(purpose)), job.turn), 0)
+        return self._file(role).ask(
+            data, int(key) >> 1, self.answer_tokens, recorded=seen.texts.recorded, redacted=seen.texts.redacts
+        )
+
+    def _file(self, role: str) -> PromptFile:
+        return load(role, self.prompts, NEEDS[role])
+
+
+def _answered(jobs: Sequence[_Job], completions: Sequence[Completion]) -> None:
+    for job, completion in zip(jobs, completions, strict=True):
+        job.calls.append(completion)
+
+
+def _skills(row: int, books: Skillbooks, seen: Observation) -> list[Skill]:
+    """The skills of a user that say something."""
+    n = int(books.n_skills[row])
+    columns = (books.active, books.uses, books.ok, books.partial, books.miss)
+    values = zip(*(column[row, :n].tolist() for column in columns), strict=True)
+    contents = seen.texts.contents.of(books.content[row, :n])
+    return [
+        Skill(i, "", -1, (), active, uses, ok, partial, miss, 0, 0, 0, (0,) * 8, 0, -1, content)
+        for i, ((active, uses, ok, partial, miss), content) in enumerate(zip(values, contents, strict=True))
+        if content is not None
+    ]
+
+
+def _used(job: _Job, skills: Sequence[Skill]) -> list[str]:
+    """As the skillbook of the prompt shows them."""
+    return [skill.shown_id for skill in skills if skill.id == job.skill]
+
+
+# ----------------------------------------------------------------------------------------------------- results
+
+
+def _uses(seen: Observation) -> Batch:
+    """A TAG for each skill that was served."""
+    row = np.flatnonzero(seen.hit & seen.asks)
+    batch = blank(len(row))
+    batch.row[:], batch.op[:], batch.skill[:], batch.uses[:], batch.reason[:] = row, TAG, seen.skill[row], 1, 0
+    return batch
+
+
+def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
+    """What was admitted, in order of the jobs."""
+    proposed = [(job, operation) for job in jobs for operation in job.admitted.operations]
+    batch = blank(len(proposed))
+    for i, (job, operation) in enumerate(proposed):
+        batch.row[i], batch.op[i], batch.skill[i] = job.row, operation.op, operation.skill
+        batch.rating[i], batch.reason[i] = operation.rating, _REASON[operation.op]
+        if operation.content is not None:
+            batch.content[i] = seen.texts.contents.add(operation.content)
+        if operation.op == ADD:
+            batch.text[i], batch.source[i] = seen.messages[job.row, job.turn], job.turn
+    return batch
+
+
+_REASON = [{ADD: 1, UPDATE: 2, TAG: 3}.get(op, 4) for op in range(len(OPERATIONS))]
+
+
+def _reported(jobs: Sequence[_Job], seen: Observation) -> Jobs:
+    """The jobs as the log has them."""
+    n = len(jobs)
+
+    def column(values: Sequence[int]) -> I32:
+        return np.array(values, np.int32)
+
+    def texts(values: Sequence[str]) -> I32:
+        ids = np.full(n, -1, np.int32)
+        some = [i for i, value in enumerate(values) if value]
+        ids[some] = seen.texts.add([values[i] for i in some])
+        return ids
+
+    def total(name: str) -> F64:
+        return np.array([sum(getattr(call, name) for call in job.calls) for job in jobs], np.float64)
+
+    return Jobs(
+        row=column([job.row for job in jobs]), turn=column([job.turn for job in jobs]),
+        kind=np.full(n, RATING, np.int32), result=column([_result(job) for job in jobs]),
+        operations=column([len(job.admitted.operations) for job in jobs]),
+        refused=column([len(job.admitted.refusals) for job in jobs]),
+        tokens_in=total("tokens_in").astype(np.int32), tokens_cached=total("tokens_cached").astype(np.int32),
+        tokens_out=total("tokens_out").astype(np.int32), cost_usd=total("cost_usd"), latency_ms=total("latency_ms"),
+        reflection=texts([_canonical(job.calls[0].value) if job.calls[0].end == "ok" else "" for job in jobs]),
+        refusals=texts([listed(job.admitted.refusals) for job in jobs]), reason=texts([_reason(job) for job in jobs]),
+        version_read=np.full(n, -1, np.int32), version_written=np.full(n, -1, np.int32),
+    )  # fmt: skip
+
+
+def _result(job: _Job) -> int:
+    if job.last.end != "ok":
+        return _RESULTS[job.last.end]
+    if job.admitted.operations:
+        return learning.APPLIED
+    return learning.REFUSED if job.admitted.refusals else learning.UNCHANGED
+
+
+def _reason(job: _Job) -> str:
+    if job.last.end == "timeout":
+        return _LATE[(REFLECTOR, MANAGER)[len(job.calls) - 1]]
+    return "" if job.last.end == "ok" else job.last.reason
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,69 @@
+"""The event loop on which a process asks: in a thread of its own, as the caller may stand in a notebook's loop."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from queue import SimpleQueue
+from typing import TypeVar
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+_LOCK = threading.Lock()
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}  # by process id: a forked child has none of its parent's threads
+
+
+def each_answer(
+    questions: Sequence[Q],
+    answer: Callable[[Q], Awaitable[A]],
+    done: Callable[[int, A], None],
+    *,
+    width: int,
+    first_alone: bool,
+) -> None:
+    """Answers questions, at most `width` at once, and calls `done` in this thread with the place and the answer of
+    each. With `first_alone` the others wait until the first one has its answer.
+
+    When an answer raises, no further one begins; the others that are under way end and go to `done`, then it is raised.
+    """
+    arrivals: SimpleQueue[tuple[int, A] | None] = SimpleQueue()
+    waiting = iter(enumerate(questions))
+    stopped = False
+
+    async def work(most: int) -> None:
+        nonlocal stopped
+        for _ in range(most):
+            if stopped or (entry := next(waiting, None)) is None:
+                return
+            try:
+                arrivals.put((entry[0], await answer(entry[1])))
+            except BaseException:
+                stopped = True
+                raise
+
+    async def workers() -> None:
+        try:
+            if first_alone:
+                await work(1)
+            every = (work(len(questions)) for _ in range(min(width, len(questions))))
+            outcomes = await asyncio.gather(*every, return_exceptions=True)
+            if error := next((outcome for outcome in outcomes if outcome is not None), None):
+                raise error
+        finally:
+            arrivals.put(None)
+
+    future = asyncio.run_coroutine_threadsafe(workers(), _loop())
+    try:
+        while (arrival := arrivals.get()) is not None:
+            done(*arrival)
+        future.result()
+    finally:
+        future.cancel()  # an interrupt, or `done` has raised: what is still under way is given up
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _LOCK:
+        if (loop := _LOOPS.get(os.getpid())) is None:
+            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="asking", daemon=True).start()
+        return loop

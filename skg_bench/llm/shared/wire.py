@@ -1,0 +1,83 @@
+"""What is sent to `/chat/completions`, and what comes back."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FORMS = (
+    "json_schema",
+    "json_object",
+    "text",
+)  # of answers that must fit a schema; the first that a server takes is used
+_CHARACTERS = 4  # a token; rule of thumb for English, where a server counts none
+
+Message = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """An answer of the server."""
+
+    text: str
+    refused: bool  # by the model, or by a filter
+    cut: bool  # by the limit of tokens
+    tokens_in: int  # cached ones included
+    tokens_cached: int
+    tokens_out: int
+
+
+def with_schema(messages: Sequence[Message], schema: Mapping[str, Any], form: str) -> list[Message]:
+    """The messages, with the schema in words where the server is not given it as such."""
+    if form == "json_schema":
+        return list(messages)
+    words = f"{messages[0]['content']}\n\nThe JSON schema of answers:\n{json.dumps(schema, ensure_ascii=False)}"
+    return [{**messages[0], "content": words}, *messages[1:]]
+
+
+def response_format(role: str, schema: Mapping[str, Any], form: str) -> dict[str, Any]:
+    """The field `response_format`; empty where the server takes none."""
+    if form == "text":
+        return {}
+    if form == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    return {"response_format": {"type": form, form: {"name": role, "schema": schema, "strict": True}}}
+
+
+def read(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
+    """An answer from the body of a response. Tokens that the server does not count are estimated.
+
+    Raises ValueError for a body that is no chat completion.
+    """
+    try:
+        body = json.loads(content)
+    except RecursionError as error:
+        raise ValueError("JSON of too many levels") from error
+    try:
+        choice = body["choices"][0]
+        message = choice["message"]
+        text, refusal = message.get("content"), message.get("refusal")
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError("it has no choices[0].message") from error
+    if not isinstance(text, str | None):
+        raise ValueError("choices[0].message.content is no text")  # noqa: TRY004  the server's, not the caller's
+    finish = choice.get("finish_reason")
+    text = (text or "").encode(errors="replace").decode()  # half a surrogate pair could be written to no file
+    usage = _mapping(body.get("usage"))
+    tokens_in = _count(usage.get("prompt_tokens"), sum(len(message["content"]) for message in messages) // _CHARACTERS)
+    return ChatAnswer(
+        text,
+        bool(refusal) or finish == "content_filter",
+        finish == "length",
+        tokens_in,
+        min(_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"), 0), tokens_in),
+        _count(usage.get("completion_tokens"), len(text) // _CHARACTERS),
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: Any, estimate: int) -> int:
+    return value if isinstance(value, int) and value >= 0 else estimate

@@ -1,0 +1,97 @@
+"""Models that read and write texts, chosen for a curator; what a run will ask, and what makes two runs the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skg_bench.app.asks import least
+from skg_bench.app.compose import Composed, compose
+from skg_bench.app.launch import PreparedRun, prepare
+from skg_bench.core.errors import UsageError
+from skg_bench.core.prompts import OURS, load
+from skg_bench.core.run import Run
+from skg_bench.llm.shared.structured import parsed
+from tests.app.test_cli import call
+
+MODEL = ("curator=reflecting", "arms={model: [], asked: [curator=skg]}", "reference=asked", "users=3", "weeks=1")
+
+
+def composed(*overrides: str) -> Composed:
+    return compose([*MODEL, *overrides])
+
+
+def prepared(*overrides: str) -> PreparedRun:
+    return prepare(composed(*overrides))
+
+
+def refused(*overrides: str) -> str:
+    with pytest.raises(UsageError) as error:
+        prepared(*overrides)
+    return str(error.value)
+
+
+def test_an_option_of_llm_is_chosen_for_a_curator_like_an_option_of_a_group() -> None:
+    for text in ("curator.llm=scripted", "+curator.llm=scripted"):
+        arms = composed(text, "curator.llm.script=obedient").arms
+        assert arms["model"]["curator"]["llm"]["script"] == "obedient"
+        assert "llm" not in arms["asked"]["curator"]
+    own = compose([*MODEL, "arms={model: [curator.llm=scripted, curator.llm.latency_ms=7], asked: [curator=skg]}"])
+    assert own.arms["model"]["curator"]["llm"]["latency_ms"] == 7
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (("curator.llm=scriptd",), "llm has no such option; did you mean 'scripted'"),
+        (("curator.llm=7",), "llm has no such option"),
+        (("router.llm=scripted",), "there is no key 'router.llm'"),
+        (("curator.llm=simulated",), "curator.llm=Simulated draws what it costs to answer users and writes no text"),
+        (("llm=scripted",), "llm=Scripted writes texts, and no world judges a model's own words"),
+        (("curator.llm._target_=os.system",), "is refused, as no yaml of curator names it there"),
+        (("curator.llm._target_=skg_bench.curator.skg.SKG",), "is refused, as no yaml of curator names it there"),
+        (("curator.llm.script=wise",), "curator.llm.script='wise' must be one of learner, obedient"),
+        (("curator.prompts=nowhere",), "there is no prompt file nowhere/reflector.md"),
+    ],
+)
+def test_what_no_curator_can_ask_is_refused_before_anything_runs(overrides: tuple[str, ...], says: str) -> None:
+    assert says in refused(*overrides)
+
+
+def test_prompt_files_are_part_of_what_a_run_is(tmp_path: Path) -> None:
+    for role in ("reflector", "skill_manager"):
+        (tmp_path / f"{role}.md").write_bytes((OURS / f"{role}.md").read_bytes())
+    before = prepared(f"curator.prompts={tmp_path}")
+    load.cache_clear()
+    assert prepared(f"curator.prompts={tmp_path}").identity == before.identity
+    file = tmp_path / "reflector.md"
+    file.write_text(file.read_text("utf-8").replace("Reflect on", "Think about"), "utf-8")
+    load.cache_clear()
+    after = prepared(f"curator.prompts={tmp_path}")
+    assert after.identity != before.identity
+    assert before.data.keys() == after.data.keys() == {"simulator", "embedder", "prompts.model"}
+
+
+def test_a_dry_run_counts_asks_tokens_and_cost_before_anything_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    _, shown, _ = call("run", *MODEL, "--dry-run", "curator.llm.usd_per_million_out=1000")
+    rows = [line.split() for line in shown.splitlines() if "scripted/learner" in line]
+    assert [row[2] for row in rows] == ["reflector", "skill_manager"]
+    asks, tokens_out = (int(rows[0][i].replace(",", "")) for i in (3, 5))
+    assert asks > 5
+    assert tokens_out == asks * 1000
+    assert float(rows[0][6]) == pytest.approx(tokens_out / 1000, rel=0.01)
+    assert list(tmp_path.iterdir()) == []
+    assert call("run", *MODEL, "out=run")[0] == 0
+    assert Run(tmp_path / "run").learning("model").num_rows == asks
+
+
+@pytest.mark.parametrize("role", ["reflector", "skill_manager"])
+def test_the_least_that_a_schema_takes_fits_it(role: str) -> None:
+    needs = ("question", "answer", "feedback", "skills_used", "skillbook", "reflection")
+    schema: Any = load(role, None, needs).schema
+    assert parsed(json.dumps(least(schema)), schema)[1] == ""
