@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from skg_bench.core.asking import Prompt
 from skg_bench.core.prompts import load
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
 from skg_bench.llm.shared import recording
 
@@ -35,7 +35,7 @@ def measure(n: int) -> tuple[float, float, float]:
     """Seconds to record `n` asks, to read the files and play them in one call, and to play each in its own call."""
     asks = prompts(n)
     with TemporaryDirectory() as folder:
-        recorded = Recorded(Scripted("learner", 3.0, 15.0, 4000), "both", folder)
+        recorded = RecordedModel(Scripted("learner", 3.0, 15.0, 4000), "both", folder)
         play = replace(recorded, mode="play")
         seconds = []
         for model, calls in ((recorded, [asks]), (play, [asks]), (play, [[ask] for ask in asks])):

@@ -20,7 +20,7 @@ Answer = tuple[bytes, Completion]  # by the key of its ask
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedModel:
     """`llm`, recorded in `folder`; null: in the run's own.
 
     `both` plays what is recorded, and asks and records what is not. `play` asks nothing; so do all where the
@@ -50,8 +50,8 @@ class Recorded:
         """Those of the model inside."""
         return self.llm.prices
 
-    def kept_in(self, folder: Path) -> "Recorded":
-        """Recorded with the run in `folder`, where no other folder is given."""
+    def kept_in(self, folder: Path) -> "RecordedModel":
+        """RecordedModel with the run in `folder`, where no other folder is given."""
         return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -67,6 +67,8 @@ class Recorded:
         Raises UsageError for prompts that no file may hold, asks that are not recorded and may not be sent, a recording
         that cannot be read or written, and as the model inside does. What that had answered is recorded all the same.
         """
+        if not prompts:
+            return
         recording, mode = self._recording(prompts), "play" if _offline() else self.mode
         settings = self.settings
         asks = [Ask(prompt, settings) for prompt in prompts]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.shared import frames, recorded_asks, recording
 from tests.llm.models import Whole, prompt, prompts, sent
 
@@ -26,8 +26,8 @@ def model(tmp_path: Path) -> Whole:
     return Whole(str(tmp_path / "sent"))
 
 
-def recorded(model: Whole, folder: Path) -> Recorded:
-    return Recorded(model, "both", str(folder))
+def recorded(model: Whole, folder: Path) -> RecordedModel:
+    return RecordedModel(model, "both", str(folder))
 
 
 def file_of(folder: Path) -> Path:
@@ -73,7 +73,9 @@ def test_texts_of_any_characters_come_back(model: Whole, tmp_path: Path) -> None
     texts = ["\ud800 half a pair", "line\nbreak\r\u2028", "\x00", "naïve 🙂", '"}\n{"']
     first = recorded(model, tmp_path / "asked").complete([prompt(text, schema=None) for text in texts])
     recording.opened.cache_clear()
-    played = Recorded(model, "play", str(tmp_path / "asked")).complete([prompt(text, schema=None) for text in texts])
+    played = RecordedModel(model, "play", str(tmp_path / "asked")).complete(
+        [prompt(text, schema=None) for text in texts]
+    )
     assert played == first
 
 

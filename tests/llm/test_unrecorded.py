@@ -9,7 +9,7 @@ import pytest
 
 from skg_bench.core.asking import Prompt
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.shared.recorded_asks import Ask
 from skg_bench.llm.shared.unrecorded import difference
 from tests.llm.models import SCHEMA, Whole, prompt
@@ -28,9 +28,9 @@ def refusal(folder: Path, ask: Prompt, **settings: Any) -> str:
         prompt("a table for two\nat eight", system="You reflect.\nBe short."),
         prompt("the weather\nin Kiel\ntoday", role="skill_manager", system="You keep skills."),
     ]
-    Recorded(model, "both", str(folder / "asked")).complete(recorded)
+    RecordedModel(model, "both", str(folder / "asked")).complete(recorded)
     with pytest.raises(UsageError) as raised:
-        Recorded(replace(model, **settings), "play", str(folder / "asked")).complete([*recorded, ask][-1:])
+        RecordedModel(replace(model, **settings), "play", str(folder / "asked")).complete([*recorded, ask][-1:])
     return str(raised.value)
 
 
