@@ -110,7 +110,7 @@ class RecordedModel:
                 "llm=recorded would write messages to a file that the logs of this run may not show; take the model by "
                 "itself, without a recording, or a log that is not redacted"
             )
-        recording = opened(Path(self.folder).resolve())
+        recording = opened(Path(self.folder).absolute())
         recording.refresh()
         return recording
 
