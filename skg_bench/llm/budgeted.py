@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.llm.shared import arrivals
-from skg_bench.llm.shared.spending import Ledger, Spending
+from skg_bench.llm.shared.spending import Spending, SpendingFile
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Budgeted:
                 spent = ledger.add(completion)
             finally:
                 done(index, completion)
-            if left and reached is None:  # once is enough: what is under way is to be handed on
+            if reached is None:  # once is enough: what is under way is to be handed on
                 try:
                     self._check(spent)
                 except BudgetReached as error:
@@ -94,10 +94,10 @@ class Budgeted:
             if left:  # none: the last asks were under way
                 self._check(ledger.total())  # with what was under way
 
-    def _ledger(self) -> Ledger:
+    def _ledger(self) -> SpendingFile:
         if self.folder is None:
             raise UsageError("llm=budgeted needs a folder outside of runs: set llm.folder to where its file is to lie")
-        return Ledger(Path(self.folder) / "spent.jsonl")
+        return SpendingFile(Path(self.folder) / "spent.jsonl")
 
     def _check(self, spent: Spending) -> None:
         tokens = self.tokens is not None and spent.tokens >= self.tokens

@@ -20,7 +20,7 @@ Answer = tuple[bytes, Completion]  # by the key of its ask
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedModel:
     """`llm`, recorded in `folder`; null: in the run's own.
 
     `both` plays what is recorded, and asks and records what is not. `play` asks nothing; so do all where the
@@ -50,8 +50,8 @@ class Recorded:
         """Those of the model inside."""
         return self.llm.prices
 
-    def kept_in(self, folder: Path) -> "Recorded":
-        """Recorded with the run in `folder`, where no other folder is given."""
+    def kept_in(self, folder: Path) -> "RecordedModel":
+        """RecordedModel with the run in `folder`, where no other folder is given."""
         return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -110,7 +110,7 @@ class Recorded:
                 "llm=recorded would write messages to a file that the logs of this run may not show; take the model by "
                 "itself, without a recording, or a log that is not redacted"
             )
-        recording = opened(Path(self.folder).resolve())
+        recording = opened(Path(self.folder).absolute())
         recording.refresh()
         return recording
 

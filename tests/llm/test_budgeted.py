@@ -15,9 +15,9 @@ import pytest
 from skg_bench.core.asking import Completion, Kept, placed
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.llm.budgeted import Budgeted
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
-from skg_bench.llm.shared.spending import Ledger, Spending
+from skg_bench.llm.shared.spending import Spending, SpendingFile
 from tests.llm.models import Streaming, Whole, prompts, sent
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def budgeted(model: Whole, folder: Path, tokens: int | None = None, usd: float |
 
 
 def total(folder: Path) -> Spending:
-    return Ledger(folder / "asked" / "spent.jsonl").total()
+    return SpendingFile(folder / "asked" / "spent.jsonl").total()
 
 
 @pytest.mark.parametrize("kind", [Whole, Streaming])
@@ -67,9 +67,10 @@ def test_at_the_budget_no_ask_is_sent_what_is_under_way_ends_and_is_handed_on(
 
 def test_a_model_that_answers_calls_as_a_whole_goes_over_by_a_call_at_most(tmp_path: Path) -> None:
     model = Whole(str(tmp_path / "sent"))
+    handed: dict[int, Completion] = {}
     with pytest.raises(BudgetReached):
-        budgeted(model, tmp_path, tokens=70 * EACH).complete(prompts(1_000))
-    assert len(sent(model)) == 128
+        budgeted(model, tmp_path, tokens=70 * EACH).each(prompts(1_000), handed.__setitem__)
+    assert len(sent(model)) == len(handed) == 128
 
 
 def test_the_end_says_what_was_spent_and_how_to_go_on(model: Streaming, tmp_path: Path) -> None:
@@ -105,8 +106,8 @@ def test_a_larger_budget_goes_on_from_what_was_spent(model: Streaming, tmp_path:
 
 
 def test_a_recorded_run_at_its_budget_goes_on_and_pays_for_no_ask_twice(model: Streaming, tmp_path: Path) -> None:
-    def run(tokens: int) -> Recorded:
-        return placed(Recorded(Budgeted(model, tokens, None, None), "both", None), tmp_path)
+    def run(tokens: int) -> RecordedModel:
+        return placed(RecordedModel(Budgeted(model, tokens, None, None), "both", None), tmp_path)
 
     with pytest.raises(BudgetReached):
         run(10 * EACH).complete(prompts(40))
@@ -213,8 +214,11 @@ def test_a_last_line_that_is_torn_at_any_byte_does_not_count_and_is_replaced(mod
         path.write_bytes(data[:size])
         whole = sum(end <= size for end in ends) - 1
         assert total(tmp_path).asks == whole
-        assert Ledger(path).add(answer).asks == whole + 1
+        assert SpendingFile(path).add(answer).asks == whole + 1
         assert path.read_bytes() == data[: ends[whole]] + path.read_bytes().splitlines(keepends=True)[-1]
+    path.write_bytes(data + b"x" * 500)
+    SpendingFile(path).add(answer)
+    assert b"x" not in path.read_bytes()
 
 
 @pytest.mark.parametrize("line", ["half a line", "[]", '{"asks": 1}', '{"asks": "x", "tokens": 1, "usd": 1}'])
@@ -231,7 +235,7 @@ def test_totals_that_cannot_be_read_are_refused(line: str, model: Streaming, tmp
 
 
 def test_a_long_ledger_is_read_from_its_end(model: Streaming, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "asked" / "spent.jsonl")
+    ledger = SpendingFile(tmp_path / "asked" / "spent.jsonl")
     answer = model.answer(prompts(1)[0])
     totals = [ledger.add(answer).asks for _ in range(300)]
     assert totals == list(range(1, 301))

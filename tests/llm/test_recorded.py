@@ -1,4 +1,4 @@
-"""Recorded: what is asked, what is played, what it gives."""
+"""RecordedModel: what is asked, what is played, what it gives."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from skg_bench.core.asking import Completion, Kept, placed
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.prompts import load
 from skg_bench.llm.budgeted import Budgeted
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
 from skg_bench.llm.shared import recording
 from tests.llm.models import Streaming, Whole, prompt, prompts, sent
@@ -27,8 +27,8 @@ def model(tmp_path: Path) -> Streaming:
     return Streaming(str(tmp_path / "sent"))
 
 
-def both(model: Whole, tmp_path: Path) -> Recorded:
-    return Recorded(model, "both", str(tmp_path / "asked"))
+def both(model: Whole, tmp_path: Path) -> RecordedModel:
+    return RecordedModel(model, "both", str(tmp_path / "asked"))
 
 
 def forget() -> None:
@@ -56,10 +56,10 @@ def test_a_replay_of_a_scripted_model_gives_the_same_completions(tmp_path: Path)
     reflector = load("reflector", None, ("question", "answer", "feedback", "skills_used", "skillbook"))
     data = {"answer": "a", "feedback": {"rating": "ok"}, "skills_used": [], "skillbook": ""}
     asked = [reflector.ask({**data, "question": f"q{i}"}, i, 500) for i in range(5)]
-    first = Recorded(model, "both", str(tmp_path)).complete(asked)
+    first = RecordedModel(model, "both", str(tmp_path)).complete(asked)
     assert first == model.complete(asked)
     forget()
-    assert Recorded(model, "play", str(tmp_path)).complete(asked) == first
+    assert RecordedModel(model, "play", str(tmp_path)).complete(asked) == first
 
 
 def test_what_is_not_recorded_is_asked_and_what_is_comes_from_the_recording(model: Streaming, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_record_asks_always_and_gives_the_first_answer_that_was_recorded(
     model: Streaming, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = replace(both(model, tmp_path), mode="record").complete(prompts(3))
-    other = Recorded(replace(model, salt="other"), "record", str(tmp_path / "asked"))
+    other = RecordedModel(replace(model, salt="other"), "record", str(tmp_path / "asked"))
     with caplog.at_level(logging.WARNING, "skg_bench"):
         assert other.complete(prompts(3)) == first
     assert len(sent(model)) == 6
@@ -213,23 +213,23 @@ def test_a_message_that_no_file_may_hold_is_not_recorded(mode: str, model: Strea
 
 def test_a_folder_that_is_not_given_is_the_runs_own_and_one_that_is_given_stays(model: Streaming) -> None:
     inner = Budgeted(model, None, None, None)
-    recorded = placed(Recorded(inner, "both", None), Path("run"))
+    recorded = placed(RecordedModel(inner, "both", None), Path("run"))
     assert isinstance(recorded, Kept)
-    assert recorded == Recorded(replace(inner, folder="run/asked"), "both", "run/asked")
+    assert recorded == RecordedModel(replace(inner, folder="run/asked"), "both", "run/asked")
     assert placed(recorded, Path("other")) is recorded
     with pytest.raises(UsageError, match=r"set llm\.folder"):
-        Recorded(model, "both", None).complete(prompts(1))
+        RecordedModel(model, "both", None).complete(prompts(1))
 
 
 def test_what_the_model_is_comes_from_the_one_inside(model: Streaming) -> None:
-    recorded = Recorded(model, "both", None)
+    recorded = RecordedModel(model, "both", None)
     assert (recorded.settings, recorded.prices) == (model.settings, model.prices)
     assert set(recorded.beside) == {f.name for f in fields(recorded)} - {"llm"}
 
 
 def test_a_mode_that_there_is_not_is_refused(model: Streaming) -> None:
     with pytest.raises(UsageError, match=r"llm\.mode='replay', valid are record, play, both"):
-        Recorded(model, "replay", None)  # type: ignore[arg-type]
+        RecordedModel(model, "replay", None)  # type: ignore[arg-type]
 
 
 def test_no_prompts_make_no_file(model: Streaming, tmp_path: Path) -> None:

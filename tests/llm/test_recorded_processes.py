@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from skg_bench.core.asking import Completion
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.shared import recording
 from tests.llm.models import Streaming, prompts, sent
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKS = """
 import sys
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from tests.llm.models import Streaming, prompts
 
 model = Streaming(sys.argv[2], salt=sys.argv[3], in_flight=4, seconds=float(sys.argv[4]))
-recorded = Recorded(model, "both", sys.argv[1])
+recorded = RecordedModel(model, "both", sys.argv[1])
 for first in range(0, 60, 20):
     recorded.each(prompts(20, first), lambda i, answer: print(f"question {first + i}", answer.text, flush=True))
 """
@@ -49,7 +49,7 @@ def test_processes_whose_model_answers_differently_are_given_the_same_answers(
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert outputs[0] == outputs[1] == outputs[2]
     monkeypatch.setenv("OFFLINE", "1")
-    played = Recorded(Streaming(str(tmp_path / "sent")), "both", str(tmp_path / "asked")).complete(prompts(60))
+    played = RecordedModel(Streaming(str(tmp_path / "sent")), "both", str(tmp_path / "asked")).complete(prompts(60))
     assert sorted(lines(played)) == outputs[0]
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_was_killed_sends_again_only_what_was_under_way(after: int, t
 
 
 def test_a_process_that_forks_shares_no_file_with_its_child(tmp_path: Path) -> None:
-    recorded = Recorded(Streaming(str(tmp_path / "sent")), "both", str(tmp_path / "asked"))
+    recorded = RecordedModel(Streaming(str(tmp_path / "sent")), "both", str(tmp_path / "asked"))
     recorded.complete(prompts(2))
     child = os.fork()
     if child == 0:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.shared import frames, recorded_asks, recording
 from tests.llm.models import Whole, prompt, prompts, sent
 
@@ -25,8 +26,8 @@ def model(tmp_path: Path) -> Whole:
     return Whole(str(tmp_path / "sent"))
 
 
-def recorded(model: Whole, folder: Path) -> Recorded:
-    return Recorded(model, "both", str(folder))
+def recorded(model: Whole, folder: Path) -> RecordedModel:
+    return RecordedModel(model, "both", str(folder))
 
 
 def file_of(folder: Path) -> Path:
@@ -72,7 +73,9 @@ def test_texts_of_any_characters_come_back(model: Whole, tmp_path: Path) -> None
     texts = ["\ud800 half a pair", "line\nbreak\r\u2028", "\x00", "naïve 🙂", '"}\n{"']
     first = recorded(model, tmp_path / "asked").complete([prompt(text, schema=None) for text in texts])
     recording.opened.cache_clear()
-    played = Recorded(model, "play", str(tmp_path / "asked")).complete([prompt(text, schema=None) for text in texts])
+    played = RecordedModel(model, "play", str(tmp_path / "asked")).complete(
+        [prompt(text, schema=None) for text in texts]
+    )
     assert played == first
 
 
@@ -220,6 +223,33 @@ def test_files_with_different_answers_to_an_ask_are_refused(model: Whole, tmp_pa
     shutil.copy(second, tmp_path / "one" / "2-b.jsonl.zst")
     with pytest.raises(UsageError, match=r"2-b\.jsonl\.zst, line 1: its ask has another answer in this folder"):
         read(tmp_path / "one")
+
+
+def test_a_frame_that_could_be_written_in_part_only_is_taken_back(
+    model: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_file(model, tmp_path / "asked", (1,))
+    kept = recording.Recording(tmp_path / "asked")
+    asked = []
+    for ask in prompts(3, 10):
+        known = recorded_asks.Ask(ask, model.settings)
+        asked.append((known.key, known, model.answer(ask)))
+    kept.add(asked[:1])
+    write = os.write
+
+    def half(descriptor: int, data: bytes) -> int:
+        if len(data) < 200:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[:100])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", half)
+        with pytest.raises(UsageError, match="No space left on device"):
+            kept.add(asked[1:2])
+    assert kept.get(asked[1][0]) is None
+    kept.add(asked[2:])
+    again = read(tmp_path / "asked")
+    assert [again.get(key) is not None for key, _, _ in asked] == [True, False, True]
 
 
 def test_a_folder_that_was_taken_away_is_begun_again(model: Whole, tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
 """What is said of an ask that is not recorded."""
 
 from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
 
 from skg_bench.core.asking import Prompt
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.recorded import Recorded
+from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.shared.recorded_asks import Ask
 from skg_bench.llm.shared.unrecorded import difference
 from tests.llm.models import SCHEMA, Whole, prompt
@@ -28,9 +28,9 @@ def refusal(folder: Path, ask: Prompt, **settings: Any) -> str:
         prompt("a table for two\nat eight", system="You reflect.\nBe short."),
         prompt("the weather\nin Kiel\ntoday", role="skill_manager", system="You keep skills."),
     ]
-    Recorded(model, "both", str(folder / "asked")).complete(recorded)
+    RecordedModel(model, "both", str(folder / "asked")).complete(recorded)
     with pytest.raises(UsageError) as raised:
-        Recorded(replace(model, **settings), "play", str(folder / "asked")).complete([*recorded, ask][-1:])
+        RecordedModel(replace(model, **settings), "play", str(folder / "asked")).complete([*recorded, ask][-1:])
     return str(raised.value)
 
 
@@ -93,10 +93,17 @@ def test_long_lines_are_cut_around_what_differs() -> None:
     assert len(text) < 500
 
 
-def test_of_very_many_recorded_asks_few_are_compared() -> None:
+def test_of_very_many_recorded_asks_few_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"model": "m", "temperature": 0.0, "top_p": 1.0}
-    asks = [Ask(prompt(f"question {i} " + "words of a user " * 200), settings).fields for i in range(3_000)]
-    begun = perf_counter()
-    text = difference(Ask(prompt("question 7! " + "words of a user " * 200), settings), asks)
-    assert perf_counter() - begun < 5  # 0.2 s on an idle machine; all of them take 10 times as long
-    assert "The nearest of 3,000 recorded differs: line 1 of its user text is now 'question 7!" in text
+    compared = []
+    quick_ratio = SequenceMatcher.quick_ratio
+
+    def counted(self: "SequenceMatcher[str]") -> float:
+        compared.append(1)
+        return quick_ratio(self)
+
+    monkeypatch.setattr(SequenceMatcher, "quick_ratio", counted)
+    asks = [Ask(prompt(f"question {i:04}"), settings).fields for i in range(2_000)]
+    now = Ask(prompt("question 1999"), {**settings, "model": "n"})
+    assert difference(now, asks) == "The nearest of 2,000 recorded differs: model='n', recorded with 'm'."
+    assert len(compared) == 300

@@ -1,13 +1,12 @@
 """Answers one by one, as they arrive, of any model of texts.
 
-A model may have `each(prompts, done)`, which calls `done(index, completion)` in the caller's thread as answers arrive,
-in any order. After a UsageError, of its own or of `done`, it sends no further ask; what is under way ends and is handed
-to `done`; then it raises the error.
+After a UsageError, its own or that of `done`, a model sends no further ask; what is under way ends and is handed to
+`done`; then it raises the error.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
-from skg_bench.core.asking import Completion, Prompt, TextModel
+from skg_bench.core.asking import Completion, Prompt, Streaming, TextModel
 from skg_bench.core.errors import UsageError
 
 Done = Callable[[int, Completion], None]
@@ -28,7 +27,7 @@ def each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
             if len(errors) == 1:
                 raise
 
-    if hasattr(llm, "each"):
+    if isinstance(llm, Streaming):
         llm.each(prompts, once)
         return
     size = getattr(llm, "in_flight", _AT_ONCE)

@@ -43,17 +43,16 @@ class Committer(Generic[T, R]):
         return self.results()
 
     def _work(self) -> None:
-        ended, failed = False, False
+        ended = False
         while not ended:
             group = [self._items.get(), *_taken(self._items)]
             ended = None in group
             items = [item for item in group if item is not None]
-            if items and not failed:
+            if items:
                 try:
                     for result in self._commit(items):
                         self._results.put(result)
                 except Exception as error:  # noqa: BLE001  raised in the caller's thread
-                    failed = True
                     self._errors.put(error)
 
 

@@ -4,8 +4,11 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TypeVar
+
+from skg_bench.core.errors import UsageError
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -24,22 +27,27 @@ def each_answer(
     """Answers questions, at most `width` at once, and calls `done` in this thread with the place and the answer of
     each. With `first_alone` the others wait until the first one has its answer.
 
-    When an answer raises, no further one begins; the others that are under way end and go to `done`, then it is raised.
+    When an answer raises, or `done` a UsageError, no further one begins; the others that are under way end and go to
+    `done`, then it is raised. An answer is under way until `done` has returned: where that counts what is spent, at
+    most `width` answers are not counted yet.
     """
-    arrivals: SimpleQueue[tuple[int, A] | None] = SimpleQueue()
+    arrivals: SimpleQueue[tuple[int, A, Future[None]] | None] = SimpleQueue()
     waiting = iter(enumerate(questions))
     stopped = False
+    refusals = []
 
     async def work(most: int) -> None:
         nonlocal stopped
         for _ in range(most):
             if stopped or (entry := next(waiting, None)) is None:
                 return
+            taken: Future[None] = Future()
             try:
-                arrivals.put((entry[0], await answer(entry[1])))
+                arrivals.put((entry[0], await answer(entry[1]), taken))
             except BaseException:
                 stopped = True
                 raise
+            await asyncio.wrap_future(taken)
 
     async def workers() -> None:
         try:
@@ -55,10 +63,18 @@ def each_answer(
     future = asyncio.run_coroutine_threadsafe(workers(), _loop())
     try:
         while (arrival := arrivals.get()) is not None:
-            done(*arrival)
+            place, result, taken = arrival
+            try:
+                done(place, result)
+            except UsageError as error:
+                stopped = True
+                refusals.append(error)
+            taken.set_result(None)
+        if refusals:
+            raise refusals[0]
         future.result()
     finally:
-        future.cancel()  # an interrupt, or `done` has raised: what is still under way is given up
+        future.cancel()  # an interrupt: what is still under way is given up
 
 
 def _loop() -> asyncio.AbstractEventLoop:

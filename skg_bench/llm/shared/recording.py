@@ -68,7 +68,7 @@ class Recording:
             with self._locked(fcntl.LOCK_SH):
                 self._read_all()
 
-    def add(self, asked: Sequence[Asked]) -> list[tuple[bytes, Completion]]:
+    def add(self, answers: Sequence[Asked]) -> list[tuple[bytes, Completion]]:
         """Record answers, as one frame that is on the disk when this returns. What is given back for each is the answer
         that counts: where another one is recorded already, that.
 
@@ -80,7 +80,7 @@ class Recording:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # recordings hold messages
             with self._locked(fcntl.LOCK_EX):
                 self._read_all()
-                for key, ask, completion in asked:
+                for key, ask, completion in answers:
                     first = self._answers.get(key) or new.get(key)
                     if first is None:
                         new[key] = replace(completion, value=None)
@@ -93,11 +93,11 @@ class Recording:
                     self._append(b"".join(lines), len(lines))
         except OSError as error:
             raise UsageError(
-                f"{len(asked)} answers cannot be recorded in {self.folder}: {error}; mend that and run the same "
+                f"{len(answers)} answers cannot be recorded in {self.folder}: {error}; mend that and run the same "
                 "command again: what is recorded is not asked again"
             ) from error
         self._answers |= new
-        return [(key, self._answers[key]) for key, _, _ in asked]
+        return [(key, self._answers[key]) for key, _, _ in answers]
 
     def asks(self) -> Iterator[dict[str, Any]]:
         """All that the lines tell, from the files: messages are not remembered."""

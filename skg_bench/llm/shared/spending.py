@@ -29,7 +29,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class SpendingFile:
     """The file. A line that a killed process left unfinished does not count, and the next one takes its place.
 
     It is not forced onto the disk for each ask: the end of a process loses nothing, the end of the machine the lines of
