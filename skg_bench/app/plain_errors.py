@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import typer
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.text import printable, wrapped
 
 _DISK = (
@@ -19,9 +19,12 @@ _DISK = (
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """What a user can cause ends as one message and exit code 2; an interrupt as 130."""
+    """What a user can cause ends as one message and exit code 2; a budget that is reached as 3, an interrupt as 130."""
     try:
         yield
+    except BudgetReached as error:
+        _tell(f"stopped: {error}")
+        raise typer.Exit(3) from error
     except UsageError as error:
         _tell(f"error: {error}")
         raise typer.Exit(2) from error

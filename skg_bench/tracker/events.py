@@ -102,13 +102,13 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
         if hashed is not None:
             for row in jobs:  # an error may quote the model, and the model a user
                 row["reason"] = row["reason"] and hashed(row["reason"])
-        steps, asked = (
+        steps, attempts = (
             {at: list(rows) for at, rows in groupby(log, key=lambda row: (row["user"], row["turn"]))}
             for log in (updates, jobs)
         )
         for row in turns:
             yield _turn(row)
-            yield from map(_job, asked.get((row["user"], row["turn"]), ()))
+            yield from map(_job, attempts.get((row["user"], row["turn"]), ()))
             if (operations := steps.get((row["user"], row["turn"]))) is not None:
                 yield _learning(row, operations)
 
