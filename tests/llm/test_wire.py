@@ -18,7 +18,8 @@ def body(message: Any, **fields: Any) -> bytes:
 @pytest.mark.parametrize(
     "content",
     [b"", b"no", b"\xff\xfe\x00", b"[]", b"1", b"null", b"{}", b'{"choices": []}', b'{"choices": {}}',
-     b'{"choices": [1]}', b"[" * 100_000, b'{"choices": [{"message": null}]}', body({"content": ["a"]}), body({"content": 1})],
+     b'{"choices": [1]}', b"[" * 100_000, b'{"choices": [{"message": null}]}', body({"content": ["a"]}),
+     body({"content": 1})],
 )  # fmt: skip
 def test_what_is_no_chat_completion_is_one_kind_of_error(content: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  of json, or ours

@@ -141,8 +141,8 @@ def _client(address: str) -> "httpx.AsyncClient":
         return httpx.AsyncClient(verify=context, transport=transport, follow_redirects=False)
     except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
         raise UsageError(
-            "the proxy or the certificates that the environment names (HTTPS_PROXY, SSL_CERT_FILE, ...) cannot be used: "
-            f"{error}"
+            "the proxy or the certificates that the environment names (HTTPS_PROXY, SSL_CERT_FILE, ...) cannot be "
+            f"used: {error}"
         ) from error
 
 
