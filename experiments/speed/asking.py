@@ -23,17 +23,17 @@ _ANSWER = {"analysis": "good", "helpful_skill_ids": [], "harmful_skill_ids": [],
 @contextmanager
 def server() -> Iterator[str]:
     """Address of a server in a process of its own, whose time does not count, that gives one answer to all."""
-    here, there = multiprocessing.get_context("spawn").Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
+    parent, child = multiprocessing.get_context("spawn").Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(child,), daemon=True)
     process.start()
     try:
-        yield f"http://127.0.0.1:{here.recv()}/v1"
+        yield f"http://127.0.0.1:{parent.recv()}/v1"
     finally:
         process.terminate()
         process.join()
 
 
-def _serve(there: Connection) -> None:
+def _serve(child: Connection) -> None:
     message = {"role": "assistant", "content": json.dumps(_ANSWER)}
     usage = {"prompt_tokens": 400, "completion_tokens": 60}
     content = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}).encode()
@@ -53,7 +53,7 @@ def _serve(there: Connection) -> None:
 
     async def serve() -> None:
         listener = await asyncio.start_server(serve_one, "127.0.0.1", 0, backlog=2 * AT_ONCE)
-        there.send(listener.sockets[0].getsockname()[1])
+        child.send(listener.sockets[0].getsockname()[1])
         await listener.serve_forever()
 
     asyncio.run(serve())
