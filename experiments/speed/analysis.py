@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from experiments.speed import documents, embedding, replay
+from experiments.speed import asking, documents, embedding, replay
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.app.api import run
 from skg_bench.app.compose import compose
@@ -273,6 +273,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from embedding.rows(2 if quick else 4)
     yield from documents.rows()
     yield from replay.rows(20_000 if quick else replay.BATCHES)
+    yield from asking.rows(250 if quick else asking.PROMPTS)
 
 
 def analyse(

@@ -19,8 +19,9 @@ _LARGEST_SEED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Asks `model` of the server at `address`, many prompts at once. The key is read from the environment when it is
-    needed and stands nowhere else.
+    """Asks a model of any OpenAI-compatible server, many prompts at once.
+
+    The key is read from the environment when it is needed, and stands nowhere else.
     """
 
     address: str

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.speed import analysis, embedding, peers, replay, shared_index
+from experiments.speed import analysis, asking, embedding, peers, replay, shared_index
 from experiments.speed.embedding import HASHING, LIBRARY, Way
 from experiments.speed.shared_index import Search
 from skg_bench.app.experiment_report import Table
@@ -96,3 +96,11 @@ def test_the_log_whose_replay_is_timed_is_one_that_replay_accepts() -> None:
     logged[151]["uses"] = 0
     with pytest.raises(UsageError, match="replay differs from the log at turn 151"):
         rebuild(logged)
+
+
+def test_a_prompt_is_timed_beside_httpx_alone() -> None:
+    (name, ours, mark, _), *bare = asking.rows(count=5)
+    assert name == "prompt to an endpoint and back, 64 under way, core time"
+    assert float(ours.removesuffix(" ms")) > 0
+    assert mark == "3.00"
+    assert [ratio.endswith("x of it") for *_, ratio in bare] == [True, True]

@@ -91,8 +91,11 @@ def test_the_time_limit_is_10_seconds_unless_something_else_is_asked_for() -> No
 @pytest.mark.req("P20")
 @pytest.mark.parametrize(("day", "after"), [("429", "60"), ("wrong schema", "0")])
 def test_waits_and_a_repair_count_towards_the_time_limit(day: Day, after: str) -> None:
-    with Server(day, after=after, seconds=0.3) as server:
-        (completion,) = endpoint(server.address, seconds=0.5).complete([reflection()])
+    with Server(after=after) as server:
+        model = endpoint(server.address, seconds=1.0)
+        model.complete([free()])
+        server.day, server.seconds = day, 0.6
+        (completion,) = model.complete([reflection()])
         assert completion.end == "timeout"
         assert (completion.tokens_in > 0) == (day == "wrong schema")  # what was paid for the first answer is counted
 

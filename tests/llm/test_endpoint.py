@@ -91,7 +91,7 @@ def test_the_first_prompt_goes_alone_until_the_server_has_answered_once() -> Non
 def test_latency_is_the_time_on_the_endpoint_without_the_wait_for_a_place() -> None:
     with Server(seconds=0.1) as server:
         completions = endpoint(server.address, in_flight=1).complete([free(str(n)) for n in range(5)])
-    assert all(100 <= c.latency_ms < 300 for c in completions)
+    assert all(100 <= c.latency_ms < 400 for c in completions)  # five in a row take 500
 
 
 def test_each_hands_over_answers_as_they_arrive_in_the_callers_thread() -> None:
@@ -109,7 +109,7 @@ def test_each_hands_over_answers_as_they_arrive_in_the_callers_thread() -> None:
 
         model.each([free(str(n)) for n in range(6)], done)
     assert sorted(place for place, _, _ in arrivals) == list(range(6))
-    assert arrivals[0][1] < 0.2 < 0.3 <= arrivals[-1][1]
+    assert arrivals[-1][1] - arrivals[0][1] >= 0.15  # two at once
     assert {thread for _, _, thread in arrivals} == {threading.get_ident()}
 
 

@@ -55,9 +55,8 @@ class Exchange:
 
     async def _outcome(self) -> tuple[End, Any, str]:
         """How it ended, the value, and the reason."""
-        value, wrong = None, ""
-        repair: list[Message] = []
-        for last in (False, True):
+        wrong, repair = "", list[Message]()
+        for _ in range(2):
             failure = await self._ask(repair)
             if failure is not None:
                 return failure
@@ -67,17 +66,10 @@ class Exchange:
             value, wrong = parsed(answer.text, self.prompt.schema)
             if not wrong:
                 return "ok", value, ""
-            if answer.cut:
+            if answer.cut:  # and so would its repair be
                 return "invalid", None, f"the answer was cut off at {self.prompt.limit} tokens: {wrong}"
-            if last:
-                break
-            repair = [
-                {"role": "assistant", "content": answer.text},
-                {
-                    "role": "user",
-                    "content": f"{wrong}. Answer again, with one JSON object of the schema and nothing else.",
-                },
-            ]
+            order = f"{wrong}. Answer again, with one JSON object of the schema and nothing else."
+            repair = [{"role": "assistant", "content": answer.text}, {"role": "user", "content": order}]
         return "invalid", None, f"after a repair as well: {wrong}"
 
     async def _ask(self, repair: Sequence[Message]) -> tuple[End, None, str] | None:
