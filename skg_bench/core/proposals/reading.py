@@ -181,7 +181,7 @@ def _as_published(items: Sequence[Any], book: AceBook, mode: Mode) -> tuple[Step
 def _nothing(item: Any, book: AceBook) -> str:
     """Why the published engine does nothing."""
     key = item.get("skill_id") if isinstance(item, dict) else None
-    if key is not None and key not in book.skills:
+    if isinstance(key, str) and key not in book.skills:
         return reason_of("unknown skill", shown(key))
     return reason_of("no effect", "the published engine does nothing")
 
