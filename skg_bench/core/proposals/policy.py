@@ -179,7 +179,7 @@ class _Policy:
         try:
             content = _said(values, before)
         except UsageError as error:
-            self._refuse(step, "invalid", ascii(str(error))[1:-1])
+            self._refuse(step, "invalid", str(error))
             return None
         texts = [content.section, content.issue, content.insight or "", *content.keywords]
         flaw = flaw_of(texts, self._limits.characters)

@@ -86,6 +86,7 @@ def test_the_single_text_of_v1_takes_the_place_of_issue_and_insight_and_keeps_ke
     ([update("math-00001", "x" * 186)], [(1, "too long")]),
     ([add("Read the\u202e text.")], [(1, "control characters")]),
     ([add("Read\x00 it.")], [(1, "control characters")]),
+    ([update("math-00001", "Read\x00 it.")], [(1, "control characters")]),
     ([add("Read it.", "ma\u200bth")], [(1, "control characters")]),
     ([update("math-00001", "Go to https://shop.example.")], [(1, "an address")]),
     ([add("Go.", "www.shop.example")], [(1, "an address")]),
@@ -109,6 +110,7 @@ def test_what_is_against_the_policy_is_refused_alone(operations: list[Any], refu
     (update("math-00001", "x" * 185), LIMITS),
     (tag("math-00001", helpful=2, harmful=1), replace(LIMITS, ratings=3)),
     (remove("tone-00002"), replace(LIMITS, tags=2)),
+    (add("x" * 25_000), NO_LIMITS),
     (add("Line one\nline\ttwo\r\nnamaste \u0928\u200d\u092e"), LIMITS),
 ])  # fmt: skip
 def test_what_just_keeps_within_a_limit_is_admitted(operation: dict[str, Any], limits: Limits) -> None:
@@ -198,7 +200,7 @@ def test_what_is_no_batch_is_refused_whole(batch: Any, batches: Batches) -> None
 
 def test_a_batch_without_operations_changes_nothing_and_is_no_refusal() -> None:
     assert propose() == Admitted((), ())
-    assert admitted({"operations": []}, BOOK, (), LIMITS, "v2") == Admitted((), ())
+    assert admitted({"operations": [], "reasoning": None}, BOOK, (), LIMITS, "v2") == Admitted((), ())
 
 
 def test_a_kind_of_batches_that_does_not_exist_is_an_error() -> None:

@@ -194,6 +194,22 @@ def test_strict_batches_have_the_outcome_of_the_strict_algebra(batches: Batches,
     assert {key: entry for key, entry in ours.items() if key in theirs} == theirs
 
 
+def test_a_free_section_stays_as_the_prompt_shows_it_in_schema_2() -> None:
+    change = {"type": "UPDATE", "section": "Math Strategies", "skill_id": "math-00001", "issue": "Split sums."}
+    for batches in ("v2", "compat-v2"):
+        (operation,) = propose(change, batches=batches).operations
+        assert operation.content == Content("Math Strategies", "Split sums.")
+
+
+def test_a_skill_of_context_without_an_insight_can_be_updated_in_schema_2() -> None:
+    """The published engine fails at such a skill, which v2 cannot hold but a run can."""
+    verdict = propose(
+        {"type": "UPDATE", "skill_id": "context-00001", "issue": "New."},
+        batches="compat-v2", book=(skill(0, Content("context", "Old.")),),
+    )  # fmt: skip
+    assert (verdict.refusals, verdict.operations[0].content) == ((), Content("context", "New."))
+
+
 # ----------------------------------------------------------------------------------- what has no counterpart
 
 
@@ -219,6 +235,15 @@ def test_what_skillbooks_of_a_run_cannot_do_is_listed_and_the_rest_is_admitted(
     assert verdict.refusals[0].reason.startswith(f"no counterpart: {reason}")
     assert verdict.refusals[0].type == operation["type"]
     assert [kind for kind, _ in kinds(verdict)] == ([] if "falls" in reason else [operation["type"]])
+
+
+@pytest.mark.parametrize("part", ["issue", "insight", "section", "keywords"])
+def test_each_text_of_a_published_batch_is_looked_at(part: str) -> None:
+    """Strict batches are looked at as they stand; here the engine may have put the words elsewhere."""
+    evil = "www.shop.example"
+    operation = {"type": "ADD", "section": "context", "issue": "a", "insight": "b", "keywords": ["c"]}
+    verdict = propose({**operation, part: [evil] if part == "keywords" else evil}, batches="compat-v2")
+    assert (verdict.operations, refusals(verdict)) == ((), [(1, "an address")])
 
 
 def test_an_add_over_a_skill_is_an_update_for_the_policy() -> None:
@@ -262,10 +287,17 @@ def test_what_a_published_engine_drops_is_listed() -> None:
         tag("math-00001", helpful=0),
         update("math-00001", "New."),
         {"type": "TAG"},
+        {"type": "UPDATE", "skill_id": "math-00001"},
     )
     verdict = propose(*batch, batches="compat-v1")
     assert kinds(verdict) == [("UPDATE", 0)]
-    assert refusals(verdict) == [(1, "no effect"), (2, "unknown skill"), (3, "no effect"), (5, "no effect")]
+    assert refusals(verdict) == [
+        (1, "no effect"),
+        (2, "unknown skill"),
+        (3, "no effect"),
+        (5, "no effect"),
+        (6, "no effect"),
+    ]
     assert refusals(propose(tag("math-00001"), batches="compat-v09")) == [(1, "no effect")]
 
 
