@@ -15,8 +15,8 @@ def printable(text: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Does it show nothing and yet change how other characters show? Bidirectional controls, zero-width and other
-    format characters do, and separators of lines and paragraphs; the two joiners are needed to write some languages.
+    """Does it show nothing and yet change how other characters show? Format characters do, bidirectional controls among
+    them, and separators of lines and paragraphs. The two joiners do not count: some languages are written with them.
     """
     return character not in _JOINERS and unicodedata.category(character) in {"Cf", "Zl", "Zp"}
 

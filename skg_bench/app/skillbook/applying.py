@@ -8,12 +8,18 @@ from typing import Any, get_args
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import differences, files
 from skg_bench.app.skillbook.shown import changes
-from skg_bench.core.ace.book import AceBook, Mode
+from skg_bench.core.ace.book import AceBook, Era, Mode
 from skg_bench.core.ace.checks import AceLimits
 from skg_bench.core.ace.engine import AceFailure
 from skg_bench.core.ace.engine import apply as apply_as_published
 from skg_bench.core.ace.strict import strict
 from skg_bench.core.errors import UsageError
+
+_TELLS: dict[Era, set[str]] = {  # fields that no other format has
+    "v1": {"content", "helpful", "harmful", "neutral"},
+    "v09": {"content", "justification", "evidence"},
+    "v2": {"issue", "insight", "keywords", "delta"},
+}
 
 
 def apply(path: Path, batch: Path, mode: str, out: Path | None, limit: int) -> bool:
@@ -45,7 +51,7 @@ def _applied(
         try:
             return strict(before, content, files.now(), limits=limits), None
         except UsageError as error:
-            raise UsageError(f"{batch}: {error}") from error
+            raise UsageError(f"{batch}: {error}{_other_format(content, before.era)}") from error
     try:
         payload: Any = json.loads(content)
     except ValueError as error:
@@ -54,6 +60,22 @@ def _applied(
         raise UsageError(f"{batch} is nested too deeply for JSON of a batch") from error
     outcome = apply_as_published(before, payload, _mode(mode), files.now())
     return outcome.book, outcome.failure
+
+
+def _other_format(content: str, era: Era) -> str:
+    """What to do where a batch is refused because it is of another format than the book; empty: it is not."""
+    try:
+        operations = json.loads(content)["operations"]
+        names = {name for item in operations for name in (*item, *(item.get("metadata") or {}))}
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return ""
+    other: Era = "v1" if era == "v2" else "v2"
+    if not names & _TELLS[other] or names & _TELLS[era]:
+        return ""
+    return (
+        f". The batch looks like one of {other}, but the book is of {era}: write its operations as {era} has them, or "
+        f"convert the book first: skg-bench skillbook convert BOOK --to {other} --out FILE"
+    )
 
 
 def _mode(mode: str) -> Mode:

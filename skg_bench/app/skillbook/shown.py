@@ -17,6 +17,7 @@ from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.rendering import render
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import Operation, Skillbook, operation
+from skg_bench.core.text import revealed
 
 
 def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> None:
@@ -47,7 +48,7 @@ def _table(screen: Console, book: Skillbook, last_used: Sequence[int]) -> None:
          *([str(s.embedding_count), s.examples[0] if s.examples else ""] if examples else [])]
         for s, at in zip(book.skills, last_used, strict=True)
     ]  # fmt: skip
-    blocks.show(screen, [*headings, "examples", "first example"] if examples else headings, rows)
+    _rows(screen, [*headings, "examples", "first example"] if examples else headings, rows)
 
 
 def history(path: Path, arm: str | None, user: int | None, turn: int | None, skill: int) -> None:
@@ -68,7 +69,7 @@ def history(path: Path, arm: str | None, user: int | None, turn: int | None, ski
         if row["skill"] == skill and (turn is None or row["turn"] <= turn)
     ]  # fmt: skip
     screen = console()
-    blocks.show(screen, ("turn", "date", "operation", "what", "why", "version"), rows)
+    _rows(screen, ("turn", "date", "operation", "what", "why", "version"), rows)
     entry = book.skills[skill]
     counts = ", ".join(f"{name} {getattr(entry, name)}" for name in COUNTS)
     _line(screen, f"skill {skill}, {entry.name}: {_some(len(rows), 'operation')}; {status(entry)}, {counts}")
@@ -112,7 +113,7 @@ def changes(screen: Console, rows: Iterable[Sequence[str]], before: int, after: 
     rows = list(rows)
     if rows:
         headings = ("id", "skill", "what", "change")
-        blocks.show(screen, headings[-len(rows[0]) :], rows)
+        _rows(screen, headings[-len(rows[0]) :], rows)
     skills = len({tuple(row[:-2]) for row in rows})
     differ = f"{_some(skills, 'skill')} {'differs' if skills == 1 else 'differ'}"
     _line(screen, f"{differ}; {_some(before, 'active skill')} before, {after} after")
@@ -145,5 +146,9 @@ def _what(op: Operation) -> str:
     return "; ".join(parts)
 
 
+def _rows(screen: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    blocks.show(screen, headings, [[revealed(cell) for cell in row] for row in rows])
+
+
 def _line(screen: Console, text: str) -> None:
-    screen.print(text, markup=False, highlight=False, soft_wrap=False)
+    screen.print(revealed(text), markup=False, highlight=False, soft_wrap=False)

@@ -84,7 +84,7 @@ class _Policy:
         else:
             self._added.add(content)
             self._admit(ADD, -1, content)
-            self._note_counters(step, change)
+            self._note_others(step, change.values)
             if change.skill_id is not None:
                 self._skills.pop(change.skill_id, None)  # from now on the id is another skill's there
                 self._refuse(step, "no counterpart", "an explicit id; ids are numbered here")
@@ -96,7 +96,7 @@ class _Policy:
         if skill and content:
             self._say(skill, content)
             self._refuse(step, "no counterpart", "counters of a replaced skill begin again; here they go on")
-            self._note_counters(step, change)
+            self._note_others(step, change.values)
 
     def _update(self, step: Step, change: Change) -> None:
         """An UPDATE, or fields that an engine has overwritten."""
@@ -179,7 +179,7 @@ class _Policy:
         try:
             content = _said(values, before)
         except UsageError as error:
-            self._refuse(step, "invalid", ascii(str(error))[1:-1])
+            self._refuse(step, "invalid", str(error))
             return None
         texts = [content.section, content.issue, content.insight or "", *content.keywords]
         flaw = flaw_of(texts, self._limits.characters)
@@ -188,9 +188,11 @@ class _Policy:
             return None
         return content
 
-    def _note_counters(self, step: Step, change: Change) -> None:
-        if any(change.values.get(name) for name in _RATING):
-            self._refuse(step, "no counterpart", "counters of a new skill begin at 0")
+    def _note_others(self, step: Step, values: Mapping[str, Any]) -> None:
+        """Refuse what would be set beside texts: counters, and fields that no skill of a run has."""
+        others = sorted(name for name in values.keys() - {*_TEXTS, "section"} if values[name])
+        if others:
+            self._refuse(step, "no counterpart", f"sets {', '.join(others)}")
 
 
 def _said(values: Mapping[str, Any], before: Content | None) -> Content:

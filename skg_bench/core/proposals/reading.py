@@ -26,7 +26,6 @@ Batches = Literal["v1", "v2", "compat-v1", "compat-v09", "compat-v2"]  # strict,
 _ERA: dict[str, Era] = {"v1": "v1", "v2": "v2", "compat-v1": "v1", "compat-v09": "v09", "compat-v2": "v2"}
 _MODE: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
 _SAID = ("section", "content", "issue", "insight")
-_MOST = 200  # characters of an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,8 @@ def steps_of(
             steps = _as_published(read, book, mode)
     except (UsageError, *ERRORS) as error:
         code: Code = "unknown skill" if isinstance(error, _UnknownSkillError) else "invalid"
-        return (), (Refused(0, "", "", reason_of(code, _plain(error))),)
+        words = str(error) if isinstance(error, UsageError) else f"reading it fails with {type(error).__name__}"
+        return (), (Refused(0, "", "", reason_of(code, words)),)
     reason = reason_of("too many operations", f"{len(items):,}, of which the first {len(read):,} are read")
     return steps, (Refused(len(read) + 1, "", "", reason),) if len(read) < len(items) else ()
 
@@ -80,10 +80,12 @@ def _document(skills: Sequence[Skill], era: Era) -> AceBook:
     """
     entries = {}
     for skill in skills:
-        if (said := skill.content) is not None:
-            insight = said.issue if said.insight is None and said.section == "context" else said.insight
+        if (content := skill.content) is not None:
+            insight = content.insight
+            if insight is None and content.section == "context":
+                insight = content.issue  # v2 asks for one
             entries[skill.shown_id] = InsightSkill(
-                skill.shown_id, said.section, said.keywords, said.issue, "", "", insight, (), skill.active, 0,
+                skill.shown_id, content.section, content.keywords, content.issue, "", "", insight, (), skill.active, 0,
                 skill.ok, skill.miss, skill.partial,
             )  # fmt: skip
     book = AceBook("v2", entries, {}, max((skill.id + 1 for skill in skills), default=0))
@@ -181,13 +183,6 @@ def _as_published(items: Sequence[Any], book: AceBook, mode: Mode) -> tuple[Step
 def _nothing(item: Any, book: AceBook) -> str:
     """Why the published engine does nothing."""
     key = item.get("skill_id") if isinstance(item, dict) else None
-    if key is not None and key not in book.skills:
+    if isinstance(key, str) and key not in book.skills:
         return reason_of("unknown skill", shown(key))
     return reason_of("no effect", "the published engine does nothing")
-
-
-def _plain(error: Exception) -> str:
-    """What an error says, in characters that every log takes."""
-    text = str(error) if isinstance(error, UsageError) else f"reading it fails with {type(error).__name__}"
-    plain = ascii(text)[1:-1]
-    return plain if len(plain) <= _MOST else f"{plain[: _MOST - 3]}..."

@@ -121,6 +121,47 @@ def test_a_text_beyond_the_limit_is_refused_with_its_size(tmp_path: Path) -> Non
     assert call("skillbook", "apply", str(PRO), batch(tmp_path, long), "--limit", "2000000")[0] == 0
 
 
+@pytest.mark.parametrize(("path", "operation", "era", "other"), [
+    (PRO, {"type": "ADD", "section": "context", "content": "Split."}, "v2", "v1"),
+    (PRO, {"type": "TAG", "skill_id": "context-00001", "metadata": {"harmful": 1}}, "v2", "v1"),
+    (ROOKIE, ADD, "v1", "v2"),
+])  # fmt: skip
+def test_a_batch_of_another_format_is_refused_with_the_cause(
+    tmp_path: Path, path: Path, operation: Mapping[str, Any], era: str, other: str
+) -> None:
+    code, _, error = call("skillbook", "apply", str(path), batch(tmp_path, operation))
+    error = " ".join(error.split())
+    assert code == 2
+    assert f"The batch looks like one of {other}, but the book is of {era}" in error
+    assert f"skg-bench skillbook convert BOOK --to {other}" in error
+    converted, out = tmp_path / "converted.json", tmp_path / "after.json"
+    assert call("skillbook", "convert", str(path), "--to", other, "--out", str(converted))[0] == 0
+    assert call("skillbook", "apply", str(converted), batch(tmp_path, operation), "--out", str(out))[0] == 0
+
+
+def test_a_wrong_batch_of_the_same_format_names_no_other(tmp_path: Path) -> None:
+    wrongs: list[Any] = [{**ADD, "keywords": []}, {**ADD, "content": "both"}, "garbage", {"type": "TAG", "metadata": 3}]
+    for wrong in wrongs:
+        code, _, error = call("skillbook", "apply", str(PRO), batch(tmp_path, wrong))
+        assert code == 2
+        assert "looks like" not in error
+
+
+def test_hidden_characters_of_a_skill_are_shown_as_escapes(tmp_path: Path) -> None:
+    """A right-to-left override would show the text backwards; zero-width characters would not show at all."""
+    evil = {**ADD, "issue": "Pay \u202eeve\u202c now\u200b\U000e0041.", "insight": "👩\u200d💻 नम\u200dस्ते"}
+    after = tmp_path / "after.json"
+    assert call("skillbook", "apply", str(PRO), batch(tmp_path, evil), "--out", str(after))[0] == 0
+    shown = [
+        call("skillbook", "show", str(after))[1], call("skillbook", "diff", str(PRO), str(after))[1],
+        call("skillbook", "apply", str(PRO), batch(tmp_path, evil))[1],
+    ]  # fmt: skip
+    for text in shown:
+        assert r"Pay \u202eeve\u202c now\u200b\U000e0041." in text
+        assert "👩\u200d💻 नम\u200dस्ते" in text
+        assert not set(text) & set("\u202e\u202c\u200b\U000e0041")
+
+
 def test_no_file_is_written_over(tmp_path: Path) -> None:
     there = saved(tmp_path, "there.json", "precious")
     for command in (("apply", str(PRO), batch(tmp_path, ADD)), ("convert", str(PRO), "--to", "v1")):
