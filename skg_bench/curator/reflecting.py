@@ -57,8 +57,9 @@ class _Job:
 
 @dataclass(frozen=True)
 class Reflecting:
-    """Each rating of an answer begins a learning job of two calls. A skill that is learned has the message as its
-    example and keeps the turn's answer; the model says the rest.
+    """Learns from each rating by two calls of a model.
+
+    A skill that is learned has the message as its example and keeps the turn's answer; the model says the rest.
     """
 
     llm: TextModel
@@ -77,6 +78,8 @@ class Reflecting:
                 f"curator.llm={type(self.llm).__name__} draws what it costs to answer users and writes no text; take "
                 "curator.llm=scripted, endpoint or recorded"
             )
+        if self.batches not in get_args(Batches):
+            raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
         if self.order not in get_args(Order):
             raise UsageError(f"curator.order={self.order!r}, valid are {', '.join(get_args(Order))}")
         for name in ("book_characters", "answer_tokens"):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from functools import lru_cache
 from inspect import Parameter, getmembers, signature
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, cast
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from skg_bench.app.compose import Composed, Composer, compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
 from skg_bench.app.targets import components
-from skg_bench.core import assistant, deciding, schema, state, types
+from skg_bench.core import asking, assistant, deciding, schema, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -37,6 +38,11 @@ from tests.laws.worlds_apart import Contrary, Lying, Remembering
 NO_COMPONENTS = ("experiment", "profile")  # groups of values
 APART = {"tracker": "takes no part in a turn: tests/tracker", "launcher": "starts other processes: tests/launcher"}
 DOWNLOADED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first"}
+SERVED = {  # they need a server: tests/llm
+    "llm=endpoint": "asks a server",
+    "llm=budgeted": "asks a server",
+    "llm=recorded": "asks a server",
+}
 ABSENT = re.compile("pip install|skg-bench data get|hf download")  # in errors: something optional is not here
 FORK = 15
 LARGE, SMALL = 512, 3
@@ -55,8 +61,17 @@ class Case:
         return f"{self.seam}={self.option}"
 
     @property
+    def of_texts(self) -> bool:
+        """Is it a model that reads and writes texts, and so a curator's?"""
+        if self.seam != "llm":
+            return False
+        return hasattr(resolve_name(Composer().options("llm", [self.option])[0]["_target_"]), "settings")
+
+    @property
     def overrides(self) -> list[str]:
         """What chooses the component, at an arm or at the root."""
+        if self.of_texts:
+            return ["curator=reflecting", f"curator.llm={self.option}", "serving=prompted"]
         return [str(self), *worlds.DENSER.get((self.seam, self.option), ())]
 
 
@@ -83,7 +98,7 @@ def failures(case: Case, folder: Path, workers: int = 2) -> list[str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     lines = wrong_value(case, folder)
-    if not lines:
+    if not lines and str(case) not in SERVED:
         lines = changed_rows(case, folder, workers)
         if case.seam in SEAMS_OF_ARMS and not _oracle(case, folder) and (columns := changed_by_truth(case, folder)):
             lines.append(f"sees_truth is False, and with another truth differ {', '.join(columns)}")
@@ -114,7 +129,9 @@ def wrong_value(case: Case, folder: Path) -> list[str]:
         lines.append("is no frozen dataclass, so that a fork or another process may change it")
     if made != same or pickle.loads(pickle.dumps(made)) != made:  # noqa: S301
         lines.append("is not equal to a copy of itself, so that a fork would begin its memory anew")
-    seam_protocol = assistant.Stackable if isinstance(made, assistant.Stackable) else protocol(case.seam)
+    seam_protocol = asking.TextModel if case.of_texts else protocol(case.seam)
+    if isinstance(made, assistant.Stackable):
+        seam_protocol = assistant.Stackable
     if seam_protocol is not None:
         lines += [line for name in members(seam_protocol) if (line := _wrong_member(made, seam_protocol, name))]
     if not isinstance(getattr(made, "sees_truth", False), bool):
@@ -128,6 +145,8 @@ def _made(case: Case, config: Composed) -> Any:
     """The component, made anew."""
     if case.seam == "assistant":  # a pipeline is made of components of the arm
         return arms(config.arms)[0].assistant
+    if case.of_texts:
+        return build("llm", config.arms["itself"]["curator"]["llm"])
     return build(case.seam, config.arms["itself"][case.seam] if case.seam in SEAMS_OF_ARMS else config.root[case.seam])
 
 
@@ -271,6 +290,7 @@ def _told_apart(case: Case, folder: Path, together: Run, users: range) -> list[s
 
 def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
     """Components of arms whose rows differ between one process and two, all of them in one run."""
+    every = [case for case in every if str(case) not in SERVED]
     table = ", ".join(f"{case.seam}-{case.option}: [{', '.join(case.overrides)}]" for case in every)
     config = compose(
         [*worlds.SIMULATED, f"arms={{{table}}}", f"reference={every[0].seam}-{every[0].option}", "contrasts=[]"]
