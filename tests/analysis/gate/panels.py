@@ -21,7 +21,7 @@ def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, 
         "wrong": wrong.sum(1),
         "wrong_hit": (hit & wrong).sum(1),
     }
-    counts |= {"cost": np.zeros(n), "latency": np.zeros(n)}
+    counts |= {name: np.zeros(n) for name in ("cost", "learning", "latency")}
     return Panel(
         arm="skg",
         users=np.arange(first, first + n),

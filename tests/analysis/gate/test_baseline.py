@@ -162,8 +162,8 @@ def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, change: dict[str, A
 def test_totals_that_are_not_those_of_the_turns_are_refused(tmp_path: Path) -> None:
     path = file(tmp_path)
     text = path.read_text("utf-8")
-    assert "[1000, 100, 50, 0, 0, 0]" in text
-    path.write_text(text.replace("[1000, 100, 50, 0, 0, 0]", "[1000, 100, 40, 0, 0, 0]", 1), "utf-8")
+    assert "[1000, 100, 50, 0, 0, 0, 0]" in text
+    path.write_text(text.replace("[1000, 100, 50, 0, 0, 0, 0]", "[1000, 100, 40, 0, 0, 0, 0]", 1), "utf-8")
     with pytest.raises(UsageError, match="totals of wrong are not those of the outcomes"):
         baselines.read(path)
 
