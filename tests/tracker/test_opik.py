@@ -118,6 +118,7 @@ def test_where_nobody_listens_or_somebody_else_does_it_is_said(run: Run, server:
     assert f"opik: 0 of {len(expected(run)):,} delivered" in line
 
 
+@pytest.mark.req("P41")
 def test_without_a_server_the_event_file_is_written_and_that_is_said(run: Run) -> None:
     line, complete = tracking.deliver(Opik(None, 1, None), run)
     assert not complete
