@@ -36,7 +36,8 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_a_run_leaves_the_files_that_the_design_promises(tiny_run: skg_bench.Run, tiny: tuple[str, ...]) -> None:
     names = {file.name for file in tiny_run.path.iterdir()}
     assert names == {
-        "manifest.json", "timings.json", "turns", "updates", "feedback", "summary.json", "curves.csv", "report.html",
+        "manifest.json", "timings.json", "turns", "updates", "feedback", "learning", "summary.json", "curves.csv",
+        "report.html",
     }  # fmt: skip
     manifest = tiny_run.manifest
     assert manifest["incomplete"] is False

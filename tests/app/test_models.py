@@ -86,7 +86,9 @@ def test_a_dry_run_counts_asks_tokens_and_cost_before_anything_is_sent(
     assert tokens_out == asks * 1000
     assert float(rows[0][6]) == pytest.approx(tokens_out / 1000, rel=0.01)
     assert list(tmp_path.iterdir()) == []
-    assert call("run", *MODEL, "out=run")[0] == 0
+    code, shown, _ = call("run", *MODEL, "out=run")
+    assert code == 0
+    assert f"model asked a model {asks} times what to learn (" in shown
     assert Run(tmp_path / "run").learning("model").num_rows == asks
 
 

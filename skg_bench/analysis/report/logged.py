@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skg_bench.analysis.counts.wording import number
+from skg_bench.analysis.report.learning import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
 
@@ -21,6 +22,7 @@ def words(summary: Summary) -> list[Sentence]:
         Sentence(_answered(summary, arm), "plain"),
         Sentence(_rated(summary, arm), "plain"),
     ]
+    sentences += learning_sentences(summary)
     if summary.incomplete:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
     if log["pseudo_users"]:

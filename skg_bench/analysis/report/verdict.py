@@ -3,6 +3,7 @@
 from skg_bench.analysis.counts.kinds import WORDS
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report import logged
+from skg_bench.analysis.report.learning import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
 from skg_bench.analysis.summary.content import Summary
@@ -20,7 +21,7 @@ def words(summary: Summary) -> list[Sentence]:
     if summary.log is not None:
         return logged.words(summary)
     sentences = [_against_reference(summary), *_effects(summary), _answers(summary), _kinds(summary), _pays(summary)]
-    sentences += [_order(summary), _price(summary)]
+    sentences += [_order(summary), _price(summary), *learning_sentences(summary)]
     return [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
 
 

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
+from skg_bench.analysis.summary.learning import LearningJobs
 
-VERSION = 6
+VERSION = 7
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class Summary:
     # `procedure`, if some arm runs them -> share of requests of an intent that the user asked for before
     saturation: CorpusUse
     totals: Mapping[str, Mapping[str, float | None]]  # arm -> count -> sum over all users
+    learning: Mapping[str, LearningJobs]  # by arm; of arms that asked a model
     pending_feedback: int  # ratings of all arms that became known only after the end, and were used in nothing
 
     def to_json(self) -> str:

@@ -22,6 +22,7 @@ from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
+from skg_bench.analysis.summary.learning import learning_jobs
 from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
 from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
 from skg_bench.core.errors import UsageError
@@ -94,6 +95,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
+        learning={arm: jobs for arm in run.arms if (jobs := learning_jobs(run, arm)) is not None},
         pending_feedback=int(sum(total["pending"] for total in tables.totals.values())),
     )  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}

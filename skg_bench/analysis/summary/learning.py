@@ -1,0 +1,32 @@
+"""What became of the learning jobs of an arm."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from skg_bench.analysis.summary.figures import digits
+from skg_bench.core.learning import RESULTS
+from skg_bench.core.run import Run
+
+
+@dataclass(frozen=True)
+class LearningJobs:
+    """Learning jobs of all users."""
+
+    results: Mapping[str, int]  # how many ended in each way
+    operations: int  # admitted
+    refused: int  # operations that were proposed and not admitted
+    cost_usd: float | None
+
+
+def learning_jobs(run: Run, arm: str) -> LearningJobs | None:
+    """Those of an arm; None: it has none."""
+    table = run.learning(arm, ["result", "operations", "refused", "cost_usd"])
+    if not table.num_rows:
+        return None
+    ended = Counter(table["result"].cast("string").to_pylist())
+    results = {result: ended[result] for result in RESULTS if ended[result]}
+    operations, refused, cost = (pc.sum(table[name]).as_py() for name in ("operations", "refused", "cost_usd"))
+    return LearningJobs(results, operations, refused, digits(cost))
