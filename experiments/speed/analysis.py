@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from experiments.speed import asking, documents, embedding, replay
+from experiments.speed import asking, documents, embedding, replay, replaying
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.app.api import run
 from skg_bench.app.compose import compose
@@ -274,6 +274,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from documents.rows()
     yield from replay.rows(20_000 if quick else replay.BATCHES)
     yield from asking.rows(250 if quick else asking.PROMPTS)
+    yield from replaying.rows(2_000 if quick else replaying.ASKS)
 
 
 def analyse(

@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
     """Two feedback shards, the later users first; a torn shard of turns."""
     known = {"schema": schema.VERSION, "arms": ["skg", "skg2", "idle"], "config": {"seed": 3}}
     (tmp_path / "manifest.json").write_text(json.dumps(known))
-    for log in ("turns", "updates", "feedback"):
+    for log in ("turns", "updates", "feedback", "learning"):
         (tmp_path / log).mkdir()
     for shard, users in (("skg.0000000-2", [5, 1]), ("skg.0000002-2", [2, 4]), ("skg2.0000000-1", [9])):
         rows = {f.name: [0] * 4 for f in schema.FEEDBACK} | {

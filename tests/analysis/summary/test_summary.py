@@ -186,8 +186,8 @@ def test_a_mean_of_many_digits_is_rounded_and_what_does_not_exist_is_null(figure
     assert all(float(f"{x:.9g}") == x for x in leaves(figures) if isinstance(x, float))
 
 
-Log = Literal["turns", "updates", "feedback"]
-LOGS: tuple[Log, ...] = ("turns", "updates", "feedback")
+Log = Literal["turns", "updates", "feedback", "learning"]
+LOGS: tuple[Log, ...] = ("turns", "updates", "feedback", "learning")
 
 
 def _recut(source: Run, target: Path) -> Run:
@@ -238,7 +238,7 @@ def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_p
         summary.read(run)
     for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
         (run.path / "summary.json").write_text(text)
-        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 6; .*report {run.path}"):
+        with pytest.raises(UsageError, match=rf"version {version}, this program reads version 7; .*report {run.path}"):
             summary.read(run)
 
 

@@ -157,7 +157,7 @@ def test_a_run_that_this_version_does_not_give_is_said(run: Run, tmp_path: Path)
     """Its log says another thing than its events and arms do."""
     manifest = json.loads((run.path / "manifest.json").read_text("utf-8"))
     manifest["compositions"]["low"]["policy"]["threshold"] = 0.5
-    for log in ("turns", "updates", "feedback"):
+    for log in ("turns", "updates", "feedback", "learning"):
         (tmp_path / log).symlink_to(run.path / log)
     (tmp_path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     with pytest.raises(UsageError, match="no longer gives what the run logged; run it again"):

@@ -164,7 +164,7 @@ def test_a_model_of_another_run_serves_as_the_pool_of_this_one(tmp_path: Path) -
 def test_a_run_that_goes_on_keeps_the_scorer_that_it_began_with(tmp_path: Path) -> None:
     whole = run(plan(), tmp_path / "whole")
     run(plan(), tmp_path / "cut")
-    for log in ("turns", "updates", "feedback"):
+    for log in ("turns", "updates", "feedback", "learning"):
         for shard in (tmp_path / "cut" / log).iterdir():
             shard.unlink()
     before = (tmp_path / "cut" / "pool" / "always.json").stat().st_mtime_ns
