@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
@@ -68,8 +69,9 @@ def show(name: str) -> None:
         blocks.show(screen, headings, rows, wraps_from=18)
     else:
         screen.print("it has no parameters")
-    chosen = "" if seam == ROOT else f" {seam}={option}"
-    screen.print(f"skg-bench run{chosen}{_override(parameters, '' if _at_root(file) else f'{seam}.')}")
+    place = f"curator.{seam}" if _writes_texts(seam, _composed(seam, option)) else seam
+    chosen = "" if seam == ROOT else f" {place}={option}"
+    screen.print(f"skg-bench run{chosen}{_override(parameters, '' if _at_root(file) else f'{place}.')}")
 
 
 def described(seam: str, option: str) -> Iterator[Parameter]:
@@ -95,9 +97,16 @@ def _described(node: Mapping[str, Any], comments: Mapping[str, str], above: str)
             yield Parameter(path, value, comments.get(path) or comments.get(above.rstrip("."), ""))
 
 
+def _writes_texts(seam: str, node: Mapping[str, Any]) -> bool:
+    """Is it a model of texts (core.asking.TextModel), which learns and does not answer users?"""
+    return seam == "llm" and hasattr(resolve_name(node["_target_"]), "settings")
+
+
 def _override(parameters: Sequence[Parameter], above: str) -> str:
     """How to give the first parameter that is no component another value."""
     paths = [p.path for p in parameters if not any(other.path.startswith(f"{p.path}.") for other in parameters)]
+    if above.endswith(".llm."):  # through its wrappers (overrides.deepened)
+        paths = [path.rpartition("llm.")[2] for path in paths]
     return f" {above}{paths[0]}=..." if paths else ""
 
 
