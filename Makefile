@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PINS := pyproject.toml constraints.txt
-WORKERS ?= 2
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n < 2 ? 2 : n > 4 ? 4 : n )))
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
@@ -20,7 +20,7 @@ demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a tabl
 	$(BIN)/skg-bench run experiment=assistant_growth profile=demo
 
 test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, pytest
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
 
 lint: $(VENV)/.dev ## ruff, and whether the code is formatted
 	$(BIN)/ruff check .
