@@ -47,6 +47,7 @@ class Completion:
     cost_usd: float  # 0 without prices
     latency_ms: float  # of the endpoint, repairs included; a replay repeats what was recorded
     reason: str = ""  # why there is no answer
+    served: str = ""  # the model as the server names it, and the form in which it was asked for a schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class Jobs:
     reflection: I32  # [n] text id of what the model learned from the turn, -1: nothing
     refusals: I32  # [n] text id of what was not admitted and why, as JSON (core/proposals.py), -1: nothing
     reason: I32  # [n] text id of why nothing came, -1: something did
+    served: I32  # [n] text id of the model as the server names it, and the form of its answers; -1: not said
     version_read: I32  # [n] of the book that the model was shown; the engine's assistant fills it in, as the next one
     version_written: I32  # [n] of the book with its operations, -1: there were none
 

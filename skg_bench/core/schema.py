@@ -164,6 +164,7 @@ LEARNING = _schema(
     _field("latency_ms", pa.float64(), "of all calls, one after the other"),
     _field("reflection", _WORD, "what the model learned from the turn", nullable=True),
     _field("reason", _WORD, "why nothing came", nullable=True),
+    _field("served", _WORD, "the model as the server names it, and the form of its answers", nullable=True),
 )
 
 

@@ -235,6 +235,7 @@ def _reported(jobs: Sequence[_Job], seen: Observation) -> Jobs:
         tokens_out=total("tokens_out").astype(np.int32), cost_usd=total("cost_usd"), latency_ms=total("latency_ms"),
         reflection=texts([_canonical(job.calls[0].value) if job.calls[0].end == "ok" else "" for job in jobs]),
         refusals=texts([listed(job.admitted.refusals) for job in jobs]), reason=texts([_reason(job) for job in jobs]),
+        served=texts([next((call.served for call in reversed(job.calls) if call.served), "") for job in jobs]),
         version_read=np.full(n, -1, np.int32), version_written=np.full(n, -1, np.int32),
     )  # fmt: skip
 

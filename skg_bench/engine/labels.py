@@ -40,6 +40,15 @@ class Labels:
         """Texts in words, as a rule of no world; of negative ids: null."""
         return self._text(text, 0, self.messages[:0])
 
+    def plain(self, text: I32) -> pa.DictionaryArray:
+        """Texts that nobody's words can be in, as they are; of negative ids: null."""
+        used, index = np.unique(text, return_inverse=True)
+        some = used >= 0
+        words: list[str | None] = [None] * len(used)
+        for place, word in zip(np.flatnonzero(some), self.texts.read(used[some]), strict=True):
+            words[place] = word
+        return _sorted(words, index)
+
     def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
         """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
         some = text >= 0

@@ -243,6 +243,7 @@ class Logbook:
             ),
             "result": encoded(flat["result"], pa.array(RESULTS)),
             **{name: labels.written(flat[name].astype(np.int32)) for name in ("reflection", "refusals", "reason")},
+            "served": labels.plain(flat["served"].astype(np.int32)),
         }
         arrays = [values[f.name] if f.name in values else flat[f.name] for f in schema.LEARNING]
         wanted = zip(arrays, schema.LEARNING, strict=True)
@@ -267,7 +268,7 @@ _UPDATE_KEYS = (
     "row", "turn", "time", "op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "born",
     "content", "reason", "book_version", "book_hash", "known_at", "kind", "value", "about", "result", "operations",
     "refused", "tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms", "reflection", "refusals",
-    "version_read", "version_written",
+    "served", "version_read", "version_written",
 )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_a_line_tells_the_ask_and_its_answer(model: Whole, tmp_path: Path) -> No
     assert fields == {
         "version": 1, "role": "reflector", "system": "You reflect.", "user": "Wie spät ist es?", "model": "m",
         "temperature": 0.5, "top_p": 1.0, "limit": 100, "draw": 7, "answer": '{"says": "Wie sp\\u00e4t ist es?7"}',
-        "end": "ok", "reason": "", "tokens_in": 10, "tokens_cached": 3, "tokens_out": 5, "cost_usd": 0.5,
+        "end": "ok", "reason": "", "served": "", "tokens_in": 10, "tokens_cached": 3, "tokens_out": 5, "cost_usd": 0.5,
         "latency_ms": 123.456,
     }  # fmt: skip
 

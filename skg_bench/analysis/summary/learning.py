@@ -1,7 +1,7 @@
 """What became of the learning jobs of an arm."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
@@ -19,14 +19,16 @@ class LearningJobs:
     operations: int  # admitted
     refused: int  # operations that were proposed and not admitted
     cost_usd: float | None
+    served: Sequence[str]  # models as servers named them, and the forms of their answers
 
 
 def learning_jobs(run: Run, arm: str) -> LearningJobs | None:
     """Those of an arm; None: it has none."""
-    table = run.learning(arm, ["result", "operations", "refused", "cost_usd"])
+    table = run.learning(arm, ["result", "operations", "refused", "cost_usd", "served"])
     if not table.num_rows:
         return None
     ended = Counter(table["result"].cast("string").to_pylist())
     results = {result: ended[result] for result in RESULTS if ended[result]}
     operations, refused, cost = (pc.sum(table[name]).as_py() for name in ("operations", "refused", "cost_usd"))
-    return LearningJobs(results, operations, refused, digits(cost))
+    served = sorted({word for word in table["served"].cast("string").to_pylist() if word is not None})
+    return LearningJobs(results, operations, refused, digits(cost), served)

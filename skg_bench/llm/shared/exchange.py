@@ -51,7 +51,12 @@ class Exchange:
         cached = sum(answer.tokens_cached for answer in self.answers)
         tokens_out = sum(answer.tokens_out for answer in self.answers)
         cost = self.prices.cost(tokens_in, cached, tokens_out) if self.prices else 0.0
-        return Completion(text, value, end, tokens_in, cached, tokens_out, cost, latency, reason)
+        served = self._served() if self.answers else ""
+        return Completion(text, value, end, tokens_in, cached, tokens_out, cost, latency, reason, served)
+
+    def _served(self) -> str:
+        model = self.answers[-1].model
+        return model if self.prompt.schema is None else f"{model}, {FORMS[self.contact.form]}"
 
     async def _outcome(self) -> tuple[End, Any, str]:
         """How it ended, the value, and the reason."""

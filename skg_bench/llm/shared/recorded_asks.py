@@ -60,6 +60,7 @@ def line(key: bytes, ask: Ask, completion: Completion) -> bytes:
         "answer": completion.text, "end": completion.end, "reason": completion.reason,
         "tokens_in": completion.tokens_in, "tokens_cached": completion.tokens_cached,
         "tokens_out": completion.tokens_out, "cost_usd": completion.cost_usd, "latency_ms": completion.latency_ms,
+        "served": completion.served,
     }  # fmt: skip
     rest = json.dumps({"version": VERSION, "key": key.hex(), **ask.fields, **answer}).encode()[1:]
     return _DIGEST % sha256(rest).hexdigest().encode() + rest + b"\n"
@@ -87,7 +88,7 @@ def completion_of(fields: Mapping[str, Any]) -> Completion:
     """The answer that a line tells, without its value: what is remembered of many lines is kept small."""
     return Completion(
         fields["answer"], None, fields["end"], fields["tokens_in"], fields["tokens_cached"], fields["tokens_out"],
-        fields["cost_usd"], fields["latency_ms"], fields["reason"],
+        fields["cost_usd"], fields["latency_ms"], fields["reason"], fields["served"],
     )  # fmt: skip
 
 

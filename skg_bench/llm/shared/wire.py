@@ -11,6 +11,7 @@ FORMS = (
     "text",
 )  # of answers that must fit a schema; the first that a server takes is used
 _CHARACTERS = 4  # a token; rule of thumb for English, where a server counts none
+_LONGEST = 100  # characters of a model's name
 
 Message = Mapping[str, str]
 
@@ -25,6 +26,7 @@ class ChatAnswer:
     tokens_in: int  # cached ones included
     tokens_cached: int
     tokens_out: int
+    model: str  # as the server names it
 
 
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any], form: str) -> list[Message]:
@@ -72,7 +74,13 @@ def read(content: bytes, messages: Sequence[Message]) -> ChatAnswer:
         tokens_in,
         min(_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"), 0), tokens_in),
         _count(usage.get("completion_tokens"), len(text) // _CHARACTERS),
+        _name(body.get("model")),
     )
+
+
+def _name(value: Any) -> str:
+    """A name that any file can hold."""
+    return value[:_LONGEST].encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
