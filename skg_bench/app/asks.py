@@ -1,5 +1,5 @@
-"""What a run will ask models, and what that costs, before anything is sent: its first users are simulated with a model
-that learns nothing, and its prompts are counted.
+"""What a run will ask models, and what that costs, before anything is sent: its first users are simulated with a
+scripted model, and its prompts and answers are counted.
 """
 
 import tempfile
@@ -18,42 +18,32 @@ from skg_bench.app.said import said_only
 from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Completion, Prices, Prompt, mapped, parts
 from skg_bench.engine.execute import execute
+from skg_bench.llm.scripted import Scripted
 
 _SAMPLED = 24  # users that are simulated
-_CHARACTERS = 4  # a token; rule of thumb for English
+_STAND_IN = Scripted("learner", 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class CountedModel:
-    """In the place of a model: counts what it is asked, and answers with the least that a schema takes."""
+    """In the place of a model: counts what it is asked, and answers as the scripted one."""
 
     settings: Mapping[str, Any]
     prices: Prices | None
     asks: Counter[str] = field(default_factory=Counter)  # by role
     tokens_in: Counter[str] = field(default_factory=Counter)
-    tokens_out: Counter[str] = field(default_factory=Counter)  # at most
+    tokens_out: Counter[str] = field(default_factory=Counter)
+    limit: Counter[str] = field(default_factory=Counter)  # tokens that the answers may have
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Answers that change nothing."""
-        for prompt in prompts:
+        """Its rules' answers, which cost nothing."""
+        completions = _STAND_IN.complete(prompts)
+        for prompt, completion in zip(prompts, completions, strict=True):
             self.asks[prompt.role] += 1
-            self.tokens_in[prompt.role] += sum(len(m["content"]) for m in prompt.messages) // _CHARACTERS
-            self.tokens_out[prompt.role] += prompt.limit
-        return [Completion("", least(prompt.schema or {}), "ok", 0, 0, 0, 0.0, 0.0) for prompt in prompts]
-
-
-def least(schema: Mapping[str, Any]) -> Any:
-    """The smallest value that a schema takes: null where it may be, else nothing in lists and texts, and 0."""
-    if "anyOf" in schema:
-        return least(schema["anyOf"][0])
-    if "enum" in schema:
-        return schema["enum"][0]
-    kinds = schema.get("type", "null")
-    kind = kinds if isinstance(kinds, str) else "null" if "null" in kinds else kinds[0]
-    if kind == "object":
-        return {name: least(schema["properties"][name]) for name in schema.get("required", ())}
-    plain: dict[str, Any] = {"array": [], "string": "-", "integer": 0, "number": 0, "boolean": False}
-    return plain.get(kind)
+            self.tokens_in[prompt.role] += completion.tokens_in
+            self.tokens_out[prompt.role] += completion.tokens_out
+            self.limit[prompt.role] += prompt.limit
+        return completions
 
 
 def announce(screen: Console, job: PreparedRun) -> None:
@@ -75,16 +65,23 @@ def announce(screen: Console, job: PreparedRun) -> None:
     rows, scale = [], job.plan.users / n
     for name, model in models.items():
         for role, asks in model.asks.items():
-            tokens_in, tokens_out = (round(c[role] * scale) for c in (model.tokens_in, model.tokens_out))
-            cost = "no prices" if model.prices is None else f"{model.prices.cost(tokens_in, 0, tokens_out):,.2f}"
-            counts = [f"{round(asks * scale):,}", f"{tokens_in:,}", f"{tokens_out:,}", cost]
+            tokens_in, tokens_out, limit = (
+                round(counter[role] * scale) for counter in (model.tokens_in, model.tokens_out, model.limit)
+            )
+            costs = [_cost(model.prices, tokens_in, out) for out in (tokens_out, limit)]
+            counts = [f"{round(asks * scale):,}", f"{tokens_in:,}", f"{tokens_out:,}", *costs]
             rows.append([name, str(model.settings["model"]), role, *counts])
-    show(screen, ["arm", "model", "role", "asks", "tokens in", "tokens out at most", "USD at most"], rows)
-    who = "all" if n == job.plan.users else f"the first {n}"
+    show(screen, ["arm", "model", "role", "asks", "tokens in", "tokens out", "USD", "USD, longest answers"], rows)
+    who = "" if n == job.plan.users else f" for the first {n} users, scaled to all,"
     screen.print(
-        f"asks are those of {who} users, scaled; prompts are counted with empty skillbooks and "
-        f"{_CHARACTERS} characters a token, and what is recorded already is not asked again"
+        f"estimated{who} with a scripted model in place of each: others write longer or shorter skills. What is "
+        f"recorded "
+        "already is not asked again"
     )
+
+
+def _cost(prices: Prices | None, tokens_in: int, tokens_out: int) -> str:
+    return "no prices" if prices is None else f"{prices.cost(tokens_in, 0, tokens_out):,.2f}"
 
 
 def _replaced(stand_in: CountedModel, part: Any) -> Any:

@@ -45,7 +45,7 @@ def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Comp
     composed = composer.arms(overrides, root)
     unconcerned: dict[tuple[str, ...], list[str]] = {}
     for text, arms in composed.without.items():
-        unconcerned.setdefault(tuple(arms), []).append(text)
+        unconcerned.setdefault(tuple(arms), []).append(text.partition("=")[0])  # a value may be a secret
     for names, concerned in unconcerned.items():
         does = "does" if len(concerned) == 1 else "do"
         screen.print(f"  {', '.join(concerned)} {does} not concern {', '.join(names)}: no such parameter there")

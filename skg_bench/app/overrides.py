@@ -19,7 +19,7 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 Tree = Mapping[str, Any]
-INSIDE = ("llm",)  # groups whose options may stand inside of other components, at a key of the group's name
+INSIDE = ("curator", "llm")  # groups whose options may stand inside of other components, at a key of the group's name
 
 
 @dataclass(frozen=True)
@@ -156,15 +156,19 @@ def deepened(override: Override, tree: Tree) -> Override:
     """The override at the path of the component that has its key, where options of INSIDE are wrapped by others of the
     same group: `curator.llm.model` is `curator.llm.llm.model` where `curator.llm` is a recording of an endpoint.
     """
-    parts = override.path.split(".")
-    for group in INSIDE:
-        while group in parts[:-1] and not has(tree, ".".join(parts)):
-            last = len(parts) - 1 - parts[::-1].index(group)
-            inner = [*parts[: last + 1], group]
-            if last == len(parts) - 1 or not has(tree, ".".join(inner)):
-                return override
-            parts = [*inner, *parts[last + 1 :]]
-    return replace(override, path=".".join(parts))
+    path = _inner([], override.path.split("."), tree)
+    return override if path is None else replace(override, path=".".join(path))
+
+
+def _inner(outer: Sequence[str], rest: Sequence[str], tree: Tree) -> Sequence[str] | None:
+    """The path of the outermost component that has the keys `rest`; None: none has."""
+    if not rest:
+        return outer
+    step = [*outer, rest[0]]
+    if not has(tree, ".".join(step)):
+        return None
+    inner = _inner(step, rest[1:], tree)
+    return _inner(step, rest, tree) if inner is None and rest[0] in INSIDE else inner
 
 
 def check(override: Override, tree: Tree, where: str = "") -> None:

@@ -21,6 +21,7 @@ class Jobs:
     row: I32  # [n] row of the user
     turn: I32  # [n] the turn that is learned from, this one or an earlier one
     kind: I32  # [n] the feedback that began the job: index into KINDS (core/feedback.py)
+    value: I32  # [n] and what it said: index into the levels of its kind
     result: I32  # [n] index into RESULTS
     operations: I32  # [n] that were admitted
     refused: I32  # [n] operations that were proposed and not admitted

@@ -311,6 +311,9 @@ class Observation:
     truth: TurnTruth | None  # given to components with `sees_truth` only
     messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last
     report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
+    tags_only: Bool | None = (
+        None  # [B] users whose book is frozen: operations other than TAG are dropped; None: nobody's
+    )
 
 
 class Curator(Protocol[S]):

@@ -21,18 +21,19 @@ from skg_bench.core.feedback import KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.learning import Jobs
 from skg_bench.core.prompts import PromptFile, load
-from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
+from skg_bench.core.proposals import Admitted, Batches, Limits, Refused, admitted, listed
 from skg_bench.core.rendering import Order, render
 from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
-REFLECTOR, MANAGER = "reflector", "skill_manager"
+REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 NEEDS = {
     REFLECTOR: ("question", "answer", "feedback", "skills_used", "skillbook"),
     MANAGER: ("reflection", "skills_used", "skillbook"),
+    MANAGER_V2: ("reflection", "skills_used", "skillbook"),  # whose batches are of ACE's schema 2
 }
-_LATE = {REFLECTOR: "Reflection timed out", MANAGER: "Skill update timed out"}  # P20
+_LATE = ("Reflection timed out", "Skill update timed out")  # P20
 _RESULTS: Mapping[End, int] = {
     "timeout": learning.TIMED_OUT, "invalid": learning.INVALID, "refused": learning.REFUSED, "error": learning.ERROR,
 }  # fmt: skip
@@ -85,13 +86,17 @@ class Reflecting:
         for name in ("book_characters", "answer_tokens"):
             if not getattr(self, name) >= 100:
                 raise UsageError(f"curator.{name}={getattr(self, name)} must be at least 100")
-        for role in NEEDS:
+        for role in self._roles:
             self._file(role)
 
     @property
     def digest(self) -> str:
         """Hash of the prompt files."""
-        return "-".join(self._file(role).digest[:16] for role in NEEDS)
+        return "-".join(self._file(role).digest[:16] for role in self._roles)
+
+    @property
+    def _roles(self) -> tuple[str, str]:
+        return REFLECTOR, MANAGER_V2 if self.batches.endswith("v2") else MANAGER
 
     def start(self, n: int) -> None:
         """No memory."""
@@ -136,14 +141,16 @@ class Reflecting:
         prompts = []
         for job in reflected:
             data = {"reflection": job.last.value, **self._book(job, skills[job.row])}
-            prompts.append(self._prompt(MANAGER, Purpose.MANAGE, job, data, seen))
+            prompts.append(self._prompt(self._roles[1], Purpose.MANAGE, job, data, seen))
         if not prompts:
             return
         _answered(reflected, self.llm.complete(prompts))
         for job in reflected:
             if job.last.end == "ok" and (update := job.last.value["update"]) is not None:
                 used = [job.skill] if job.skill >= 0 else []
-                job.admitted = admitted(update, skills[job.row], used, self.limits, self.batches)
+                proposed = admitted(update, skills[job.row], used, self.limits, self.batches)
+                frozen = seen.tags_only is not None and bool(seen.tags_only[job.row])
+                job.admitted = _ratings_of(proposed) if frozen else proposed
 
     def _book(self, job: _Job, skills: Sequence[Skill]) -> dict[str, Any]:
         rendered = render(Skillbook(tuple(skills)), self.book_characters, self.order)
@@ -157,6 +164,14 @@ class Reflecting:
 
     def _file(self, role: str) -> PromptFile:
         return load(role, self.prompts, NEEDS[role])
+
+
+def _ratings_of(proposed: Admitted) -> Admitted:
+    """What a frozen skillbook takes."""
+    ratings = tuple(operation for operation in proposed.operations if operation.op == TAG)
+    others = [operation for operation in proposed.operations if operation.op != TAG]
+    frozen = (Refused(0, OPERATIONS[operation.op], "", "the skillbook is frozen") for operation in others)
+    return Admitted(ratings, (*proposed.refusals, *frozen))
 
 
 def _answered(jobs: Sequence[_Job], completions: Sequence[Completion]) -> None:
@@ -228,7 +243,8 @@ def _reported(jobs: Sequence[_Job], seen: Observation) -> Jobs:
 
     return Jobs(
         row=column([job.row for job in jobs]), turn=column([job.turn for job in jobs]),
-        kind=np.full(n, RATING, np.int32), result=column([_result(job) for job in jobs]),
+        kind=np.full(n, RATING, np.int32), value=column([job.value for job in jobs]),
+        result=column([_result(job) for job in jobs]),
         operations=column([len(job.admitted.operations) for job in jobs]),
         refused=column([len(job.admitted.refusals) for job in jobs]),
         tokens_in=total("tokens_in").astype(np.int32), tokens_cached=total("tokens_cached").astype(np.int32),
@@ -250,7 +266,7 @@ def _result(job: _Job) -> int:
 
 def _reason(job: _Job) -> str:
     if job.last.end == "timeout":
-        return _LATE[(REFLECTOR, MANAGER)[len(job.calls) - 1]]
+        return _LATE[len(job.calls) - 1]
     return "" if job.last.end == "ok" else job.last.reason
 
 

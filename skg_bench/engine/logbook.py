@@ -237,6 +237,7 @@ class Logbook:
             "arm": encoded(np.zeros(n, np.int32), pa.array([self.arm])),
             "user": self.user[flat["row"]],
             "channel": encoded(flat["kind"], pa.array(list(KINDS))),
+            "value": encoded(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
             "start": _time(start),
             "end": pa.array(_milliseconds(start) + np.rint(flat["latency_ms"]).astype(np.int64), pa.int64()).cast(
                 pa.timestamp("ms")

@@ -32,11 +32,12 @@ class Budgeted:
     def __post_init__(self) -> None:
         for name in ("tokens", "usd"):
             if (limit := getattr(self, name)) is not None and not limit > 0:
-                raise UsageError(f"llm.{name}={limit} must be more than 0; null is no limit")
+                raise UsageError(f"curator.llm.{name}={limit} must be more than 0; null is no limit")
         if self.usd is not None and self.llm.prices is None:
             raise UsageError(
-                f"llm.usd={self.usd} needs the prices of its model: set usd_per_million_in, usd_per_million_cached and "
-                "usd_per_million_out of the model inside, or limit llm.tokens"
+                f"curator.llm.usd={self.usd} needs the prices of its model: set usd_per_million_in, "
+                f"usd_per_million_cached and "
+                "usd_per_million_out of the model inside, or limit curator.llm.tokens"
             )
 
     @property
@@ -96,7 +97,10 @@ class Budgeted:
 
     def _ledger(self) -> SpendingFile:
         if self.folder is None:
-            raise UsageError("llm=budgeted needs a folder outside of runs: set llm.folder to where its file is to lie")
+            raise UsageError(
+                "curator.llm=budgeted needs a folder outside of runs: set curator.llm.folder to where its file "
+                "is to lie"
+            )
         return SpendingFile(Path(self.folder) / "spent.jsonl")
 
     def _check(self, spent: Spending) -> None:
@@ -106,6 +110,6 @@ class Budgeted:
             limits += [f"{self.usd:g} USD"] if self.usd is not None else []
             raise BudgetReached(
                 f"the budget of {' and '.join(limits)} is spent: {spent.asks:,} asks took {spent.tokens:,} tokens and "
-                f"{spent.usd:.4f} USD. All answers of llm=recorded are kept; run the same command with a larger "
-                f"llm.{'tokens' if tokens else 'usd'} to go on"
+                f"{spent.usd:.4f} USD. Run the same command with a larger curator.llm.{'tokens' if tokens else 'usd'} "
+                "to go on: what is recorded (curator.llm=recorded) is not asked again, finished users never"
             )

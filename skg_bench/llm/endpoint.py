@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from skg_bench.core.asking import Completion, Prices, Prompt
 from skg_bench.core.errors import UsageError
+from skg_bench.llm.shared.environment import offline
 from skg_bench.llm.shared.wire import FORMS
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -43,26 +44,30 @@ class Endpoint:
         _check_address(self.address)
         if self.key_from is not None and not _NAME.fullmatch(self.key_from):
             raise UsageError(  # the value is not shown, as it may be a key
-                "llm.key_from must be the name of an environment variable, in capitals such as OPENAI_API_KEY, or "
+                "curator.llm.key_from must be the name of an environment variable, in capitals such as "
+                "OPENAI_API_KEY, or "
                 "null; what is given is none. Never write a key itself there"
             )
         if not self.model:
-            raise UsageError("llm.model is empty; name a model of the server")
+            raise UsageError("curator.llm.model is empty; name a model of the server")
         for name, low, high in (("temperature", 0, 2), ("top_p", 0, 1), ("seconds", 0, 86_400)):
             value = getattr(self, name)
             if not (low <= value <= high) or (value == 0 and name != "temperature"):
                 raise UsageError(
-                    f"llm.{name}={value} must be {'from' if name == 'temperature' else 'above'} 0 to {high}"
+                    f"curator.llm.{name}={value} must be {'from' if name == 'temperature' else 'above'} 0 to {high}"
                 )
         for name in ("in_flight", "tries"):
             if getattr(self, name) < 1:
-                raise UsageError(f"llm.{name}={getattr(self, name)} must be at least 1")
+                raise UsageError(f"curator.llm.{name}={getattr(self, name)} must be at least 1")
         if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
-            raise UsageError("give both llm.usd_per_million_in and llm.usd_per_million_out, or null for both: unknown")
+            raise UsageError(
+                "give both curator.llm.usd_per_million_in and curator.llm.usd_per_million_out, or null for "
+                "both: unknown"
+            )
         for name in ("usd_per_million_in", "usd_per_million_cached", "usd_per_million_out"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
-                raise UsageError(f"llm.{name}={value} must be finite and not negative, or null: unknown")
+                raise UsageError(f"curator.llm.{name}={value} must be finite and not negative, or null: unknown")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -104,6 +109,10 @@ class Endpoint:
 
         if not prompts:
             return
+        if offline():
+            raise UsageError(
+                f"OFFLINE is set, and {self.address} would be asked; curator.llm=recorded plays recordings"
+            )
         check_libraries()
         self._check_recorded(prompts)
         for role, schema in {(prompt.role, id(prompt.schema)): prompt.schema for prompt in prompts}.items():
@@ -129,12 +138,13 @@ class Endpoint:
         key = os.environ.get(self.key_from, "").strip()
         if not key:
             raise UsageError(
-                f"llm.key_from={self.key_from}: that environment variable is not set; put the key of {self.address} "
-                "there, or set llm.key_from=null for a server that wants none"
+                f"curator.llm.key_from={self.key_from}: that environment variable is not set; put the key of "
+                f"{self.address} "
+                "there, or set curator.llm.key_from=null for a server that wants none"
             )
         if not (key.isascii() and key.isprintable()):
             raise UsageError(
-                f"the environment variable {self.key_from} (llm.key_from) holds no key: it has odd characters"
+                f"the environment variable {self.key_from} (curator.llm.key_from) holds no key: it has odd characters"
             )
         return key
 
@@ -143,8 +153,10 @@ class Endpoint:
 
         if any(prompt.recorded for prompt in prompts) and not self.sends_recorded and not is_loopback(self.address):
             raise UsageError(
-                f"prompts hold messages of a recorded log, which people wrote, and llm.address={self.address} is "
-                "another machine; ask a model on this one, or set llm.sends_recorded=true if they may be sent there"
+                f"prompts hold messages of a recorded log, which people wrote, and "
+                f"curator.llm.address={self.address} is "
+                "another machine; ask a model on this one, or set curator.llm.sends_recorded=true if they may "
+                "be sent there"
             )
 
 
@@ -158,10 +170,10 @@ def _check_address(address: str) -> None:
         secret, fits = None, False
     if secret:
         raise UsageError(
-            "llm.address holds a user, a query or a fragment, which is where secrets stand; valid is "
-            "scheme://host/path, with the key in the environment variable that llm.key_from names"
+            "curator.llm.address holds a user, a query or a fragment, which is where secrets stand; valid is "
+            "scheme://host/path, with the key in the environment variable that curator.llm.key_from names"
         )
     if not fits or address.endswith(("/", "/chat/completions")):
         raise UsageError(
-            f"llm.address={address!r} must be what stands before /chat/completions, such as http://127.0.0.1:8000/v1"
+            f"curator.llm.address={address!r} must be what stands before /chat/completions, such as http://127.0.0.1:8000/v1"
         )

@@ -1,6 +1,5 @@
 """A model whose answers are recorded, so that they are played again instead of paid for again."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.shared import arrivals
 from skg_bench.llm.shared.committing import Committer
+from skg_bench.llm.shared.environment import offline
 from skg_bench.llm.shared.recorded_asks import Ask
 from skg_bench.llm.shared.recording import Asked, Recording, opened
 from skg_bench.llm.shared.structured import value_of
@@ -24,9 +24,9 @@ class RecordedModel:
     """`llm`, recorded in `folder`; null: in the run's own.
 
     `both` plays what is recorded, and asks and records what is not. `play` asks nothing; so do all where the
-    environment has OFFLINE=1. `record` asks always, and the first answer that is recorded counts: what a call gives is
-    what a replay will give. For the same reason every end is recorded, time limits and errors too: a run that goes on
-    repeats them. Another folder asks anew.
+    environment has OFFLINE=1. `record` is `both` for a run that is to begin a recording: a folder that holds one is
+    refused before anything is asked. Every end is recorded, time limits and errors too: a run that goes on repeats
+    them. Another folder asks anew.
 
     Equal asks of a call are sent once. Each of them has the answer's tokens and cost, as in a replay.
     """
@@ -38,7 +38,7 @@ class RecordedModel:
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
-            raise UsageError(f"llm.mode={self.mode!r}, valid are {', '.join(get_args(Mode))}")
+            raise UsageError(f"curator.llm.mode={self.mode!r}, valid are {', '.join(get_args(Mode))}")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -52,6 +52,13 @@ class RecordedModel:
 
     def kept_in(self, folder: Path) -> "RecordedModel":
         """RecordedModel with the run in `folder`, where no other folder is given."""
+        if self.mode == "record" and not offline():
+            place = Path(self.folder) if self.folder is not None else folder / ASKED
+            if any(place.glob("*.jsonl.zst")):
+                raise UsageError(
+                    f"curator.llm.mode=record begins a recording, and {place} holds one; curator.llm.mode=both plays "
+                    "it and records what is missing, and another curator.llm.folder asks anew"
+                )
         return self if self.folder is not None else replace(self, folder=str(folder / ASKED))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -69,13 +76,13 @@ class RecordedModel:
         """
         if not prompts:
             return
-        recording, mode = self._recording(prompts), "play" if _offline() else self.mode
+        recording, mode = self._recording(prompts), "play" if offline() else self.mode
         settings = self.settings
         asks = [Ask(prompt, settings) for prompt in prompts]
         places: dict[bytes, list[int]] = {}
         for i, ask in enumerate(asks):
             places.setdefault(ask.key, []).append(i)
-        known = [] if mode == "record" else [(key, answer) for key in places if (answer := recording.get(key))]
+        known = [(key, answer) for key in places if (answer := recording.get(key))]
         played = {key for key, _ in known}
         missing = [(key, asks[positions[0]]) for key, positions in places.items() if key not in played]
         if missing and mode == "play":
@@ -103,11 +110,13 @@ class RecordedModel:
         """What is recorded up to now."""
         if self.folder is None:
             raise UsageError(
-                "llm=recorded needs a folder outside of runs: set llm.folder to where its files are to lie"
+                "curator.llm=recorded needs a folder outside of runs: set curator.llm.folder to where its "
+                "files are to lie"
             )
         if any(prompt.redacted for prompt in prompts):
             raise UsageError(
-                "llm=recorded would write messages to a file that the logs of this run may not show; take the model by "
+                "curator.llm=recorded would write messages to a file that the logs of this run may not show; "
+                "take the model by "
                 "itself, without a recording, or a log that is not redacted"
             )
         recording = opened(Path(self.folder).absolute())
@@ -115,13 +124,14 @@ class RecordedModel:
         return recording
 
     def _unrecorded(self, ask: Ask, recording: Recording) -> str:
-        reason = "OFFLINE is set" if _offline() else f"llm.mode={self.mode}"
-        record = f"run the same command with llm.mode=both{', without OFFLINE' if _offline() else ''}"
+        reason = "OFFLINE is set" if offline() else f"curator.llm.mode={self.mode}"
+        record = f"run the same command with curator.llm.mode=both{', without OFFLINE' if offline() else ''}"
         if not len(recording):
             return f"nothing is recorded in {recording.folder}, and nothing is asked, as {reason}; to record, {record}"
         return (
             f"an ask of role {ask.prompt.role!r} is not recorded in {recording.folder}, and nothing is asked, as "
-            f"{reason}. {difference(ask, recording.asks())} Undo that change, or, to record it, {record}"
+            f"{reason}. {difference(ask, recording.asks())} If that is a change of yours, undo it; to record "
+            f"this ask, {record}"
         )
 
 
@@ -129,7 +139,3 @@ def _valued(answer: Completion, prompt: Prompt) -> Completion:
     if answer.end != "ok" or prompt.schema is None:
         return answer
     return replace(answer, value=value_of(answer.text))
-
-
-def _offline() -> bool:
-    return os.environ.get("OFFLINE", "").strip().lower() in ("1", "true", "yes")

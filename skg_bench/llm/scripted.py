@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from skg_bench.core.asking import Completion, Prices, Prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.shared.scripts import SCRIPTS
-from skg_bench.llm.shared.structured import parsed
+from skg_bench.llm.shared.structured import value_of
 
 Script = Literal["learner", "obedient"]
 _CHARACTERS = 4  # a token; rule of thumb for English
@@ -26,10 +26,10 @@ class Scripted:
 
     def __post_init__(self) -> None:
         if self.script not in get_args(Script):
-            raise UsageError(f"llm.script={self.script!r}, valid are {', '.join(get_args(Script))}")
+            raise UsageError(f"curator.llm.script={self.script!r}, valid are {', '.join(get_args(Script))}")
         for name in ("usd_per_million_in", "usd_per_million_out", "latency_ms"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise UsageError(f"llm.{name}={getattr(self, name)} must be finite and not negative")
+                raise UsageError(f"curator.llm.{name}={getattr(self, name)} must be finite and not negative")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -52,12 +52,10 @@ class Scripted:
         rules = SCRIPTS[self.script]
         if prompt.role not in rules:
             raise UsageError(
-                f"llm.script={self.script} does not know the role {prompt.role!r}; it has {', '.join(rules)}"
+                f"curator.llm.script={self.script} does not know the role {prompt.role!r}; it has {', '.join(rules)}"
             )
         text = rules[prompt.role](prompt)
         tokens_in = sum(len(message["content"]) for message in prompt.messages) // _CHARACTERS
         tokens_out = max(1, len(text) // _CHARACTERS)
         cost = self.prices.cost(tokens_in, 0, tokens_out)
-        value, wrong = parsed(text, prompt.schema)
-        end: Literal["ok", "invalid"] = "invalid" if wrong else "ok"
-        return Completion(text, value, end, tokens_in, 0, tokens_out, cost, self.latency_ms, wrong)
+        return Completion(text, value_of(text), "ok", tokens_in, 0, tokens_out, cost, self.latency_ms)

@@ -11,7 +11,11 @@ def learning_sentences(summary: Summary) -> list[Sentence]:
         ended = ", ".join(f"{n:,} {result.replace('_', ' ')}" for result, n in jobs.results.items())
         refused = f"; {jobs.refused:,} proposed operations were refused" if jobs.refused else ""
         lost = sum(jobs.results.get(result, 0) for result in ("timed_out", "invalid", "error"))
-        cost = "" if jobs.cost_usd is None else f"; that cost {jobs.cost_usd:,.2f} USD in all"
-        start = f"{code(arm)} asked a model {sum(jobs.results.values()):,} times what to learn ({ended})"
-        sentences.append(Sentence(f"{start}{refused}{cost}.", "caution" if lost else "plain"))
+        n = sum(jobs.results.values())
+        cost = f"; that cost {jobs.cost_usd or 0.0:,.2f} USD in all"
+        if jobs.tokens and not jobs.cost_usd:
+            cost = f"; its prices are not known, so that utility does not pay for {jobs.tokens:,} tokens"
+        failed = f"; {lost / n:.0%} came to nothing, so that this arm says little about the model" if lost else ""
+        start = f"{code(arm)} asked a model {n:,} times what to learn ({ended})"
+        sentences.append(Sentence(f"{start}{failed}{refused}{cost}.", "caution" if failed else "plain"))
     return sentences

@@ -174,6 +174,8 @@ class Stack:
         for curator, memory, arms, reason in zip(self.curators, states, phase.curates, self._reason, strict=True):
             if arms.any():
                 view = seen if arms.all() else replace(seen, asks=_rows(arms, len(seen.text)))
+                if phase.tags_only.any():
+                    view = replace(view, tags_only=_rows(phase.tags_only, len(seen.text)))
                 memory, batch = curator.component.curate(view, reaction, known, books, memory)
                 if not arms.all() or phase.tags_only.any():
                     arm = batch.row % n_arms

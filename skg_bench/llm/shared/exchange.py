@@ -13,7 +13,11 @@ from skg_bench.llm.shared.sending import ChatServer, Contact, NoAnswerError, NoS
 from skg_bench.llm.shared.structured import parsed
 from skg_bench.llm.shared.wire import FORMS, ChatAnswer, Message, read, response_format, with_schema
 
-_WORK = {"reflector": "Reflection", "skill_manager": "Skill update"}  # of roles, as P20 words it
+_WORK = {
+    "reflector": "Reflection",
+    "skill_manager": "Skill update",
+    "skill_manager_v2": "Skill update",
+}  # of roles, as P20 words it
 
 
 @dataclass(slots=True)
@@ -103,8 +107,10 @@ class Exchange:
                 if self.contact.answered:
                     return "error", None, f"the answer is no chat completion: {words}"
                 raise UsageError(
-                    f"{self.server.address} gives no chat completion for llm.model={self.server.model}: {words}. "
-                    "llm.address must be that of an OpenAI-compatible server, and its model must take temperature, "
+                    f"{self.server.address} gives no chat completion for curator.llm.model={self.server.model}: "
+                    f"{words}. "
+                    "curator.llm.address must be that of an OpenAI-compatible server, and its model must take "
+                    "temperature, "
                     "top_p, seed and max_tokens"
                 ) from None
             self.contact.answered = True
@@ -116,5 +122,6 @@ class Exchange:
         trouble = self.server.troubles[-1] if self.server.troubles else None
         if isinstance(trouble, NoServerError) and not self.contact.answered:
             raise UsageError(
-                f"no server answers at llm.address={self.server.address}: {trouble}; start it, or correct llm.address"
+                f"no answer came from curator.llm.address={self.server.address}: {trouble}; start that server, or "
+                "correct the address"
             ) from None

@@ -13,6 +13,7 @@ _ORDER = re.compile(
     r"REMOVE (?P<remove>every skill|[\w-]+-\d+)|ADD \"(?P<add>[^\"]+)\"|"
     r"UPDATE (?P<update>[\w-]+-\d+) \"(?P<words>[^\"]+)\"|TAG (?P<tag>[\w-]+-\d+) (?P<counter>helpful|harmful|neutral)"
 )
+_WORDS = re.compile("[a-z0-9]+")
 _ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
 
 
@@ -84,7 +85,29 @@ def _json(**fields: Any) -> str:
     return json.dumps(fields, ensure_ascii=False)
 
 
+def _second(rule: Rule) -> Rule:
+    """The rule of a skill manager whose batches are of ACE's schema 2."""
+
+    def answer(prompt: Prompt) -> str:
+        update = json.loads(rule(prompt))["update"]
+        operations = [] if update is None else [_of_schema_2(operation) for operation in update["operations"]]
+        return _update(operations, "" if update is None else update["reasoning"])
+
+    return answer
+
+
+def _of_schema_2(operation: Mapping[str, Any]) -> dict[str, Any]:
+    """A text is the issue and, as in ACE's own conversion, the insight."""
+    metadata, text = operation["metadata"], operation["content"]
+    delta = None if metadata is None else {"delta": 1 if metadata["helpful"] else -1 if metadata["harmful"] else 0}
+    keywords = None if text is None else list(dict.fromkeys(_WORDS.findall(text.lower())))[:3]
+    says = {"issue": text, "insight": text, "keywords": keywords}
+    section = "context" if operation["type"] == "ADD" else operation["section"]
+    fields = {key: operation[key] for key in ("type", "skill_id")}
+    return {**fields, "section": section, **says, "metadata": delta}
+
+
 SCRIPTS: Mapping[str, Mapping[str, Rule]] = {
-    "learner": {"reflector": _reflect, "skill_manager": _manage},
-    "obedient": {"reflector": _quote, "skill_manager": _obey},
+    "learner": {"reflector": _reflect, "skill_manager": _manage, "skill_manager_v2": _second(_manage)},
+    "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey)},
 }

@@ -119,7 +119,7 @@ def check_libraries() -> None:
         import jsonschema  # noqa: F401
         import tenacity  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"llm=endpoint needs {error.name}: {install('llm')}") from error
+        raise UsageError(f"curator.llm=endpoint needs {error.name}: {install('llm')}") from error
 
 
 def contact(address: str, model: str) -> Contact:

@@ -26,7 +26,8 @@ def _frame(run: Run, arm: str) -> pd.DataFrame:
     rows = pd.DataFrame({
         "user": t.user, "turn_no": t.turn, "turn": 1.0, "hit": hit, "wrong": ~t.answer_correct,
         "wrong_hit": hit & ~t.answer_correct, "call": t.serving != "stored", "tokens": t.tokens_in + t.tokens_out,
-        "cost": t.cost_usd, "learning": t.learning_cost_usd, "latency": t.latency_ms, "offer": t.offer.notna(), "message": t.message.astype(str),
+        "cost": t.cost_usd, "learning": t.learning_cost_usd, "latency": t.latency_ms, "offer": t.offer.notna(),
+        "message": t.message.astype(str),
         "about": t.intent.astype(object).fillna(t.message.astype(object)).astype(str), "book": t.book_size,
         "week": (t.time - pd.Timestamp("2026-01-05")).dt.days // 7,
     })  # fmt: skip
