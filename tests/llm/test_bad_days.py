@@ -180,14 +180,14 @@ def test_forms_that_a_server_refuses_are_tried_once_and_the_schema_is_then_said_
 @pytest.mark.parametrize(
     ("day", "words"),
     [
-        ("401", r"refuses the key \(HTTP 401\); check the environment variable that llm.key_from names"),
+        ("401", r"refuses the key \(HTTP 401\); check the environment variable that curator.llm.key_from names"),
         ("402", r"wants to be paid first \(HTTP 402\)"),
-        ("404", r"has no model llm.model=gpt-4.1-mini or no path /chat/completions \(HTTP 404\)"),
-        ("400", r"gives no chat completion for llm.model=gpt-4.1-mini: HTTP 400; it begins: 'status 400"),
+        ("404", r"has no model curator.llm.model=gpt-4.1-mini or no path /chat/completions \(HTTP 404\)"),
+        ("400", r"gives no chat completion for curator.llm.model=gpt-4.1-mini: HTTP 400; it begins: 'status 400"),
         ("redirect", r"redirects to http://elsewhere.invalid/v1, which is not followed: nothing was sent there"),
         (
             "moved",
-            r"redirects to http://127.0.0.1:\d+/v2, which is not followed.* set llm.address=http://127.0.0.1:\d+/v2$",
+            r"redirects to http://127.0.0.1:\d+/v2, which is not followed.* set curator.llm.address=http://127.0.0.1:\d+/v2$",
         ),
         ("html", r"gives no chat completion .* it begins: '<html><body>Welcome \[31m to nginx</body></html>'"),
         ("empty", "gives no chat completion"),
@@ -248,7 +248,7 @@ def test_no_server_is_an_error_at_first_and_a_failed_prompt_later(monkeypatch: p
     assert completion.end == "error"
     for address in (server.address.replace("/v1", "/v3"), "http://nobody.invalid/v1"):
         with pytest.raises(
-            UsageError, match=f"no server answers at llm.address={address}: ConnectError.*start it"
+            UsageError, match=f"no answer came from curator.llm.address={address}: ConnectError.*start that server"
         ) as error:
             endpoint(address, tries=2, key_from="A_KEY").complete(reflections(3))
         assert KEY not in _chain(error.value)

@@ -75,12 +75,13 @@ def test_a_model_that_answers_calls_as_a_whole_goes_over_by_a_call_at_most(tmp_p
 
 def test_the_end_says_what_was_spent_and_how_to_go_on(model: Streaming, tmp_path: Path) -> None:
     message = (
-        r"the budget of 1 tokens and 100 USD is spent: 4 asks took 60 tokens and 2\.0000 USD\. All answers of "
-        r"llm=recorded are kept; run the same command with a larger llm\.tokens to go on"
+        r"the budget of 1 tokens and 100 USD is spent: 4 asks took 60 tokens and 2\.0000 USD\. Run the same "
+        r"command with a larger curator\.llm\.tokens to go on: what is recorded \(curator\.llm=recorded\) is not asked "
+        r"again, finished users never"
     )
     with pytest.raises(BudgetReached, match=f"^{message}$"):
         budgeted(model, tmp_path, 1, 100).complete(prompts(40))
-    with pytest.raises(BudgetReached, match=r"larger llm\.usd to go on"):
+    with pytest.raises(BudgetReached, match=r"larger curator.llm\.usd to go on"):
         budgeted(model, tmp_path, None, 0.1).complete(prompts(40))
 
 
@@ -140,7 +141,7 @@ def test_a_budget_in_usd_needs_prices(model: Streaming, tmp_path: Path) -> None:
     unpriced = replace(model, priced=False)
     budgeted(unpriced, tmp_path, tokens=5)
     with pytest.raises(
-        UsageError, match=r"llm\.usd=1\.0 needs the prices .* usd_per_million_in, .*usd_per_million_out"
+        UsageError, match=r"curator.llm\.usd=1\.0 needs the prices .* usd_per_million_in, .*usd_per_million_out"
     ):
         budgeted(unpriced, tmp_path, usd=1.0)
 
@@ -150,7 +151,7 @@ def test_a_folder_that_is_not_given_is_the_runs_own_and_one_that_is_given_stays(
     assert isinstance(made, Kept)
     assert made.folder == "run/asked"
     assert placed(made, Path("other")) is made
-    with pytest.raises(UsageError, match=r"set llm\.folder"):
+    with pytest.raises(UsageError, match=r"set curator.llm\.folder"):
         Budgeted(model, 5, None, None).complete(prompts(1))
 
 

@@ -21,7 +21,7 @@ HERE = "http://127.0.0.1:1/v1"
 )  # fmt: skip
 def test_an_address_is_what_stands_before_the_path(address: str) -> None:
     with pytest.raises(
-        UsageError, match=r"llm.address=.*must be what stands before /chat/completions, such as http://"
+        UsageError, match=r"curator.llm.address=.*must be what stands before /chat/completions, such as http://"
     ):
         endpoint(address)
 
@@ -37,7 +37,7 @@ def test_an_address_that_may_hold_a_secret_is_not_shown(address: str) -> None:
 
 @pytest.mark.parametrize("key", ["sk-hidden-0123", "gsk_hidden0123", "", "A KEY"])
 def test_a_key_in_the_place_of_its_name_is_not_shown(key: str) -> None:
-    with pytest.raises(UsageError, match=r"llm\.key_from must be the name of an environment variable") as error:
+    with pytest.raises(UsageError, match=r"curator.llm\.key_from must be the name of an environment variable") as error:
         endpoint(HERE, key_from=key)
     assert not key or key not in str(error.value)
 
@@ -96,7 +96,7 @@ def test_messages_of_people_go_to_no_other_machine_unless_that_is_allowed(addres
     with pytest.raises(UsageError, match=r"which people wrote, .*llm.sends_recorded=true"):
         endpoint(address).complete(prompts)
     if address.startswith("https"):
-        with pytest.raises(UsageError, match="no server answers"):
+        with pytest.raises(UsageError, match="no answer came from"):
             endpoint(address, sends_recorded=True, tries=1).complete(prompts)
 
 
@@ -112,7 +112,7 @@ def test_a_library_that_is_not_installed_is_named_with_the_way_to_install_it(
     library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(UsageError, match=rf"llm=endpoint needs {library}: .*\[llm\]"):
+    with pytest.raises(UsageError, match=rf"curator.llm=endpoint needs {library}: .*\[llm\]"):
         endpoint(HERE).complete([free()])
 
 
@@ -134,7 +134,7 @@ def test_proxies_and_certificates_that_cannot_be_used_are_named(
 
 @pytest.mark.parametrize("host", ["a..b", f"{'a' * 70}.invalid"])
 def test_a_host_that_cannot_have_a_name_is_a_server_that_does_not_answer(host: str) -> None:
-    with pytest.raises(UsageError, match="no server answers"):
+    with pytest.raises(UsageError, match="no answer came from"):
         endpoint(f"http://{host}/v1", tries=1).complete([free()])
 
 

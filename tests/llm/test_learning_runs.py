@@ -251,4 +251,4 @@ def test_a_budget_stops_two_processes_and_a_larger_one_goes_on(
 def test_a_budget_of_nothing_is_refused(tmp_path: Path) -> None:
     ended = run(overrides(None, tmp_path / "out", "curator.llm.tokens=0"))
     assert ended.code == 2
-    assert "llm.tokens=0 must be more than 0" in ended.text
+    assert "curator.llm.tokens=0 must be more than 0" in ended.text

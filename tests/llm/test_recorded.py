@@ -1,6 +1,5 @@
 """RecordedModel: what is asked, what is played, what it gives."""
 
-import logging
 import os
 from dataclasses import fields, replace
 from pathlib import Path
@@ -85,17 +84,19 @@ def test_above_temperature_0_each_draw_is_asked_by_itself(model: Streaming, tmp_
     assert both(model, tmp_path).complete(asked) == answers
 
 
-def test_record_asks_always_and_gives_the_first_answer_that_was_recorded(
-    model: Streaming, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_record_begins_a_recording_and_refuses_a_folder_that_holds_one_before_anything_is_asked(
+    model: Streaming, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = replace(both(model, tmp_path), mode="record").complete(prompts(3))
-    other = RecordedModel(replace(model, salt="other"), "record", str(tmp_path / "asked"))
-    with caplog.at_level(logging.WARNING, "skg_bench"):
-        assert other.complete(prompts(3)) == first
-    assert len(sent(model)) == 6
-    assert [record.message for record in caplog.records if "the first counts" in record.message]
+    recording_model = RecordedModel(model, "record", None).kept_in(tmp_path)
+    first = recording_model.complete(prompts(3))
+    assert recording_model.complete(prompts(3)) == first
+    assert len(sent(model)) == 3
     forget()
-    assert replace(other, mode="play").complete(prompts(3)) == first
+    for folder in (None, str(tmp_path / "asked")):
+        with pytest.raises(UsageError, match=r"curator\.llm\.mode=record begins a recording, and .*asked holds one"):
+            RecordedModel(model, "record", folder).kept_in(tmp_path)
+    monkeypatch.setenv("OFFLINE", "1")  # plays in any mode
+    assert RecordedModel(model, "record", None).kept_in(tmp_path).complete(prompts(3)) == first
 
 
 def test_answers_are_handed_on_one_by_one_after_they_are_on_the_disk(
@@ -217,7 +218,7 @@ def test_a_folder_that_is_not_given_is_the_runs_own_and_one_that_is_given_stays(
     assert isinstance(recorded, Kept)
     assert recorded == RecordedModel(replace(inner, folder="run/asked"), "both", "run/asked")
     assert placed(recorded, Path("other")) is recorded
-    with pytest.raises(UsageError, match=r"set llm\.folder"):
+    with pytest.raises(UsageError, match=r"set curator.llm\.folder"):
         RecordedModel(model, "both", None).complete(prompts(1))
 
 
@@ -228,7 +229,7 @@ def test_what_the_model_is_comes_from_the_one_inside(model: Streaming) -> None:
 
 
 def test_a_mode_that_there_is_not_is_refused(model: Streaming) -> None:
-    with pytest.raises(UsageError, match=r"llm\.mode='replay', valid are record, play, both"):
+    with pytest.raises(UsageError, match=r"curator.llm\.mode='replay', valid are record, play, both"):
         RecordedModel(model, "replay", None)  # type: ignore[arg-type]
 
 

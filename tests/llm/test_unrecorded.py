@@ -37,9 +37,9 @@ def refusal(folder: Path, ask: Prompt, **settings: Any) -> str:
 def test_it_shows_the_nearest_ask_of_the_role_and_the_first_line_that_differs(tmp_path: Path) -> None:
     text = refusal(tmp_path, prompt("the weather\nin Kiew\ntoday"))
     assert f"role 'reflector' is not recorded in {tmp_path / 'asked'}" in text
-    assert "as llm.mode=play" in text
+    assert "as curator.llm.mode=play" in text
     assert "The nearest of 2 recorded differs: line 2 of its user text is now 'in Kiew', was 'in Kiel'." in text
-    assert "run the same command with llm.mode=both" in text
+    assert "run the same command with curator.llm.mode=both" in text
 
 
 def test_another_version_of_the_prompt_file_shows_in_the_system_text(tmp_path: Path) -> None:
