@@ -72,7 +72,8 @@ def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
     first = world.carry_out(plan, tmp_path / "first", USERS, 256)
     monkeypatch.setattr(step, "draws_of", redrawn(since))
     second = world.carry_out(plan, tmp_path / "second", USERS, 256)
-    drawn = {"tokens_out", "cost_usd", "latency_ms", "user_satisfaction", "offer", *TRUTH}
+    learning = {"learning_tokens_in", "learning_tokens_out", "learning_cost_usd"}  # of what was said of the turn
+    drawn = {"tokens_out", "cost_usd", "latency_ms", "user_satisfaction", "offer", *learning, *TRUTH}
     after = {"skill_learned", "book_size", "book_version", "book_hash"}  # as they are after the turn
     for arm in first.arms:
         turns = [world.rows(run, "turns", arm, range(USERS)) for run in (first, second)]

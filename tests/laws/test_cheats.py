@@ -4,7 +4,7 @@ truth; against the real one they cannot be written, or find no more than chance.
 Within one Python process nobody can be kept from reading the world's memory; this is about what the seams hand out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
@@ -21,6 +21,7 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
+from skg_bench.core.learning import Jobs
 from skg_bench.core.run import Run
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import (
@@ -69,7 +70,8 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
     for value in (Query, Observation):
         hints = set(get_type_hints(value).values()) - {TurnTruth | None, I64 | None}
         assert BookSimilarity in hints
-        assert hints <= data | seams | ({WrittenTexts} if value is Observation else set())
+        learning = {WrittenTexts, Callable[[Jobs], None], Bool | None}  # jobs go out to the log; frozen is the arm's
+        assert hints <= data | seams | (learning if value is Observation else set())
     assert set(get_type_hints(TurnTruth).values()) <= data
     for seam in seams:
         for name, member in vars(seam).items():
@@ -77,7 +79,13 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
                 asked = get_type_hints(member.fget if isinstance(member, property) else member)
                 assert asked.pop("return") in data, name
                 assert asked.items() <= {"row": I64, "place": I64}.items(), name
-    assert {name for name in vars(WrittenTexts) if not name.startswith("_")} == {"add", "read", "contents"}
+    assert {name for name in vars(WrittenTexts) if not name.startswith("_")} == {
+        "add",
+        "read",
+        "contents",
+        "recorded",
+        "redacts",
+    }
     methods = {name: member for name, member in vars(Contents).items() if not name.startswith("_")}
     assert set(methods) == {"add", "of", "shown", "check", "logged"}
     returned = {name: get_type_hints(member).get("return") for name, member in methods.items()}
