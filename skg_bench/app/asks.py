@@ -16,7 +16,7 @@ from skg_bench.app.blocks import show
 from skg_bench.app.launch import PreparedRun
 from skg_bench.app.said import said_only
 from skg_bench.core.arms import Arm
-from skg_bench.core.asking import Completion, Prices, Prompt, mapped, parts
+from skg_bench.core.asking import Completion, Prices, Prompt, mapped, parts, writes_texts
 from skg_bench.engine.execute import execute
 from skg_bench.llm.scripted import Scripted
 
@@ -85,13 +85,8 @@ def _cost(prices: Prices | None, tokens_in: int, tokens_out: int) -> str:
 
 
 def _replaced(stand_in: CountedModel, part: Any) -> Any:
-    return stand_in if _asks(part) else part
+    return stand_in if writes_texts(part) else part
 
 
 def _models(arm: Arm) -> list[Any]:
-    return [part for part in parts(arm) if _asks(part)]
-
-
-def _asks(part: Any) -> bool:
-    """Is it a model of texts (core.asking.TextModel)?"""
-    return hasattr(part, "settings") and hasattr(part, "complete")
+    return [part for part in parts(arm) if writes_texts(part)]

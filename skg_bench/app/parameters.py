@@ -15,6 +15,7 @@ from skg_bench.app import blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
+from skg_bench.core.asking import writes_texts
 from skg_bench.core.errors import UsageError
 
 ROOT = "config"  # the yaml of the keys that belong to no seam
@@ -69,7 +70,8 @@ def show(name: str) -> None:
         blocks.show(screen, headings, rows, wraps_from=18)
     else:
         screen.print("it has no parameters")
-    place = f"curator.{seam}" if _writes_texts(seam, _composed(seam, option)) else seam
+    learns = seam == "llm" and writes_texts(resolve_name(_composed(seam, option)["_target_"]))
+    place = f"curator.{seam}" if learns else seam
     chosen = "" if seam == ROOT else f" {place}={option}"
     screen.print(f"skg-bench run{chosen}{_override(parameters, '' if _at_root(file) else f'{place}.')}")
 
@@ -95,11 +97,6 @@ def _described(node: Mapping[str, Any], comments: Mapping[str, str], above: str)
             yield from _described(value, comments, f"{path}.")
         else:
             yield Parameter(path, value, comments.get(path) or comments.get(above.rstrip("."), ""))
-
-
-def _writes_texts(seam: str, node: Mapping[str, Any]) -> bool:
-    """Is it a model of texts (core.asking.TextModel), which learns and does not answer users?"""
-    return seam == "llm" and hasattr(resolve_name(node["_target_"]), "settings")
 
 
 def _override(parameters: Sequence[Parameter], above: str) -> str:

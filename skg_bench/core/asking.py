@@ -13,6 +13,7 @@ End = Literal["ok", "timeout", "invalid", "refused", "error"]
 ASKED = "asked"  # the folder of a run where recordings and what was spent are kept
 
 C = TypeVar("C")
+_WORK = {"reflector": "Reflection", "skill_manager": "Skill update", "skill_manager_v2": "Skill update"}  # by role
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,16 @@ class TextModel(Protocol):
         Raises UsageError for what no retry can mend, such as a wrong key, and where a budget is used up.
         """
         ...
+
+
+def writes_texts(model: Any) -> bool:
+    """Is a component, or a class of components, a TextModel? Other models answer users (core.types.LLM)."""
+    return hasattr(model, "settings") and hasattr(model, "complete")
+
+
+def timed_out(role: str) -> str:
+    """The reason of a prompt that took too long, in the article's words (P20)."""
+    return f"{_WORK.get(role, role)} timed out"
 
 
 def parts(component: Any) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.grid import F64, I32
 
 RESULTS = ("applied", "unchanged", "timed_out", "invalid", "refused", "error")
 """What came of a job. `applied`: operations were admitted; `unchanged`: the model proposed none; `invalid`: its answer
@@ -36,10 +36,6 @@ class Jobs:
     served: I32  # [n] text id of the model as the server names it, and the form of its answers; -1: not said
     version_read: I32  # [n] of the book that the model was shown; the engine's assistant fills it in, as the next one
     version_written: I32  # [n] of the book with its operations, -1: there were none
-
-    def rows(self, which: Bool) -> "Jobs":
-        """These jobs only."""
-        return Jobs(*(getattr(self, f.name)[which] for f in fields(self)))
 
 
 def joined(parts: Sequence[Jobs]) -> Jobs:

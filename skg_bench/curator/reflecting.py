@@ -13,7 +13,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from skg_bench.core import learning
-from skg_bench.core.asking import Completion, End, Prompt, TextModel
+from skg_bench.core.asking import Completion, End, Prompt, TextModel, timed_out, writes_texts
 from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
@@ -21,7 +21,7 @@ from skg_bench.core.feedback import KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.learning import Jobs
 from skg_bench.core.prompts import PromptFile, load
-from skg_bench.core.proposals import Admitted, Batches, Limits, Refused, admitted, listed
+from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
 from skg_bench.core.rendering import Order, render
 from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
@@ -33,7 +33,6 @@ NEEDS = {
     MANAGER: ("reflection", "skills_used", "skillbook"),
     MANAGER_V2: ("reflection", "skills_used", "skillbook"),  # whose batches are of ACE's schema 2
 }
-_LATE = ("Reflection timed out", "Skill update timed out")  # P20
 _RESULTS: Mapping[End, int] = {
     "timeout": learning.TIMED_OUT, "invalid": learning.INVALID, "refused": learning.REFUSED, "error": learning.ERROR,
 }  # fmt: skip
@@ -56,6 +55,14 @@ class _Job:
         return self.calls[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class _Book:
+    """A user's skillbook before the turn is learned from."""
+
+    skills: Sequence[Skill]  # that say something
+    text: str  # as prompts have it
+
+
 @dataclass(frozen=True)
 class Reflecting:
     """Learns from each rating by two calls of a model.
@@ -74,7 +81,7 @@ class Reflecting:
     reasons: ClassVar[Sequence[str]] = ("used", "learned", "reworded", "judged", "harmful")
 
     def __post_init__(self) -> None:
-        if not hasattr(self.llm, "settings"):
+        if not writes_texts(self.llm):
             raise UsageError(
                 f"curator.llm={type(self.llm).__name__} draws what it costs to answer users and writes no text; take "
                 "curator.llm=scripted, endpoint or recorded"
@@ -115,32 +122,33 @@ class Reflecting:
             return None, uses
         columns = (rated.row.tolist(), rated.turn.tolist(), rated.value.tolist(), rated.skill.tolist())
         jobs = [_Job(*values) for values in zip(*columns, strict=True)]
-        skills = {row: _skills(row, books, seen) for row in sorted({job.row for job in jobs})}
-        self._reflect(jobs, skills, seen)
-        self._manage(jobs, skills, seen)
+        before = {row: self._book(_skills(row, books, seen)) for row in sorted({job.row for job in jobs})}
+        self._reflect(jobs, before, seen)
+        self._manage(jobs, before, seen)
         seen.report(_reported(jobs, seen))
         return None, joined(uses, _operations(jobs, seen))
 
     # ------------------------------------------------------------------------------------------------- roles
 
-    def _reflect(self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], seen: Observation) -> None:
+    def _reflect(self, jobs: Sequence[_Job], books: Mapping[int, _Book], seen: Observation) -> None:
         prompts = []
         questions = seen.texts.read(np.array([seen.messages[job.row, job.turn] for job in jobs], np.int32))
         for job, question in zip(jobs, questions, strict=True):
-            used = _used(job, skills[job.row])
+            used = _used(job, books[job.row])
             answer = f"given by skill {used[0]}" if used else "given by the assistant itself"
             data = {
-                "question": question, "answer": answer,
-                "feedback": {"rating": KINDS["rating"][job.value]}, **self._book(job, skills[job.row]),
+                "question": question, "answer": answer, "feedback": {"rating": KINDS["rating"][job.value]},
+                "skills_used": used, "skillbook": books[job.row].text,
             }  # fmt: skip
             prompts.append(self._prompt(REFLECTOR, Purpose.REFLECT, job, data, seen))
         _answered(jobs, self.llm.complete(prompts))
 
-    def _manage(self, jobs: Sequence[_Job], skills: Mapping[int, Sequence[Skill]], seen: Observation) -> None:
+    def _manage(self, jobs: Sequence[_Job], books: Mapping[int, _Book], seen: Observation) -> None:
         reflected = [job for job in jobs if job.last.end == "ok"]
         prompts = []
         for job in reflected:
-            data = {"reflection": job.last.value, **self._book(job, skills[job.row])}
+            book = books[job.row]
+            data = {"reflection": job.last.value, "skills_used": _used(job, book), "skillbook": book.text}
             prompts.append(self._prompt(self._roles[1], Purpose.MANAGE, job, data, seen))
         if not prompts:
             return
@@ -148,13 +156,11 @@ class Reflecting:
         for job in reflected:
             if job.last.end == "ok" and (update := job.last.value["update"]) is not None:
                 used = [job.skill] if job.skill >= 0 else []
-                proposed = admitted(update, skills[job.row], used, self.limits, self.batches)
                 frozen = seen.tags_only is not None and bool(seen.tags_only[job.row])
-                job.admitted = _ratings_of(proposed) if frozen else proposed
+                job.admitted = admitted(update, books[job.row].skills, used, self.limits, self.batches, frozen=frozen)
 
-    def _book(self, job: _Job, skills: Sequence[Skill]) -> dict[str, Any]:
-        rendered = render(Skillbook(tuple(skills)), self.book_characters, self.order)
-        return {"skills_used": _used(job, skills), "skillbook": rendered.text}
+    def _book(self, skills: Sequence[Skill]) -> _Book:
+        return _Book(skills, render(Skillbook(tuple(skills)), self.book_characters, self.order).text)
 
     def _prompt(self, role: str, purpose: Purpose, job: _Job, data: Mapping[str, Any], seen: Observation) -> Prompt:
         key = fold(fold(fold(seen.event[job.row], int(purpose)), job.turn), 0)
@@ -164,14 +170,6 @@ class Reflecting:
 
     def _file(self, role: str) -> PromptFile:
         return load(role, self.prompts, NEEDS[role])
-
-
-def _ratings_of(proposed: Admitted) -> Admitted:
-    """What a frozen skillbook takes."""
-    ratings = tuple(operation for operation in proposed.operations if operation.op == TAG)
-    others = [operation for operation in proposed.operations if operation.op != TAG]
-    frozen = (Refused(0, OPERATIONS[operation.op], "", "the skillbook is frozen") for operation in others)
-    return Admitted(ratings, (*proposed.refusals, *frozen))
 
 
 def _answered(jobs: Sequence[_Job], completions: Sequence[Completion]) -> None:
@@ -192,9 +190,9 @@ def _skills(row: int, books: Skillbooks, seen: Observation) -> list[Skill]:
     ]
 
 
-def _used(job: _Job, skills: Sequence[Skill]) -> list[str]:
+def _used(job: _Job, book: _Book) -> list[str]:
     """As the skillbook of the prompt shows them."""
-    return [skill.shown_id for skill in skills if skill.id == job.skill]
+    return [skill.shown_id for skill in book.skills if skill.id == job.skill]
 
 
 # ----------------------------------------------------------------------------------------------------- results
@@ -266,7 +264,7 @@ def _result(job: _Job) -> int:
 
 def _reason(job: _Job) -> str:
     if job.last.end == "timeout":
-        return _LATE[len(job.calls) - 1]
+        return timed_out((REFLECTOR, MANAGER)[len(job.calls) - 1])
     return "" if job.last.end == "ok" else job.last.reason
 
 

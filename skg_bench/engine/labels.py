@@ -1,6 +1,6 @@
 """The words behind the ids in the logs, as columns whose dictionaries do not depend on the process's past."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,17 +37,12 @@ class Labels:
         return {name: _sorted([_field(content, name) for content in shown], index) for name in NAMES}
 
     def written(self, text: I32) -> pa.DictionaryArray:
-        """Texts in words, as a rule of no world; of negative ids: null."""
-        return self._text(text, 0, self.messages[:0])
+        """Texts that were written in the run, in words; of negative ids: null."""
+        return _words_of(text, self.texts.shown)
 
     def plain(self, text: I32) -> pa.DictionaryArray:
-        """Texts that nobody's words can be in, as they are; of negative ids: null."""
-        used, index = np.unique(text, return_inverse=True)
-        some = used >= 0
-        words: list[str | None] = [None] * len(used)
-        for place, word in zip(np.flatnonzero(some), self.texts.read(used[some]), strict=True):
-            words[place] = word
-        return _sorted(words, index)
+        """The same of texts that nobody's words can be in, which no log hides."""
+        return _words_of(text, self.texts.read)
 
     def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
         """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
@@ -56,11 +51,7 @@ class Labels:
         if not len(ids) or (ids.min() >= first and ids.max() < first + len(words)):
             codes[some] = ids - first
             return encoded(codes, words)
-        used, index = np.unique(ids, return_inverse=True)
-        shown = self.texts.shown(used)
-        rank = {word: i for i, word in enumerate(sorted(set(shown)))}
-        codes[some] = np.array([rank[word] for word in shown])[index]
-        return encoded(codes, pa.array(list(rank), pa.string()))
+        return _words_of(text, self.texts.shown)
 
 
 def _field(content: Content | None, name: str) -> str | None:
@@ -69,6 +60,12 @@ def _field(content: Content | None, name: str) -> str | None:
         return None
     word: str | None = " ".join(content.keywords) if name == "keywords" else getattr(content, name)
     return word
+
+
+def _words_of(text: I32, read: Callable[[I32], Sequence[str]]) -> pa.DictionaryArray:
+    used, index = np.unique(text, return_inverse=True)
+    known = used[used >= 0]  # ids ascend: those of no text come first
+    return _sorted([*[None] * (len(used) - len(known)), *read(known)], index)
 
 
 def _sorted(words: Sequence[str | None], index: np.ndarray) -> pa.DictionaryArray:

@@ -36,8 +36,7 @@ class Budgeted:
         if self.usd is not None and self.llm.prices is None:
             raise UsageError(
                 f"curator.llm.usd={self.usd} needs the prices of its model: set usd_per_million_in, "
-                f"usd_per_million_cached and "
-                "usd_per_million_out of the model inside, or limit curator.llm.tokens"
+                "usd_per_million_cached and usd_per_million_out of the model inside, or limit curator.llm.tokens"
             )
 
     @property

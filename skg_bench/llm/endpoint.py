@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from skg_bench.core.asking import Completion, Prices, Prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.shared.environment import offline
-from skg_bench.llm.shared.wire import FORMS
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _ADDRESS = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
@@ -45,8 +44,7 @@ class Endpoint:
         if self.key_from is not None and not _NAME.fullmatch(self.key_from):
             raise UsageError(  # the value is not shown, as it may be a key
                 "curator.llm.key_from must be the name of an environment variable, in capitals such as "
-                "OPENAI_API_KEY, or "
-                "null; what is given is none. Never write a key itself there"
+                "OPENAI_API_KEY, or null; what is given is none. Never write a key itself there"
             )
         if not self.model:
             raise UsageError("curator.llm.model is empty; name a model of the server")
@@ -81,16 +79,6 @@ class Endpoint:
             return None
         cached = self.usd_per_million_in if self.usd_per_million_cached is None else self.usd_per_million_cached
         return Prices(self.usd_per_million_in, cached, self.usd_per_million_out)
-
-    @property
-    def form(self) -> str | None:
-        """How the server is asked for answers of a schema: as `json_schema`, `json_object` or `text`. None: no such
-        answer has come to this process yet.
-        """
-        from skg_bench.llm.shared.sending import contact
-
-        known = contact(self.address, self.model)
-        return FORMS[known.form] if known.form_taken else None
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Answers in order."""
@@ -139,8 +127,7 @@ class Endpoint:
         if not key:
             raise UsageError(
                 f"curator.llm.key_from={self.key_from}: that environment variable is not set; put the key of "
-                f"{self.address} "
-                "there, or set curator.llm.key_from=null for a server that wants none"
+                f"{self.address} there, or set curator.llm.key_from=null for a server that wants none"
             )
         if not (key.isascii() and key.isprintable()):
             raise UsageError(

@@ -116,8 +116,7 @@ class RecordedModel:
         if any(prompt.redacted for prompt in prompts):
             raise UsageError(
                 "curator.llm=recorded would write messages to a file that the logs of this run may not show; "
-                "take the model by "
-                "itself, without a recording, or a log that is not redacted"
+                "take the model by itself, without a recording, or a log that is not redacted"
             )
         recording = opened(Path(self.folder).absolute())
         recording.refresh()

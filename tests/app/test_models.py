@@ -85,8 +85,9 @@ def test_a_dry_run_counts_asks_tokens_and_cost_before_anything_is_sent(
     assert f"model asked a model {asks} times what to learn (" in shown
     jobs = Run(tmp_path / "run").learning("model")
     assert jobs.num_rows == asks
-    for column, name in (
-        (4, "tokens_in"),
-        (5, "tokens_out"),
-    ):  # all users were simulated, with the model that was asked
-        assert sum(int(row[column].replace(",", "")) for row in rows) == sum(jobs[name].to_pylist())
+    columns = {4: "tokens_in", 5: "tokens_out"}  # of all users, and of the very model that was asked
+    for at, name in columns.items():
+        assert sum(int(row[at].replace(",", "")) for row in rows) == sum(jobs[name].to_pylist())
+    tokens_in, tokens_out = (int(rows[0][at].replace(",", "")) for at in columns)
+    for at, longest in ((6, tokens_out), (7, asks * 1000)):  # 3 and 15 USD a million
+        assert float(rows[0][at]) == pytest.approx((3 * tokens_in + 15 * longest) / 1e6, abs=0.006)

@@ -65,7 +65,7 @@ class Case:
         """Is it a model that reads and writes texts, and so a curator's?"""
         if self.seam != "llm":
             return False
-        return hasattr(resolve_name(Composer().options("llm", [self.option])[0]["_target_"]), "settings")
+        return asking.writes_texts(resolve_name(Composer().options("llm", [self.option])[0]["_target_"]))
 
     @property
     def overrides(self) -> list[str]:

@@ -16,6 +16,7 @@ from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.asking import Completion, End, Prompt
 from skg_bench.core.errors import UsageError
 from skg_bench.core.prompts import data_of, load
+from skg_bench.core.proposals import refusals_of
 from skg_bench.core.run import Run
 from skg_bench.curator.reflecting import NEEDS, Reflecting
 from skg_bench.llm.shared.scripts import SCRIPTS
@@ -205,6 +206,10 @@ def test_a_frozen_book_takes_ratings_and_no_skills(tmp_path: Path) -> None:
     frozen = run(tmp_path, Model(said), "arms={skg: [" + ", ".join(stops) + "]}", "reference=skg")
     later = [row for row in frozen.updates("model").to_pylist() if row["turn"] >= world.FREEZE]
     assert {row["op"] for row in later} == {"TAG"}
+    jobs = [job for job in frozen.learning("model").to_pylist() if job["turn"] >= world.FREEZE]
+    refused = [refusal for job in jobs if job["refusals"] for refusal in refusals_of(job["refusals"])]
+    assert {(refusal.type, refusal.code) for refusal in refused} == {("ADD", "frozen")}
+    assert sum(job["operations"] for job in jobs) == sum(row["uses"] == 0 for row in later)  # what is said was done
 
 
 def test_a_log_of_what_people_wrote_is_marked_in_every_prompt(tmp_path: Path) -> None:

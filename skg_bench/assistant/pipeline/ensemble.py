@@ -106,7 +106,7 @@ class Pipelines:
         truth = None
         if seen.right is not None and state.stack.shared.curator.sees_truth:
             truth = _shown(query.truth, decided.quality, ~hit & seen.right)
-        reported, before = list[Jobs](), state.table.version[:n].copy()
+        reported: list[Jobs] = []
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
@@ -118,6 +118,7 @@ class Pipelines:
             reaction = replace(reaction, name=reaction.general)
         state.curators, batch = state.stack.curate(observed, reaction, feedback, decided.books, state.curators)
         last = decided.query.last_skill
+        before = state.table.version[:n].copy() if reported else None
         batch, born = _apply(state, seen, batch, last)
         applied = Applied(query.time, last, born, state.table.version, state.table.hash) if len(batch.op) else None
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
@@ -131,7 +132,7 @@ class Pipelines:
         state.llm_turns[:n] += ~hit
         _fit(state, t, captured)
         declined = state.stack.shared.decline_is_miss & (reaction.code == _DECLINED)
-        jobs = _at_versions(joined(reported), before, state.table.version) if reported else None
+        jobs = None if before is None else _at_versions(joined(reported), before, state.table.version)
         state.learned = Learned(np.where(declined, 2, seen.rating), captured, batch, applied, jobs)
         return state
 

@@ -19,12 +19,21 @@ _RATING |= {f"{name}_count": rating for name, rating in _RATING.items()}
 _TEXTS = ("content", "issue", "insight", "keywords")
 
 
-def admitted(batch: Any, skills: Sequence[Skill], used: Collection[int], limits: Limits, batches: Batches) -> Admitted:
+def admitted(
+    batch: Any,
+    skills: Sequence[Skill],
+    used: Collection[int],
+    limits: Limits,
+    batches: Batches,
+    *,
+    frozen: bool = False,
+) -> Admitted:
     """What is applied of a batch of parsed JSON, and what is refused.
 
     `skills`: the user's, archived ones too, that say something. `used`: ids of those that the turn showed; only these
     may be TAGged. An UPDATE or REMOVE needs a skill that is active and had `limits.tags` ratings before this batch. Of
-    an UPDATE and a REMOVE of one skill the first one holds; a TAG goes with both. What is refused counts for no limit.
+    an UPDATE and a REMOVE of one skill the first one holds; a TAG goes with both. A `frozen` skillbook takes TAGs
+    alone. What is refused counts for no limit.
 
     Batches that are taken as a published engine takes them go through the same rules after that. What the engine does
     and a skillbook of a run cannot do is among the refusals as "no counterpart".
@@ -32,7 +41,7 @@ def admitted(batch: Any, skills: Sequence[Skill], used: Collection[int], limits:
     Raises UsageError for a kind of batches that does not exist.
     """
     steps, refusals = steps_of(batch, skills, limits, batches)
-    policy = _Policy(skills, used, limits, purges=batches in ("compat-v1", "compat-v09"))
+    policy = _Policy(skills, used, limits, purges=batches in ("compat-v1", "compat-v09"), frozen=frozen)
     for step in steps:
         policy.take(step)
     return Admitted(tuple(policy.operations), (*policy.refusals, *refusals))
@@ -41,10 +50,12 @@ def admitted(batch: Any, skills: Sequence[Skill], used: Collection[int], limits:
 class _Policy:
     """The operations of one batch on their way through the rules."""
 
-    def __init__(self, skills: Sequence[Skill], used: Collection[int], limits: Limits, *, purges: bool) -> None:
+    def __init__(
+        self, skills: Sequence[Skill], used: Collection[int], limits: Limits, *, purges: bool, frozen: bool
+    ) -> None:
         self._skills = {skill.shown_id: skill for skill in skills if skill.content is not None}
         self._says = {skill.id: skill.content for skill in skills if skill.content is not None}
-        self._used, self._limits, self._purges = used, limits, purges
+        self._used, self._limits, self._purges, self._frozen = used, limits, purges, frozen
         self._added: set[Content] = set()
         self._updated: set[int] = set()
         self._removed: set[int] = set()
@@ -55,6 +66,9 @@ class _Policy:
     def take(self, step: Step) -> None:
         """Admit or refuse what an operation comes to."""
         for change in step.changes:
+            if self._frozen and change.type != "TAG":
+                self._refuse(step, "frozen", "the skillbook takes ratings alone")
+                continue
             handle = {"ADD": self._add, "TAG": self._tag, "REMOVE": self._remove, "SKIP": self._skip}
             handle.get(change.type, self._update)(step, change)
             if change.sources or change.reflections:

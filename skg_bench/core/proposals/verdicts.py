@@ -17,6 +17,7 @@ Code = Literal[  # how a reason begins
     "said twice",  # the batch ADDs it a second time
     "not shown",  # a TAG of a skill that the turn did not show; any operation on a skill that the batch itself adds
     "archived",
+    "frozen",  # anything but a TAG, for a skillbook that no longer learns
     "contradiction",  # UPDATE and REMOVE of one skill
     "no effect",
     "no counterpart",  # the published engine does it, skillbooks of a run do not

@@ -6,18 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skg_bench.core.asking import Completion, End, Prices, Prompt
+from skg_bench.core.asking import Completion, End, Prices, Prompt, timed_out
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.shared.refusals import said
 from skg_bench.llm.shared.sending import ChatServer, Contact, NoAnswerError, NoServerError
 from skg_bench.llm.shared.structured import parsed
 from skg_bench.llm.shared.wire import FORMS, ChatAnswer, Message, read, response_format, with_schema
-
-_WORK = {
-    "reflector": "Reflection",
-    "skill_manager": "Skill update",
-    "skill_manager_v2": "Skill update",
-}  # of roles, as P20 words it
 
 
 @dataclass(slots=True)
@@ -45,7 +39,7 @@ class Exchange:
                 end, value, reason = await self._outcome()
         except TimeoutError:
             self._check_reached()
-            end, reason = "timeout", f"{_WORK.get(self.prompt.role, self.prompt.role)} timed out"
+            end, reason = "timeout", timed_out(self.prompt.role)
         except NoAnswerError as trouble:
             self._check_reached()
             end, reason = "error", f"no answer after {self.server.tries} tries: {trouble}"
@@ -108,10 +102,8 @@ class Exchange:
                     return "error", None, f"the answer is no chat completion: {words}"
                 raise UsageError(
                     f"{self.server.address} gives no chat completion for curator.llm.model={self.server.model}: "
-                    f"{words}. "
-                    "curator.llm.address must be that of an OpenAI-compatible server, and its model must take "
-                    "temperature, "
-                    "top_p, seed and max_tokens"
+                    f"{words}. curator.llm.address must be that of an OpenAI-compatible server, and its model must "
+                    "take temperature, top_p, seed and max_tokens"
                 ) from None
             self.contact.answered = True
             self.contact.form_taken |= schema is not None

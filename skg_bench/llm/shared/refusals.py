@@ -24,23 +24,20 @@ def check(response: "httpx.Response", address: str, model: str, key: str | None)
         target = urlsplit(urljoin(address + PATH, response.headers["Location"]))
         place = f"{target.scheme}://{target.netloc.rpartition('@')[2]}{target.path}".removesuffix(PATH)
         raise UsageError(
-            f"curator.llm.address={address} redirects to {place}, which is not followed: nothing was sent "
-            f"there. If you trust "
-            f"that server, set curator.llm.address={place}"
+            f"curator.llm.address={address} redirects to {place}, which is not followed: nothing was sent there. If "
+            f"you trust that server, set curator.llm.address={place}"
         )
     if status in (401, 403):
         raise UsageError(
-            f"{address} refuses the key (HTTP {status}); check the environment variable that "
-            f"curator.llm.key_from names, and "
-            f"whether its key may use curator.llm.model={model}"
+            f"{address} refuses the key (HTTP {status}); check the environment variable that curator.llm.key_from "
+            f"names, and whether its key may use curator.llm.model={model}"
         )
     if status in (402, 429):
         raise UsageError(f"{address} wants to be paid first (HTTP {status}): {said(response, key)}")
     if status == 404 or (status == 400 and "model_not_found" in response.text):
         raise UsageError(
             f"{address} has no model curator.llm.model={model} or no path {PATH} (HTTP {status}): "
-            f"{said(response, key)}. "
-            "curator.llm.address is what stands before that path; it often ends in /v1"
+            f"{said(response, key)}. curator.llm.address is what stands before that path; it often ends in /v1"
         )
 
 
@@ -67,9 +64,8 @@ def no_tls(address: str, error: ssl.SSLError) -> UsageError:
     """Of a connection that cannot be made safe."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return UsageError(
-            f"the certificate of {address} does not fit: {error.verify_message}. Check curator.llm.address; for "
-            f"a server with "
-            "a certificate of your own, name its file in the environment variable SSL_CERT_FILE"
+            f"the certificate of {address} does not fit: {error.verify_message}. Check curator.llm.address; for a "
+            "server with a certificate of your own, name its file in the environment variable SSL_CERT_FILE"
         )
     return UsageError(
         f"{address} makes no TLS connection ({error.reason}); check curator.llm.address: does it begin with http://?"

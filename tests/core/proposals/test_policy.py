@@ -119,6 +119,14 @@ def test_what_just_keeps_within_a_limit_is_admitted(operation: dict[str, Any], l
     assert verdict.operations
 
 
+@pytest.mark.parametrize("batches", ["v1", "compat-v1"])
+def test_a_frozen_skillbook_takes_ratings_alone_and_says_of_each_other_operation_that_it_is(batches: Batches) -> None:
+    batch = {"operations": [add(), tag("math-00001"), update("math-00001", "Split sums."), remove("context-00005")]}
+    verdict = admitted(batch, BOOK, [0], LIMITS, batches, frozen=True)
+    assert verdict.operations == (Proposed(TAG, 0, None, 0),)
+    assert [(r.number, r.code) for r in verdict.refusals] == [(1, "frozen"), (3, "frozen"), (4, "frozen")]
+
+
 def test_a_tag_of_several_becomes_as_many_operations() -> None:
     verdict = propose(tag("math-00001", helpful=2, harmful=1, neutral=0), limits=replace(LIMITS, ratings=3))
     assert [(operation.skill, operation.rating) for operation in verdict.operations] == [(0, 0), (0, 0), (0, 2)]
