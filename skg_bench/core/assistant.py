@@ -36,6 +36,8 @@ class GroundTruth:
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     answerable: I32  # [B] earlier answers of this user that still hold for this event, -1: not known
     familiar: Bool  # [B] did the user ask for the same intent before, or a one-off in the same words?
+    worth: Callable[[U64], F64] | None = None  # of advice, by content keys `[B, S]` (0: the generic question): expected
+    # worth to a user without a mood; None: skills are no advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Reply:
     propensity: F64 | None = None  # probability with which this was chosen; None: it was certain
     source: I32 | None = None  # turn (`Message.turn`) whose answer is given again, -1: none; for the log
     compared: I32 | None = None  # answer with which that of the model is compared, -1: none; gives feedback `agrees`
+    says: U64 | None = None  # key of what the served skill says, 0: nothing (core/content.py); None: nothing anywhere
     context: Any = None  # a frozen dataclass of arrays `[B, ...]`, handed back with feedback that comes later
 
 
@@ -93,7 +96,8 @@ class Experience:
     merge: Callable[[I64, I32], None]  # rows `[n]`, and the earlier answer of each that its skill was made of
     words: Callable[[], list[str]]  # what was said to the users: answers with their references, and words of its own
     right: Bool | None  # was the answer right? For assistants with `sees_truth` only
-    failed: Bool | None = None  # nothing came back from a procedure, so that the model answered; None: none was run
+    failed: Bool | None = None  # no skill served after all: nothing came back from a procedure, so that the model
+    # answered, or nothing was said; None: nowhere
 
 
 class Assistant(Protocol[S]):
@@ -154,6 +158,12 @@ class Ensemble(Assistant[S], Protocol[S]):
 
     def explain(self, truth: GroundTruth, state: S) -> I32:
         """After `answer`: codes in CAUSES `[B]`, -1: not known. For the log alone."""
+        ...
+
+    def best(self, truth: GroundTruth, state: S) -> F64 | None:
+        """After `answer`: the largest expected worth `[B]` of advice that the assistant could have given, the generic
+        question included; None: skills are no advice, or it has no skillbook. For the log alone.
+        """
         ...
 
     def columns(self, state: S) -> Columns:

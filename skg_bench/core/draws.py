@@ -62,6 +62,18 @@ class Purpose(IntEnum):
     REFLECT = 84
     MANAGE = 85
     PRIOR = 90
+    WANTED = 100
+    TRIGGER = 101
+    LIKING = 102
+    LIKING_HERE = 103
+    LISTEN = 104
+    REACT = 105
+    SITTING = 106
+    SATISFIED = 107
+    BELIEF = 108
+    REFLECTOR = 109
+    REFLECTED = 110
+    STRATEGY = 111
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -10,14 +10,20 @@ from typing import TypeVar
 
 import numpy as np
 
+from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.grid import F64, I32, I64, Bool
 
+_RATINGS = ("ok", "partial", "miss")
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "rating": ("ok", "partial", "miss"),  # what the user says of the answer
+    "rating": _RATINGS,  # what the user says of the answer; of advice: what an arm's signs make of the kinds below
     "agrees": ("other", "same"),  # whether the LLM's answer says what the nearest skill's would have said
+    "outcome": OUTCOMES,  # what the user did about advice
+    "satisfaction": SATISFACTIONS,  # what the user says of it later
+    "afterwards": _RATINGS,  # a rating that an arm's signs make of `satisfaction` and keep apart
+    "retracted": _RATINGS,  # an earlier rating of the turn that no longer counts, by an arm's signs
 }
-"""Levels of each kind; a code is an index into them."""
-RATING, AGREES = range(len(KINDS))
+"""Levels of each kind; a code is an index into them. The last two are never said by a user, and in no log."""
+RATING, AGREES, OUTCOME, SATISFACTION, AFTERWARDS, RETRACTED = range(len(KINDS))
 WORTH: Mapping[int, F64] = {RATING: np.array([1.0, 0.5, 0.0]), AGREES: np.array([np.nan, np.nan])}
 
 

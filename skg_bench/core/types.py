@@ -171,6 +171,7 @@ class Query:
     terms: BookWords
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
     local: I64 | None = None  # what the user's clock shows, for hours and weekdays; None: `time`
+    contents: Contents | None = None  # what skills say, by the keys of `Skillbooks.content`; None: nobody's say anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ class TurnTruth:
     quality: I32  # [B, S]
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     llm_right: Bool  # [B] the LLM answered, and rightly; False before the decision
+    worth: F64 | None = None  # [B, 1 + S] of advice: expected worth of the generic question and of each skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +312,7 @@ class Observation:
     texts: WrittenTexts
     truth: TurnTruth | None  # given to components with `sees_truth` only
     messages: I32  # [B, t + 1] text ids of all messages of the user, by turn, this one last
+    shown: I32  # [B, K] ids of the skills that were to choose from, best first, -1 beyond the end
     report: Callable[[Jobs], None] = _nowhere  # takes the learning jobs of this turn, for the log
     tags_only: Bool | None = (
         None  # [B] users whose book is frozen: operations other than TAG are dropped; None: nobody's

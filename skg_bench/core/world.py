@@ -13,13 +13,14 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from skg_bench.core.advice import Outcome
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 
 Stream = Literal["exogenous", "stateful", "reactive"]
 Supposing = Literal["as given", "rightly", "rightly now", "run", "run rightly"]
 OFFERS = ("accepted", "badly_named", "declined")  # codes 0, 1, 2; -1: no offer was made
-FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED = 0, 1, 2, 3, 4  # how a turn was served
+FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED, SILENT = 0, 1, 2, 3, 4, 5  # how a turn was served
 WRONG, NEAR, RIGHT = (
     0,
     1,
@@ -178,6 +179,9 @@ class Served:
     ability: F64  # probability that the model is right, where it is called; NaN: nobody knows
     if_misled: F64  # the same where its prompt turns out to be about something else
     compared: I32  # handle of the answer with which that of the model is to be compared, -1: with none
+    about: I32 | None = None  # of advice: what the served skill is really about, a kind; -1: no skill
+    sound: Bool | None = None  # of advice: is it well made?
+    fresh: bool = False  # users react as if they remembered nothing of what was done to them before
 
 
 def hits(how: I32) -> Bool:
@@ -188,7 +192,7 @@ def hits(how: I32) -> Bool:
 
 def calls(how: I32) -> Bool:
     """Where the model was called."""
-    called: Bool = (how != STORED) & (how != PROCEDURE)
+    called: Bool = (how != STORED) & (how != PROCEDURE) & (how != SILENT)
     return called
 
 
@@ -210,6 +214,7 @@ class Response:
     answer: I32  # handle of the answer that was given
     feedback: Feedback
     execution: Execution | None = None  # None: no procedure was run
+    outcome: Outcome | None = None  # None: skills are no advice in this world
 
 
 @dataclass(frozen=True, slots=True)
