@@ -40,7 +40,7 @@ class Strategies:
     digest: str
 
     def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
-        """Kind and soundness of texts `[n]`: of those of the table as it says, of others as its nearest one by words."""
+        """Kind and soundness of texts `[n]`: of those in the table as it says, of others as of the nearest by words."""
         raise NotImplementedError
 
     def context_of(self, text: str) -> int:
