@@ -10,6 +10,7 @@ from skg_bench.core.types import LLM
 
 Freeze = Literal["book", "book+scorer", "all"]
 ServedBook = Literal["own", "donor", "hindsight"]
+Mood = Literal["own", "fresh"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Arm:
     book: ServedBook = "own"
     freeze: Freeze | None = None
     freeze_at: int | None = None  # turn of the user
+    mood: Mood = "own"  # fresh: users react as if they remembered nothing of what was done to them before
 
     def __post_init__(self) -> None:
         self._check_freeze()

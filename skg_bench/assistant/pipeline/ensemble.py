@@ -19,7 +19,7 @@ from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, 
 from skg_bench.core.batch import ADD, UPDATE, Batch, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, KnownFeedback
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.learning import Jobs, joined
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
@@ -72,6 +72,7 @@ class Pipelines:
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
             InBook(query.similarity, query.text, books.example), TermsOfBook(vocabulary, query.text, books.example),
             _shown(query.truth, quality, np.zeros(n, np.bool_)) if parts.router.sees_truth else None, query.local,
+            query.texts.contents,
         )  # fmt: skip
         choice = decide(state.stack, seen, books, state.memory(), query.event)
         state.decided = Decided(seen, books, choice, quality)
@@ -88,7 +89,7 @@ class Pipelines:
         return Reply(
             how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
             source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
-            context=_context(state, query),
+            says=np.where(hit, table.content[rows, at], 0), context=_context(state, query),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- learn
@@ -110,7 +111,7 @@ class Pipelines:
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], reported.append,
+            state.message[:n, : t + 1], choice.shortlist.skill, reported.append,
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
@@ -143,6 +144,15 @@ class Pipelines:
         choice, serving = state.decided.choice, state.stack.shared.serving
         candidates = choice.decision.candidates
         return causes(truth, state.table, candidates, skill=choice.skill, serving=serving)
+
+    def best(self, truth: GroundTruth, state: PipelineState) -> F64 | None:
+        """Of the best active skill that says something, or of the generic question."""
+        if truth.worth is None:
+            return None
+        table, n = state.table, len(truth.type)
+        keys = np.where(table.active[:n], table.content[:n], 0)
+        best: F64 = truth.worth(np.concatenate([np.zeros((n, 1), np.uint64), keys], axis=1)).max(axis=1)
+        return best
 
     def columns(self, state: PipelineState) -> Columns:
         """Those of decisions and skillbooks."""
