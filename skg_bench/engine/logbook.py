@@ -199,14 +199,17 @@ class Logbook:
             "skill_correct": pa.array(flat("answer_correct") > 0, mask=~hit | (flat("answer_correct") < 0)),
             "answer_correct": pa.array(flat("answer_correct") > 0, mask=flat("answer_correct") < 0),
             "cause": encoded(flat("cause"), pa.array(CAUSES)),
-            "tier": encoded(flat("tier"), pa.array(TIERS)),
-            "outcome": encoded(flat("outcome"), pa.array(OUTCOMES)),
-            "strategy": encoded(flat("strategy"), labels.kinds),
-            **{name: pa.array(flat(name), mask=np.isnan(flat(name))) for name in _WORTHS},
             "intent": encoded(flat("intent"), labels.intents),
             "request_type": encoded(flat("request_type"), labels.types),
             "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
+        if "outcome" in self.filled:
+            values |= {
+                "tier": encoded(flat("tier"), pa.array(TIERS)),
+                "outcome": encoded(flat("outcome"), pa.array(OUTCOMES)),
+                "strategy": encoded(flat("strategy"), labels.kinds),
+                **{name: pa.array(flat(name), mask=np.isnan(flat(name))) for name in _WORTHS},
+            }
         wanted = schema.turns(self.top_k)
         empty = self.columns.keys() - self.filled if len(row) else set()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}
