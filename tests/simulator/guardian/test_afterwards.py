@@ -39,7 +39,8 @@ def test_nobody_is_asked_where_nothing_was_decided(code: int) -> None:
     ("parameter", "value", "share"), [("answered", 0.3, 0.3), ("not_sure", 0.2, 0.2), ("mistaken", 0.1, 0.1)]
 )
 def test_answers_are_missing_unsure_and_mistaken_as_often_as_stated(parameter: str, value: float, share: float) -> None:
-    given = said(ACCEPTED, True, **{parameter: value})
+    change: dict[str, Any] = {parameter: value}
+    given = said(ACCEPTED, True, **change)
     counted = {"answered": len(given.row), "not_sure": (given.value == NOT_SURE).sum()}
     counted["mistaken"] = (given.value == REGRET_IT).sum()
     assert counted[parameter] / N == pytest.approx(share, abs=0.015)

@@ -94,7 +94,7 @@ def test_the_generic_question_is_overridden_most() -> None:
     shares = [listened(response(guardian(), about)).mean() for about in (-1, 0, 1, 2)]
     assert shares[0] == pytest.approx(0.3, abs=0.02)
     unwanted = [listened(response(guardian(wanted_share=0), about)).mean() for about in (-1, 0, 1, 2)]
-    assert unwanted[0] < min(unwanted[1:]) - 0.05
+    assert unwanted[0] < min(unwanted[1:]) - 0.03
 
 
 def test_a_badly_made_text_persuades_less() -> None:
