@@ -75,6 +75,7 @@ ROOT = """
     book: own
     freeze: null
     freeze_at: null
+    mood: own
     utility: {wrong: 1.0, usd: 10.0, second: 0.0}
     arms: {}
     reference: never

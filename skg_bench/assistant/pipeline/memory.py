@@ -15,7 +15,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.learning import Jobs
 from skg_bench.core.state import first, wider
-from skg_bench.core.types import Query, Scorer, Skillbooks
+from skg_bench.core.types import Query, Scorer, Skillbooks, TurnTruth
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Decided:
     query: Query
     books: Skillbooks  # before anything is learned
     choice: Choice
-    quality: I32 | None  # truth, for oracles: quality that each skill's stored answer would have, [B, S]
+    truth: TurnTruth | None  # for oracles; None: there are none
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ APART: list[dict[str, Any]] = [
     {"serving": "prompted"},
     {"named_by": "intent"},
     {"hit_latency_ms": 60.0},
+    {"mood": "fresh"},
     {"refit_every": 51},
     {"refit_on_capture": False},
     {"refit_apart": 25},
@@ -183,6 +184,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
         samples.TEXTS,
         None,
         np.zeros((4, 4), np.int32),
+        np.full((4, 5), -1, np.int32),
     )
     late: Any = None
     states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))
