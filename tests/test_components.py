@@ -15,6 +15,7 @@ from skg_bench.app.components import build
 from skg_bench.core import asking, deciding, launching, types
 from skg_bench.core import world as core_world
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
+from skg_bench.core.content import Content
 from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS, KnownFeedback
@@ -54,10 +55,13 @@ def each(seam: str) -> pytest.MarkDecorator:
 def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Query, types.Skillbooks]:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, users, examples, skills=10)
+    contents = samples.TEXTS.contents
+    keys = np.array([contents.add(Content("context", f"issue {i}")) for i in range(books.active.shape[1])], np.uint64)
+    books = replace(books, content=np.where(books.name >= 0, keys, 0))
     quality = rng.integers(0, 3, books.active.shape).astype(np.int32)
     kind = rng.integers(-1, 9, users).astype(np.int32)
     query = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
-    return replace(query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), books
+    return replace(query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_)), contents=contents), books
 
 
 # ----------------------------------------------------------------------------------------- one word per seam
