@@ -18,7 +18,7 @@ from skg_bench.core.text import html_table
 LogName = Literal["turns", "updates", "feedback", "learning"]
 BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
 
-_IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # metrics that a notebook shows
+_IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
 
 class RunTables(Protocol):
