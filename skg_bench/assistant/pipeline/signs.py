@@ -77,7 +77,7 @@ class Signs:
     def _of_satisfaction(self) -> I32:
         """Rating of what is said later, by outcome; the last row, which index -1 finds, is for unknown outcomes."""
         later = [self.satisfaction.get(name, {}) for name in OUTCOMES]
-        return np.array([[1 - signs.get(said, 0) for said in SATISFACTIONS] for signs in [*later, {}]], np.int32)
+        return np.array([[1 - signs.get(answer, 0) for answer in SATISFACTIONS] for signs in [*later, {}]], np.int32)
 
     def rate(self, known: KnownFeedback, heard: HeardOutcomes) -> tuple[KnownFeedback, I64]:
         """The feedback with ratings, each right behind what it is made of, and for each row its place in `known`. What
