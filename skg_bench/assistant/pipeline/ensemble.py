@@ -18,7 +18,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
 from skg_bench.core.batch import ADD, UPDATE, Batch, stores
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import RATING, KnownFeedback
+from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning import Jobs, joined
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
@@ -97,13 +97,14 @@ class Pipelines:
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: PipelineState) -> PipelineState:
         """Ratings are recorded, the curators change the books, and policies and scorer learn."""
+        seen, feedback, place = _rated(state, seen, feedback)
         if seen.failed is not None:
             state.decided = _without_failed(state.decided, seen.failed)
         decided, query = state.decided, seen.message
         choice, n, t = decided.choice, len(query.text), query.turn
         hit = choice.skill >= 0
         state.answer[:n, t] = seen.answer
-        _record_ratings(state, seen, feedback)
+        _record_ratings(state, seen, feedback, place)
         state.past[:n, t] = np.where(hit, -1, query.text)
         truth = None
         if seen.right is not None and decided.truth is not None and state.stack.shared.curator.sees_truth:
@@ -244,12 +245,30 @@ def _context(state: PipelineState, query: Message) -> DecisionContext | None:
     return DecisionContext(features, listed, choice.decision.place, query.event)
 
 
-def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback) -> None:
-    """Ratings of served skills, with what these were chosen from: of earlier turns first, then of this one."""
+def _rated(state: PipelineState, seen: Experience, given: KnownFeedback) -> tuple[Experience, KnownFeedback, I64]:
+    """With the ratings that the arm's signs make of what users did and said about advice: those of this turn, all
+    feedback, and of each of its rows the place in `given`.
+    """
+    signs = state.stack.shared.signs
+    if signs is None:
+        return seen, given, np.arange(len(given.row))
+    known, place = signs.rate(given, state.heard)
+    if known is not given:
+        at_once = (known.kind == RATING) & (known.turn == seen.message.turn) & (given.kind[place] == OUTCOME)
+        rating = seen.rating.copy()
+        rating[known.row[at_once]] = known.value[at_once]
+        seen = replace(seen, rating=rating)
+    return seen, known, place
+
+
+def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback, place: I64) -> None:
+    """Ratings of served skills, with what these were chosen from: of earlier turns first, then of this one. Contexts
+    are those of the first rows that the engine gave; `place` says which of these a row is, or was made of.
+    """
     if seen.contexts is not None:
         n = len(seen.contexts.event)
-        rated = np.flatnonzero((known.kind[:n] == RATING) & (known.skill[:n] >= 0))
-        state.ratings.add_late(known.row[rated], known.value[rated], seen.contexts.rows(rated))
+        rated = np.flatnonzero((known.kind == RATING) & (known.skill >= 0) & (place < n))
+        state.ratings.add_late(known.row[rated], known.value[rated], seen.contexts.rows(place[rated]))
     context, skill = seen.reply.context, state.decided.choice.skill
     if context is not None:
         rated = np.flatnonzero((skill >= 0) & (seen.rating >= 0))
