@@ -15,6 +15,7 @@ from skg_bench.app.components import build
 from skg_bench.core import asking, deciding, launching, types
 from skg_bench.core import world as core_world
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
+from skg_bench.core.content import Content
 from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS, KnownFeedback
@@ -54,10 +55,13 @@ def each(seam: str) -> pytest.MarkDecorator:
 def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Query, types.Skillbooks]:
     rng = np.random.default_rng(seed)
     books = samples.ragged(rng, users, examples, skills=10)
+    contents = samples.TEXTS.contents
+    keys = np.array([contents.add(Content("context", f"issue {i}")) for i in range(books.active.shape[1])], np.uint64)
+    books = replace(books, content=np.where(books.name >= 0, keys, 0))
     quality = rng.integers(0, 3, books.active.shape).astype(np.int32)
     kind = rng.integers(-1, 9, users).astype(np.int32)
     query = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
-    return replace(query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_))), books
+    return replace(query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_)), contents=contents), books
 
 
 # ----------------------------------------------------------------------------------------- one word per seam
@@ -183,6 +187,7 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
         query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
         (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_), samples.TEXTS,
         query.truth if curator.sees_truth else None, np.zeros((B, 10), np.int32),
+        np.where(hit, 0, -1).astype(np.int32)[:, None],
     )  # fmt: skip
     state = curator.start(B)
     check(state, B, curator)

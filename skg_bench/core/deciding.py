@@ -27,13 +27,14 @@ class Candidates:
     ok: F64  # [B, K] uses rated ok, partial ones count half
     rated: I32  # [B, K] rated uses
     llm_turns: I32  # [B] earlier turns answered by the LLM
+    miss: I32  # [B, K] uses rated miss
 
     def rows(self, which: I64 | Bool) -> "Candidates":
         """Those of these users only."""
         return Candidates(
             self.skill[which], self.similarity[which], self.preference[which],
             None if self.score is None else self.score[which], self.combined[which], self.uses[which], self.ok[which],
-            self.rated[which], self.llm_turns[which],
+            self.rated[which], self.llm_turns[which], self.miss[which],
         )  # fmt: skip
 
 

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal, get_args
+from typing import get_args
 
-from skg_bench.core.content import Content
+import numpy as np
+
 from skg_bench.core.errors import UsageError
+from skg_bench.core.prompt_layout import BETWEEN, LIMIT, TRUNCATED, Order, block, fitting, ordered
 from skg_bench.core.skillbook import Skill, Skillbook
 
-Order = Literal["evidence", "inserted"]
-LIMIT = 8000  # characters (Pause's MAX_CONTEXT_CHARS)
-TRUNCATED = "\n\n[Skillbook truncated]"
 _TOKENS_PER_WORD = 1.3  # as conf/llm/simulated.yaml has it
 
 
@@ -43,34 +41,11 @@ def render(
         raise UsageError(f"order={order!r}, valid are {', '.join(get_args(Order))}")
     if limit < len(TRUNCATED):
         raise UsageError(f"limit={limit}: a prompt needs room for {TRUNCATED!r}, {len(TRUNCATED)} characters")
-    skills = [skill for skill in book.skills if skill.active and skill.content is not None]
-    if order == "evidence":
-        skills.sort(key=lambda skill: (-_helpful(skill), -(skill.ok + skill.miss), skill.id))
-    blocks = [_block(label(skill), skill, skill.content) for skill in skills if skill.content is not None]
-    whole = "\n\n".join(blocks)
-    if len(whole) <= limit:
-        return _rendered(whole, skills)
-    room, n = limit - len(TRUNCATED), 0
-    while room >= len(blocks[n]):
-        room -= len(blocks[n]) + len("\n\n")
-        n += 1
-    return _rendered("\n\n".join(blocks[:n]) + TRUNCATED, skills[:n])
-
-
-def _rendered(text: str, skills: list[Skill]) -> Rendered:
-    return Rendered(text, tuple(skill.id for skill in skills), round(len(text.split()) * _TOKENS_PER_WORD))
-
-
-def _helpful(skill: Skill) -> Fraction:
-    return Fraction(skill.ok + 1, skill.ok + skill.miss + 2)
-
-
-def _block(label: str, skill: Skill, content: Content) -> str:
-    lines = [
-        f"[{label}] {content.section}" + (f" ({', '.join(content.keywords)})" if content.keywords else ""),
-        f"Issue: {content.issue}",
-    ]
-    if content.insight is not None:
-        lines.append(f"Insight: {content.insight}")
-    lines.append(f"Helpful {skill.ok}, harmful {skill.miss}, neutral {skill.partial}")
-    return "\n".join(lines)
+    inside = sorted((s for s in book.skills if s.active and s.content is not None), key=lambda skill: skill.id)
+    ok, miss = (np.array([[getattr(skill, name) for skill in inside]], np.int32) for name in ("ok", "miss"))
+    places = ordered(np.ones(ok.shape, np.bool_), ok, miss, order)[0].tolist()
+    skills = [inside[place] for place in places]
+    blocks = [block(label(s), s.content, s.ok, s.partial, s.miss) for s in skills if s.content is not None]
+    n = int(fitting(np.array([[*map(len, blocks)]], np.int64), np.array([len(blocks)]), limit)[0])
+    text = BETWEEN.join(blocks[:n]) + (TRUNCATED if n < len(blocks) else "")
+    return Rendered(text, tuple(s.id for s in skills[:n]), round(len(text.split()) * _TOKENS_PER_WORD))

@@ -13,6 +13,7 @@ import numpy as np
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import U64
+from skg_bench.core.prompt_layout import shown_id
 from skg_bench.core.statehash import row_hash, text_hash
 
 _DAY = 86_400
@@ -49,8 +50,7 @@ class Skill:
     @property
     def shown_id(self) -> str:
         """As ACE numbers strategies: the section's first word and a number from 1 (U06), as `context-00001`."""
-        section = "skill" if self.content is None else self.content.section
-        return f"{section.split()[0].lower()}-{self.id + 1:05d}"
+        return shown_id("skill" if self.content is None else self.content.section, self.id)
 
     @property
     def embedding_count(self) -> int:

@@ -20,9 +20,10 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.learning import Jobs
+from skg_bench.core.prompt_layout import Order
 from skg_bench.core.prompts import PromptFile, load
 from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
-from skg_bench.core.rendering import Order, render
+from skg_bench.core.rendering import render
 from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction

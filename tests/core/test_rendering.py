@@ -4,7 +4,8 @@ import pytest
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.rendering import TRUNCATED, render
+from skg_bench.core.prompt_layout import TRUNCATED
+from skg_bench.core.rendering import render
 from skg_bench.core.skillbook import Operation, Skillbook, apply
 
 

@@ -9,7 +9,7 @@ from skg_bench.assistant.pipeline.sample import sample
 from skg_bench.core.batch import NOTHING, UPDATE, Batch, blank
 from skg_bench.core.deciding import Candidates, Decision, Policy
 from skg_bench.core.draws import fold, key
-from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
+from skg_bench.core.feedback import AFTERWARDS, AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import I32, I64, U64
 
 HEARD_NOTHING = feedback(NOTHING.row, 0, RATING, NOTHING.row, NOTHING.row)
@@ -27,7 +27,8 @@ def candidates(seed: int, b: int = 40, k: int = 5, skills: int = 50) -> Candidat
     rated = np.minimum(uses, rng.integers(0, 9, (b, k))).astype(np.int32)
     ok = rng.integers(0, 2 * rated + 1) / 2
     similarity, preference, score = (np.where(mask, rng.integers(0, 9, (b, k)) / 8, 0.0) for _ in range(3))
-    return Candidates(skill, similarity, preference, score, combined, uses, ok, rated, llm_turns)
+    miss = np.floor(rated - ok).astype(np.int32)  # of the others at most one is partial
+    return Candidates(skill, similarity, preference, score, combined, uses, ok, rated, llm_turns, miss)
 
 
 def turned(c: Candidates) -> Candidates:
@@ -91,7 +92,8 @@ class Living:
         for when in range(self.turn, self.turn + 4):
             rows = np.flatnonzero(due == when)
             told = feedback(rows, self.turn, RATING, np.where(well[rows], 0, 2).astype(np.int32), skill[rows])
-            self.waiting.setdefault(when, []).append(told)
+            later = feedback(rows, self.turn, AFTERWARDS, told.value, skill[rows]).rows(skill[rows] >= 0)
+            self.waiting.setdefault(when, []).extend([told, later])
         compared = np.flatnonzero((skill < 0) & (c.skill[:, 0] >= 0))
         now = feedback(compared, self.turn, AGREES, good[compared, 0].astype(np.int32), skill[compared])
         renewed = np.flatnonzero(self.rng.random(self.b) < 0.05)

@@ -16,6 +16,7 @@ from skg_bench.core.grid import F64, I32
 from skg_bench.core.state import check
 from skg_bench.core.state import rows as rows_of
 from skg_bench.policy.always import Always
+from skg_bench.policy.chooser import Chooser
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
 from skg_bench.policy.exp4 import Exp4
 from skg_bench.policy.matched_random import MatchedRandom
@@ -34,7 +35,7 @@ GRID = ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.2, 0.4, 0.4))
 DETERMINISTIC: list[Policy[Any]] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
 RANDOM: list[Policy[Any]] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
 WEIGHED: list[Policy[Any]] = [Proportional(), Softmax(0.5, 0.1), Thompson(0.25, 1.0, 1.0, 4.0, 1.0)]
-LEARNING: list[Policy[Any]] = [Exp4(0.5, GRID, 0.2, 0.1, 0.6), VCache(0.3, 2)]
+LEARNING: list[Policy[Any]] = [Exp4(0.5, GRID, 0.2, 0.1, 0.6), VCache(0.3, 2), Chooser(4.0, 2.0, 0.0, 1.5, 0.3)]
 ALL = [*DETERMINISTIC, *RANDOM, *WEIGHED, *LEARNING]
 each = pytest.mark.parametrize("policy", ALL, ids=repr)
 seeds = st.integers(0, 2**32)
@@ -152,7 +153,7 @@ def test_what_a_skill_is_given_does_not_depend_on_its_place(policy: Policy[Any])
     assert mixed[:, 1:] == pytest.approx(one[:, 1:][:, order], abs=1e-12)
 
 
-@pytest.mark.parametrize("policy", [p for p in ALL if not isinstance(p, VCache)], ids=repr)
+@pytest.mark.parametrize("policy", [p for p in ALL if not isinstance(p, VCache | Chooser)], ids=repr)
 def test_ids_matter_by_their_order_alone(policy: Policy[Any]) -> None:
     c, state = candidates(4, 200, K, skills=5), Living(policy, 200).live(20)
     renamed = replace(c, skill=np.where(c.skill >= 0, 1000 + 17 * c.skill, -1).astype(np.int32))

@@ -46,7 +46,7 @@ def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event:
     combined[shortlist.skill < 0] = -1.0
     ok = positions.ok + 0.5 * positions.partial
     candidates = Candidates(shortlist.skill, shortlist.similarity, preference, score, combined, positions.uses, ok,
-                            positions.rated, memory.llm_turns)  # fmt: skip
+                            positions.rated, memory.llm_turns, positions.miss)  # fmt: skip
     share = stack.propensities(candidates, memory.policies)
     place, propensity = sample(share, positions.at(books.lineage), event)
     skill = np.where(place >= 0, shortlist.skill[np.arange(len(place)), np.maximum(place, 0)], -1).astype(np.int32)

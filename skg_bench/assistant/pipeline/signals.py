@@ -131,7 +131,8 @@ class Positions:
         b, width = books.active.shape
         self.flat: I64 = np.maximum(shortlist.skill, 0) + np.arange(0, b * width, width)[:, None]
         self.uses, self.ok, self.partial = self.at(books.uses), self.at(books.ok), self.at(books.partial)
-        self.rated = self.ok + self.partial + self.at(books.miss)
+        self.miss = self.at(books.miss)
+        self.rated = self.ok + self.partial + self.miss
 
     def at(self, column: npt.NDArray[Width]) -> npt.NDArray[Width]:
         """Values of a `[B, S]` column at the shortlisted skills, `[B, K]`."""

@@ -182,7 +182,7 @@ def test_the_first_link_that_failed_is_the_cause(
     pad, none, blank = 3 - len(combined), np.zeros((1, 3), np.int32), np.zeros((1, 3))
     shortlist = np.array([[*range(len(combined)), *[-1] * pad]], np.int32)
     scores = np.array([[*combined, *[-1.0] * pad]])
-    candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1])
+    candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1], none)
     skill, before = np.array([served], np.int32), np.array([answerable], np.int32)
     truth = GroundTruth(judge, event.type, before, before > 0)
     (code,) = causes(truth, table, candidates, skill=skill, serving="stored")
@@ -229,7 +229,7 @@ def test_the_first_link_that_failed_is_the_cause_of_procedures_too(
     pad, none, blank = 3 - len(combined), np.zeros((1, 3), np.int32), np.zeros((1, 3))
     shortlist = np.array([[*range(len(combined)), *[-1] * pad]], np.int32)
     scores = np.array([[*combined, *[-1.0] * pad]])
-    candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1])
+    candidates = Candidates(shortlist, blank, blank, None, scores, none, blank, none, none[0, :1], none)
     truth = GroundTruth(judge, event.type, np.zeros(1, np.int32), np.array([familiar]))
     (code,) = causes(truth, table, candidates, skill=np.array([served], np.int32), serving="procedure")
     assert CAUSES[code] == cause

@@ -1,0 +1,65 @@
+"""The skillbook as the model reads it: what does not fit into the prompt cannot be chosen (P45)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from skg_bench.core.content import Contents
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I64, U64, Bool
+from skg_bench.core.prompt_layout import Order, fitting, frame, ordered, sizes
+from skg_bench.core.shortlist import max_dots, shortlist
+from skg_bench.core.types import Query, Shortlist, Skillbooks
+
+LEAST = 100  # characters of a prompt: a strategy of one sentence, its label and its counters
+_FRAMES: dict[int, int] = {}  # characters of contents by key; a key stands for the same words in all runs
+
+
+@dataclass(frozen=True)
+class InPrompt:
+    """Active skills that say something, in the order of the prompt, as many as `limit` characters hold, and of these
+    the first `top_k`. Similarity is MaxSim; it does not order them.
+    """
+
+    order: Order
+    limit: int
+    top_k: int
+    sees_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.order not in get_args(Order):
+            raise UsageError(f"router.order={self.order!r}, valid are {', '.join(get_args(Order))}")
+        if self.limit < LEAST:
+            raise UsageError(
+                f"router.limit={self.limit} characters hold no skill; valid are at least {LEAST}, and 8000 is Pause's"
+            )
+        if self.top_k < 1:
+            raise UsageError(f"router.top_k={self.top_k} must be at least 1")
+
+    def route(self, query: Query, books: Skillbooks) -> Shortlist:
+        """What the model reads."""
+        skill = np.full((len(query.text), self.top_k), -1, np.int32)
+        if query.contents is not None:
+            inside = books.active & (books.content != 0)
+            order = ordered(inside, books.ok, books.miss, self.order)
+            size = np.take_along_axis(_sizes(query.contents, books, inside), order, axis=1)
+            n = np.minimum(fitting(size, inside.sum(axis=1), self.limit), self.top_k)
+            width = min(self.top_k, order.shape[1])
+            np.copyto(skill[:, :width], order[:, :width], where=np.arange(width) < n[:, None], casting="same_kind")
+        return shortlist(skill, max_dots(query, books))
+
+
+def _sizes(contents: Contents, books: Skillbooks, inside: Bool) -> I64:
+    """Characters of the skills' blocks, `[B, S]`; anything where nothing is inside."""
+    keys, index = np.unique(np.where(inside, books.content, 0), return_inverse=True)
+    skill = np.broadcast_to(np.arange(inside.shape[1]), inside.shape)
+    frames = _frames(contents, keys)[index.reshape(inside.shape)]
+    return sizes(frames, skill, books.ok, books.partial, books.miss)
+
+
+def _frames(contents: Contents, keys: U64) -> I64:
+    new = [key for key in keys.tolist() if key not in _FRAMES]
+    for key, content in zip(new, contents.of(np.array(new, np.uint64)), strict=True):
+        _FRAMES[key] = 0 if content is None else frame(content)
+    return np.array([_FRAMES[key] for key in keys.tolist()], np.int64)
