@@ -34,7 +34,7 @@ class Purchase:
     outcome: str = "overridden"
     tier: str = "therapist"
     wanted: bool = False
-    strategy: str | None = None  # kind of the strategy that was served, None: the generic question
+    strategy: str | None = None  # kind of what was served, the last skill learned; None: the generic question
     worths: tuple[float, float, float, float, float] = (0.4, 0.3, 0.2, 0.1, -0.05)  # best, book, fresh, expected, worth
     day: float = 0.0
     message: str = "headphones, $80, late at night"
@@ -145,23 +145,28 @@ def _life(
         time = (MONDAY + second).astype(object)
         hit = p.strategy is not None and not p.silent
         stamp = {"arm": arm, "user": user, "turn": turn}
+        skill = len(book.skills) - 1 if hit else -1
+        for about, earlier in enumerate(purchases[:turn]):
+            if earlier.satisfaction and (turn and purchases[turn - 1].day) < earlier.day + earlier.after <= p.day:
+                value = earlier.satisfaction
+                logs["learning"].append(_job(stamp, about, "satisfaction", value, time, book.version, written=False))
         if p.learned:
             add(turn, second, LEARNED, "learned")
             logs["learning"].append(_job(stamp, turn, "outcome", p.outcome, time, book.version))
-        logs["feedback"].append({**stamp, "time": time, "known_at": time, "skill": 0 if hit else -1, "kind": "outcome",
+        logs["feedback"].append({**stamp, "time": time, "known_at": time, "skill": skill, "kind": "outcome",
                                  "value": p.outcome})  # fmt: skip
         if p.satisfaction is not None:
             known = (MONDAY + second + int(p.after * DAY)).astype(object)
-            logs["feedback"].append({**stamp, "time": time, "known_at": known, "skill": 0 if hit else -1,
+            logs["feedback"].append({**stamp, "time": time, "known_at": known, "skill": skill,
                                      "kind": "satisfaction", "value": p.satisfaction})  # fmt: skip
         best, in_book, fresh, expected, worth = p.worths
         shortlist = [s.id for s in book.skills][:TOP_K]
         pad = TOP_K - len(shortlist)
         logs["turns"].append({
             **stamp, "user_msg_id": f"u{user}-t{turn}", "message": p.message, "max_sim": 0.5,
-            "matched_skill": "skill-0" if hit else None, "skill_score": 0.5, "fallback_to_llm": not hit,
+            "matched_skill": f"skill-{skill}" if hit else None, "skill_score": 0.5, "fallback_to_llm": not hit,
             "user_satisfaction": None, "skill_learned": p.learned, "seed": 0, "event": turn, "time": time,
-            "skill": 0 if hit else -1, "source_turn": -1, "propensity": 0.25, "explored": False,
+            "skill": skill, "source_turn": -1, "propensity": 0.25, "explored": False,
             "serving": "silent" if p.silent else "prompted" if hit else "llm", "offer": None, "agrees": None,
             "tier": p.tier, "outcome": p.outcome, "tokens_in": 0 if p.silent else 100,
             "tokens_out": 0 if p.silent else 20, "cost_usd": 0.0 if p.silent else p.cost,
@@ -175,12 +180,15 @@ def _life(
         })  # fmt: skip
 
 
-def _job(stamp: Mapping[str, Any], about: int, channel: str, value: str, time: Any, version: int) -> dict[str, Any]:
+def _job(
+    stamp: Mapping[str, Any], about: int, channel: str, value: str, time: Any, version: int, *, written: bool = True
+) -> dict[str, Any]:
     reflection = {"analysis": "the user felt lectured", "helpful_skill_ids": [], "harmful_skill_ids": ["general-00001"],
                   "new_learnings": [{"section": "time_cost", "content": "hours", "atomicity_score": 0.9}]}  # fmt: skip
     return {
         **stamp, "about": about, "channel": channel, "value": value, "start": time, "end": time,
-        "version_read": version - 1, "version_written": version, "result": "applied", "operations": 1, "refused": 0,
+        "version_read": version - written, "version_written": version if written else -1,
+        "result": "applied" if written else "unchanged", "operations": int(written), "refused": 0,
         "refusals": None, "tokens_in": 10, "tokens_cached": 0, "tokens_out": 5, "cost_usd": 0.0, "latency_ms": 0.0,
         "reflection": json.dumps(reflection), "reason": None, "served": None,
     }  # fmt: skip

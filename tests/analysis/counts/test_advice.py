@@ -77,6 +77,7 @@ def test_how_often_users_listen_is_neither_better_nor_worse(run: Run) -> None:
 
 
 def test_a_skill_given_before_the_first_turn_is_added_at_no_turn(run: Run) -> None:
+    assert [(row["user"], row["turn"]) for row in run.updates("guardian").to_pylist()] == [(0, -1), (1, -1), (1, 2)]
     tally = tallies(run, "guardian", events(run))[0]
     assert set(tally.by_cell) == (set(COUNTS) - {"rated", "ok"}) | set(ADVISED)
     assert tally.by_cell["add"].sum() == 1
