@@ -102,6 +102,7 @@ class Contents:
     _texts: TextStore
     _id: dict[int, int] = field(default_factory=dict)  # text id of each key
     _logged: dict[int, int] = field(default_factory=lambda: {0: 0})  # key of what logs show of it
+    _parsed: dict[int, Content | None] = field(default_factory=lambda: {0: None})  # those that were read
 
     def add(self, content: Content) -> int:
         """The key of the content, for `Batch.content`."""
@@ -117,11 +118,10 @@ class Contents:
         Raises ValueError for a key that nobody added.
         """
         self.check(keys)
-        parsed: dict[int, Content | None] = {0: None}
-        for key in dict.fromkeys(keys.tolist()):
-            if key:
-                parsed[key] = content_of(self._texts.read(np.array([self._id[key]], np.int32))[0])
-        return [parsed[key] for key in keys.tolist()]
+        if new := set(keys.tolist()) - self._parsed.keys():
+            texts = self._texts.read(np.array([self._id[key] for key in new], np.int32))
+            self._parsed.update(zip(new, map(content_of, texts), strict=True))
+        return [self._parsed[key] for key in keys.tolist()]
 
     def shown(self, keys: U64) -> list[Content | None]:
         """The contents of keys `[n]` as logs have them."""
