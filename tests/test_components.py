@@ -186,7 +186,8 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     seen = Observation(
         query.time, 9, query.text, hit, np.where(hit, 0, -1).astype(np.int32), np.full(B, 0.7),
         (np.arange(B) % 4 - 1).astype(np.int32), *past, np.ones(B, np.bool_), samples.TEXTS,
-        query.truth if curator.sees_truth else None, np.zeros((B, 10), np.int32), np.where(hit, 0, -1)[:, None],
+        query.truth if curator.sees_truth else None, np.zeros((B, 10), np.int32),
+        np.where(hit, 0, -1).astype(np.int32)[:, None],
     )  # fmt: skip
     state = curator.start(B)
     check(state, B, curator)

@@ -9,8 +9,9 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
+from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
-from skg_bench.analysis.counts.tally import LoggedEvents, coded
+from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.run import Run

@@ -13,9 +13,11 @@ SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
 PIPELINE = "skg_bench.assistant.pipeline.Pipeline"
 PARTS_OF_PIPELINE = (
     "router", "reranker", "policy", "curator", "signals", "serving", "named_by", "refit_every", "refit_on_capture",
-    "refit_apart", "scope", "pool", "decline_is_miss",
+    "refit_apart", "scope", "pool", "decline_is_miss", "signs",
 )  # fmt: skip
-SEAMS_OF_ARMS = ("assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at")
+SEAMS_OF_ARMS = (
+    "assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at", "mood",
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -82,6 +84,10 @@ def _freeze_at(value: Any) -> str | None:
     return None if value is None else _whole(0)(value)
 
 
+def _mood(value: Any) -> str | None:
+    return None if value in ("own", "fresh") else "must be own or fresh"
+
+
 def _scope(value: Any) -> str | None:
     return None if value in ("user", "pool", "pool+user") else "must be user, pool or pool+user"
 
@@ -137,6 +143,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "book": _own,
     "freeze": _freeze,
     "freeze_at": _freeze_at,
+    "mood": _mood,
     "utility": _utility,
     "reference": _text,
     "contrasts": _contrasts,

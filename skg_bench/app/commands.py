@@ -97,6 +97,8 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
             finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
     figures = summary.read(finished)
     tables.arms(screen, figures)
+    if figures.advised and figures.waterfall:
+        tables.regret(screen, figures)
     for sentence in verdict.words(figures):
         screen.print(f"* {sentence.text}")
     screen.print(f"page: {finished.path / 'report.html'}", soft_wrap=True)

@@ -94,10 +94,11 @@ class Composer:
         # of two of a group the later counts
         chosen = {override.path: str(override.value) for override in overrides if override.choice}
         tree = self._tree(_choices(chosen))
-        along = {k: v for node in [*_nodes(tree), tree] for k, v in node.get(_WITH, {}).items()}
-        if along.keys() - chosen.keys():
+        along: dict[str, str] = {}
+        while brought := _brought(tree).keys() - along.keys() - chosen.keys():  # what is brought along brings more
+            along |= {group: _brought(tree)[group] for group in brought}
             tree = self._tree(_choices(along | chosen))
-        return tree if not along else _without(tree)
+        return tree if not _brought(tree) else _without(tree)
 
     def _with_inner(self, tree: DictConfig, overrides: Sequence[Override], where: str) -> DictConfig:
         """The tree with the options that were chosen for components inside of others."""
@@ -142,6 +143,11 @@ def _without(tree: DictConfig) -> DictConfig:
         for node in [*_nodes(plain), plain]:
             node.pop(_WITH, None)
     return plain
+
+
+def _brought(tree: DictConfig) -> dict[str, str]:
+    """The options that those of a tree bring along; an experiment says so last."""
+    return {k: v for node in [*_nodes(tree), tree] for k, v in node.get(_WITH, {}).items()}
 
 
 def _nodes(tree: DictConfig) -> Iterator[DictConfig]:

@@ -21,6 +21,7 @@ from skg_bench.app.said import said_only
 from skg_bench.app.tracking import DEADLINE, beside, export
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import schema
+from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
@@ -166,6 +167,7 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "compositions": job.composed.arms,
         "data": dict(job.data),
         "stream": job.plan.simulator.stream,
+        "advice": isinstance(job.plan.simulator, Advised),
         "code": code_digest(),
         **({} if log is None else {"log": asdict(log.record)}),
     }

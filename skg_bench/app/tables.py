@@ -13,6 +13,7 @@ from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.analysis.report.advised import LINKS
 from skg_bench.analysis.summary import Summary
 from skg_bench.app.blocks import show
 from skg_bench.app.launch import PreparedRun
@@ -22,13 +23,14 @@ _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")
 MATCHED = (
     "arm", "utility +/-", "wrong hits", "raised", "hit rate", "reference", "right answers +/-", "hit rate +/-",
 )  # fmt: skip
+OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "skills", "interventions_per_week")
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
 def arms(screen: Console, summary: Summary) -> None:
     """One row an arm: utility against the reference with the interval for new requests, verdict, figures."""
     reference, metrics = summary.reference, summary.metrics
-    names = SHOWN
+    names = OF_ADVICE if summary.advised else SHOWN
     if summary.log is not None:
         names = tuple(
             m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
@@ -47,6 +49,18 @@ def arms(screen: Console, summary: Summary) -> None:
             row += ["-", "reference"]
         rows.append([*row, *(number(figures[name].mean, metrics[name].unit) for name in names)])
     show(screen, [*headings, *(metrics[name].label for name in names)], rows)
+
+
+def regret(screen: Console, summary: Summary) -> None:
+    """Where skills are advice: one row an arm, from the best kind of strategy there is to the utility reached."""
+    unit = "utility"
+    rows = [
+        [arm, number(fall.ceiling, unit), *(number(fall.losses[link].mean, unit) for link in LINKS),
+         number(summary.arms[arm]["utility"].mean, unit)]
+        for arm, fall in summary.waterfall.items()
+    ]  # fmt: skip
+    screen.print(Text("from the best kind of strategy there is to what was reached", style="bold"))
+    show(screen, ["arm", "best kind", *(f"- {label.lower()}" for label, _ in LINKS.values()), "= utility"], rows)
 
 
 def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from skg_bench.core.types import LLM
 
 Freeze = Literal["book", "book+scorer", "all"]
 ServedBook = Literal["own", "donor", "hindsight"]
+Mood = Literal["own", "fresh"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Arm:
     `freeze` says what stops to learn at the user's turn `freeze_at`. `book`: no skill is added, renewed or archived,
     but ratings still count and the scorer is refitted; `book+scorer`: the scorer stays too; `all`: ratings do not count
     either.
+
+    `mood` says what users remember where the world has them react to what was done to them before.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Arm:
     book: ServedBook = "own"
     freeze: Freeze | None = None
     freeze_at: int | None = None  # turn of the user
+    mood: Mood = "own"  # fresh: users react as if they remembered nothing of what was done to them before
 
     def __post_init__(self) -> None:
         self._check_freeze()
@@ -58,6 +62,8 @@ class Arm:
             raise UsageError(f"hit_latency_ms={self.hit_latency_ms} must be milliseconds, not negative, and finite")
         if self.book not in get_args(ServedBook):
             raise UsageError(f"book={self.book!r}, valid are {', '.join(get_args(ServedBook))}")
+        if self.mood not in get_args(Mood):
+            raise UsageError(f"mood={self.mood!r}, valid are {', '.join(get_args(Mood))}")
         if self.book != "own" and self.fork is None:
             raise UsageError(f"book={self.book} needs a fork; say when that is: fork=ARM@TURN")
         if isinstance(self.assistant, Stackable):

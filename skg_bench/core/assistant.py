@@ -28,6 +28,9 @@ class Judge(Protocol):
     def __call__(self, row: I64, answer: I32, supposing: Supposing = "as given") -> I32: ...
 
 
+Worth = Callable[[U64], F64]
+
+
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
     """What a turn is really about: for oracles, and for the log."""
@@ -36,7 +39,7 @@ class GroundTruth:
     type: I32  # [B] the request type, by the text id of its name; -1: a one-off
     answerable: I32  # [B] earlier answers of this user that still hold for this event, -1: not known
     familiar: Bool  # [B] did the user ask for the same intent before, or a one-off in the same words?
-    worth: Callable[[U64], F64] | None = None  # of advice, by content keys `[B, S]` (0: the generic question): expected
+    worth: Worth | None = None  # of advice, by content keys `[B, S]` (0: the generic question): expected
     # worth to a user without a mood; None: skills are no advice
 
 

@@ -18,7 +18,7 @@ from skg_bench.core.text import html_table
 LogName = Literal["turns", "updates", "feedback", "learning"]
 BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
 
-_IN_BRIEF = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills")  # metrics that a notebook shows
+_IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
 
 class RunTables(Protocol):
@@ -134,7 +134,7 @@ class Run:
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
                 raise UsageError(f"{file} is torn or unreadable ({reason}); delete it and run again") from error
         table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
-        sort_key = (table["user"].to_numpy().astype(np.int64) << 32) | table["turn"].to_numpy()
+        sort_key = (table["user"].to_numpy().astype(np.int64) << 32) + table["turn"].to_numpy()  # turns may be below 0
         sorted_already = bool(np.all(sort_key[1:] >= sort_key[:-1]))  # as within a shard
         return table if sorted_already else table.take(pa.array(np.argsort(sort_key, kind="stable")))
 

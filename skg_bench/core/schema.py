@@ -1,7 +1,8 @@
-"""Arrow schemas of a run directory, version 5. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 6. Columns marked `truth` are never shown to an arm.
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind;
-version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost. Where
+version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost;
+version 6 added to the turns what came of advice, to the updates the turn that was learned from. Where
 a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that
 fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that
 such an assistant answered itself is what `fallback_to_llm` says.
@@ -9,11 +10,12 @@ such an assistant answered itself is what `fallback_to_llm` says.
 
 import pyarrow as pa
 
+from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
 
-VERSION = 5
+VERSION = 6
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -64,10 +66,13 @@ def turns(top_k: int) -> pa.Schema:
         _field(
             "serving",
             _WORD,
-            "llm, stored, prompted, procedure, procedure_failed (nothing came back, the LLM answered)",
+            "llm, stored, prompted, procedure, procedure_failed (nothing came back, the LLM answered), "
+            "silent (nothing was said)",
         ),
         _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
         _field("agrees", pa.bool_(), "the LLM said what the nearest skill would; null: not compared", nullable=True),
+        _field("tier", _WORD, f"of advice: {', '.join(TIERS)}; null: skills are no advice", nullable=True),
+        _field("outcome", _WORD, f"what the user did about advice: {', '.join(OUTCOMES)}", nullable=True),
         _field("tokens_in", pa.int32(), ""),
         _field("tokens_out", pa.int32(), ""),
         _field("cost_usd", pa.float64(), "metered, USD"),
@@ -113,6 +118,15 @@ def turns(top_k: int) -> pa.Schema:
             "a repeat forced by the corpus: all wordings were said, or a one-off again",
             truth=True,
         ),
+        _field("wanted", pa.bool_(), "of advice: the user really wants the purchase", nullable=True, truth=True),
+        _field(
+            "strategy", _WORD, "what the served skill is really about; null: no skill served", nullable=True, truth=True
+        ),
+        _field("worth", pa.float64(), "to the user, before cost and waiting", nullable=True, truth=True),
+        _field("worth_expected", pa.float64(), "the same on average", nullable=True, truth=True),
+        _field("worth_fresh", pa.float64(), "on average, for a user without a mood", nullable=True, truth=True),
+        _field("worth_book", pa.float64(), "of the best in the user's book, without a mood", nullable=True, truth=True),
+        _field("worth_best", pa.float64(), "of the best kind there is, without a mood", nullable=True, truth=True),
     )
 
 

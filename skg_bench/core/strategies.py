@@ -6,10 +6,19 @@ neither. The context of a trigger is its category and its time of day: `category
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
 
 from skg_bench.core.content import Content
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.paths import DATA
+from skg_bench.core.strategy_files import CONTENTS, KINDS, read_contents, read_kinds
+from skg_bench.core.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
+from skg_bench.core.word_cosines import WordCosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +49,41 @@ class Strategies:
     digest: str
 
     def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
-        """Kind and soundness of texts `[n]`: of those in the table as it says, of others as of the nearest by words."""
-        raise NotImplementedError
+        """Kind and soundness of texts `[n]`: of those in the table as it says, of others as of the nearest by words.
+
+        The nearest kind is the one whose texts are most alike on average, as one text may be near for what it is about
+        (coffee) rather than for what it does; soundness is that of the nearest text of this kind. Sections are not
+        read, since formats of books name them differently. What shares no word with the table is of kind 0 and unsound.
+        """
+        row = np.array([self._row.get(content.key, -1) for content in contents], np.int32)
+        kind, sound, new = self.kind[row], self.sound[row], np.flatnonzero(row < 0)
+        if len(new):
+            cosines = self._cosines.of([_words(contents[i]) for i in new.tolist()])
+            member = (self.kind[:, None] == np.arange(len(self.kinds))).astype(np.float64)
+            kind[new] = (cosines @ member / member.sum(axis=0)).argmax(axis=1)  # the sums are exact
+            theirs = np.where(self.kind == kind[new, None], cosines, -1.0)
+            sound[new] = self.sound[theirs.argmax(axis=1)] & cosines.any(axis=1)
+        return kind, sound
 
     def context_of(self, text: str) -> int:
-        """The context that a trigger's words name, -1: none."""
-        raise NotImplementedError
+        """The context that a trigger's words name, -1: none.
+
+        Before a colon, or else in all of the text, they must name one category and one time of day; "late-night" is
+        "late at night".
+        """
+        return named_context(text, self.categories, self.times)
+
+    @cached_property
+    def _row(self) -> dict[int, int]:
+        return {content.key: i for i, content in enumerate(self.contents)}
+
+    @cached_property
+    def _cosines(self) -> WordCosines:
+        return WordCosines([_words(content) for content in self.contents])
+
+
+def _words(content: Content) -> str:
+    return " ".join((content.issue, content.insight or "", *content.keywords))
 
 
 @cache
@@ -54,4 +92,33 @@ def strategies(folder: str | None = None) -> Strategies:
 
     Raises UsageError for a folder that has none, and for what is missing or wrong in it.
     """
-    raise NotImplementedError
+    home = DATA / "guardian" if folder is None else Path(folder)
+    texts = {name: _text(home, name) for name in (KINDS, CONTENTS, TRIGGERS)}
+    parts = read_parts(home / TRIGGERS, texts[TRIGGERS])
+    names, persuades, discerns, fit = read_kinds(home / KINDS, texts[KINDS], parts.categories, parts.times)
+    contents, kind, sound = read_contents(home / CONTENTS, texts[CONTENTS], names)
+    digest = blake2b(digest_size=16)
+    for name, text in texts.items():
+        digest.update(f"{name}\0{text}\0".encode())
+    return Strategies(
+        names, parts.categories, parts.times, persuades, discerns, fit, contents, kind, sound, _triggers(parts),
+        digest.hexdigest(),
+    )  # fmt: skip
+
+
+def _text(home: Path, name: str) -> str:
+    try:
+        return (home / name).read_text("utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{home} holds no strategies: {name} cannot be read ({error.strerror}); needed are {KINDS}, {CONTENTS} and "
+            f"{TRIGGERS}, as in data/guardian"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{home / name} is not UTF-8: {error}; save it as UTF-8") from error
+
+
+def _triggers(parts: TriggerParts) -> Triggers:
+    rows = trigger_rows(parts)
+    columns = np.array([(row.category, row.time, row.band, row.price) for row in rows], np.int32).T
+    return Triggers(tuple(row.text for row in rows), *(np.ascontiguousarray(column) for column in columns))

@@ -1,7 +1,7 @@
 """Vectors that were computed before and lie on disk: `<path>.npy` with int16 rows, `<path>.json` with what they are.
 
-The built-in corpus' vectors come with the package, so the main job needs no model. Rebuild them with
-`python data/rebuild_vectors.py` (extra `embed`).
+The vectors of the built-in corpus and of the Guardian's triggers come with the package, so the main job needs no model.
+Rebuild them with `python data/rebuild_vectors.py` (extra `embed`).
 """
 
 import json
@@ -20,10 +20,14 @@ from skg_bench.core.paths import DATA
 from skg_bench.core.statehash import text_hash
 from skg_bench.embedder.cache import Progress
 
+_BUILT_IN = "data:"
+
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Looks texts up by their hash; `path` without suffix, None for the built-in vectors of all-MiniLM-L6-v2."""
+    """Looks texts up by their hash; `path` without suffix. `data:NAME` is a path below the package's data; None: the
+    built-in corpus' vectors of all-MiniLM-L6-v2.
+    """
 
     path: str | None
     pure: ClassVar[bool] = True
@@ -58,7 +62,8 @@ class Precomputed:
         return vectors
 
     def _file(self, suffix: str) -> Path:
-        stem = Path(self.path) if self.path else DATA / "corpus" / "minilm"
+        path = self.path or "data:corpus/minilm"
+        stem = DATA / path.removeprefix(_BUILT_IN) if path.startswith(_BUILT_IN) else Path(path)
         return stem.with_name(stem.name + suffix)
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core import state
+from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import arms_word, key
@@ -23,6 +24,7 @@ from skg_bench.engine.ensembles import ensemble
 from skg_bench.engine.labels import Labels
 from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
 from skg_bench.engine.pending import Pending
+from skg_bench.engine.reading import Reading
 from skg_bench.engine.references import References
 from skg_bench.engine.relabel import type_names
 from skg_bench.engine.step import CohortState, Keys, Scene, step
@@ -57,6 +59,11 @@ class Setting:
         return Texts(self.world.messages, self.world.names, self.embedding, shows, log is not None)
 
     @cached_property
+    def reading(self) -> Reading | None:
+        """What skills are really about, where they are advice."""
+        return Reading(self.world, self.texts.contents) if isinstance(self.world, Advised) else None
+
+    @cached_property
     def _words(self) -> list[pa.Array]:
         s = self.world
         words = (self.texts.shown_messages, s.names, s.intents, s.types)
@@ -65,7 +72,10 @@ class Setting:
     def labels(self, reasons: Sequence[str]) -> Labels:
         """Dictionaries for the logs of arms whose curators have these reasons."""
         messages, names, intents, types = self._words
-        return Labels(self.texts, messages, names, intents, types, pa.array(list(reasons), pa.string()))
+        kinds = self.world.kinds if isinstance(self.world, Advised) else ()
+        return Labels(
+            self.texts, messages, names, intents, types, *(pa.array(list(w), pa.string()) for w in (reasons, kinds))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +133,7 @@ class Rollout:
         rows, keys = len(cohort.n), key(arms_word(setting.seed), cohort.user)
         self._scene = Scene(
             setting.world, WithWritten(setting.similarity(), setting.texts), Keys(key(setting.seed, cohort.user), keys),
-            setting.texts, setting.type_names, assistant,
+            setting.texts, setting.type_names, assistant, setting.reading,
         )  # fmt: skip
         self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
         start, before = assistant.start(rows), np.zeros(rows, np.int64)

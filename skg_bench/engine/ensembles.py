@@ -11,7 +11,7 @@ from skg_bench.core.assistant import Applied, Columns, Ensemble, Experience, Gro
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32
+from skg_bench.core.grid import F64, I32
 from skg_bench.core.learning import Jobs
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED
 
@@ -98,6 +98,10 @@ class Alone:
     def explain(self, truth: GroundTruth, state: Any) -> I32:
         """Nothing is known of its skillbook."""
         return np.full(len(truth.type), -1, np.int32)
+
+    def best(self, truth: GroundTruth, state: Any) -> F64 | None:
+        """Nothing is known of its skillbook."""
+        return None
 
     def columns(self, state: Any) -> Columns:
         """None."""

@@ -21,6 +21,7 @@ class Labels:
     intents: pa.Array
     types: pa.Array
     reasons: pa.Array
+    kinds: pa.Array  # of strategies, where skills are advice
 
     def message(self, text: I32) -> pa.DictionaryArray:
         """Texts in words, as a rule messages of the world; of negative ids: null."""

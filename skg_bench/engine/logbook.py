@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skg_bench.core import schema
+from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, Batch
 from skg_bench.core.feedback import KINDS, Feedback
@@ -21,7 +22,8 @@ from skg_bench.core.world import OFFERS, hits
 from skg_bench.engine.labels import Labels, encoded
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
-_SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed")
+_SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent")
+_WORTHS = ("worth", "worth_expected", "worth_fresh", "worth_book", "worth_best")
 _LEVELS = tuple(level for levels in KINDS.values() for level in levels)
 _FIRST_LEVEL = np.cumsum([0, *(len(levels) for levels in KINDS.values())])
 
@@ -97,7 +99,8 @@ class Logbook:
             "shortlist": table(np.int32, top_k), "similarity": table(np.float32, top_k),
             "preference": table(np.float32, top_k), "score": table(np.float32, top_k),
             "combined": table(np.float32, top_k), "answer_correct": table(np.int8),
-            "cause": table(np.int8),
+            "cause": table(np.int8), "tier": table(np.int8), "outcome": table(np.int8), "wanted": table(np.bool_),
+            "strategy": table(np.int8), **{name: table(np.float64) for name in _WORTHS},
         }  # fmt: skip
         return cls(arm, seed, user, n, top_k, labels, start, columns, [], [], [])
 
@@ -200,6 +203,13 @@ class Logbook:
             "request_type": encoded(flat("request_type"), labels.types),
             "answerable": pa.array(flat("answerable"), mask=flat("answerable") < 0),
         }
+        if "outcome" in self.filled:
+            values |= {
+                "tier": encoded(flat("tier"), pa.array(TIERS)),
+                "outcome": encoded(flat("outcome"), pa.array(OUTCOMES)),
+                "strategy": encoded(flat("strategy"), labels.kinds),
+                **{name: pa.array(flat(name), mask=np.isnan(flat(name))) for name in _WORTHS},
+            }
         wanted = schema.turns(self.top_k)
         empty = self.columns.keys() - self.filled if len(row) else set()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}

@@ -22,6 +22,7 @@ from skg_bench.core.world import (
     PROCEDURE,
     PROMPTED,
     RIGHT,
+    SILENT,
     STORED,
     UNKNOWN,
     Draws,
@@ -35,6 +36,7 @@ from skg_bench.core.world import (
 )
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
+from skg_bench.engine.reading import Reading, columns
 from skg_bench.engine.references import References
 
 _TURN_PURPOSES = (
@@ -65,6 +67,7 @@ class Scene:
     texts: Texts
     type_names: I32  # text id of the name of each request type; -1 at the end, for one-offs
     assistant: Ensemble[Any]
+    reading: Reading | None = None  # where skills are advice
 
 
 @dataclass(slots=True)
@@ -96,9 +99,10 @@ class Answered:
     """What came of the decisions, `[B]` each."""
 
     reply: Reply
-    how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE or FAILED
+    how: I32  # FALLBACK, STORED, PROMPTED, PROCEDURE, FAILED or SILENT
     cost: Completions
     response: Response
+    about: I32 | None = None  # what the served skill is really about, -1: no skill; None: skills are no advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +124,15 @@ def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter)
     """Turn `t` of the first `n_rows` rows: the message is answered, rated, learned from and logged."""
     turn = perceive(scene, state, t, n_rows)
     reply = decide(scene, state, turn)
-    cause = _cause(scene, state, turn)
+    cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
     outcome = answer(scene, state, turn, reply)
     lesson = learn(scene, state, turn, outcome, log)
     cause = _of_execution(cause, outcome.response.execution)
     jobs = scene.assistant.jobs(state.memory)
-    columns = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
-    log.turn(t, **{**columns, **scene.assistant.columns(state.memory)})
+    values = {**record(turn, outcome, lesson, cost_of(jobs, len(cause))), "cause": cause}
+    if outcome.response.outcome is not None and outcome.about is not None:
+        values |= columns(outcome.response.outcome, outcome.about, best)
+    log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
     if jobs is not None:
         log.learning(t, jobs, turn.event.time)
     if (updates := scene.assistant.updates(state.memory)) is not None:
@@ -147,6 +153,7 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
     truth = GroundTruth(
         partial(scene.world.judge, state.users, event), scene.type_names[event.type], event.answerable,
         np.where(event.intent >= 0, state.asked[intent], event.answerable > 0),
+        None if scene.reading is None else scene.reading.worth(state.users, event),
     )  # fmt: skip
     state.asked[intent] = True
     message = Message(
@@ -166,8 +173,8 @@ def decide(scene: Scene, state: CohortState, turn: Turn) -> Reply:
 
 
 def _cause(scene: Scene, state: CohortState, turn: Turn) -> I32:
-    """Why no right skill answers; -1 where a log is replayed, as nobody knows."""
-    if replay(scene.world) is not None:
+    """Why no right skill answers; -1 where a log is replayed, as nobody knows, and where skills are no answers."""
+    if replay(scene.world) is not None or scene.reading is not None:
         return np.full(len(turn.event.text), -1, np.int32)
     return scene.assistant.explain(turn.truth, state.memory)
 
@@ -189,19 +196,35 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     if unjudged is not None:
         ability = np.where(unjudged, np.nan, ability)
     compared = np.full(len(how), -1, np.int32) if reply.compared is None else reply.compared
-    served = Served(how, known, ability, if_misled, compared)
+    about, sound = (None, None) if scene.reading is None else scene.reading.about(_says(reply, how))
+    served = Served(how, known, ability, if_misled, compared, about, sound, state.arm.mood == "fresh")
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
     if unjudged is not None:
         response = _without_judgement(response, unjudged)
     length = scene.texts.vocabulary.words[turn.event.text]
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
-    if response.execution is None:
+    if response.outcome is not None:
+        reply, how, cost = _unless_silent(reply, how, called, response.outcome.silent)
+        about = None if about is None else np.where(response.outcome.silent, -1, about).astype(np.int32)
+    elif response.execution is None:
         cost = _without_calls(called, how == STORED, state.arm.hit_latency_ms)
     else:
         reply, how, cost = _executed(reply, how, called, response.execution, state.arm.hit_latency_ms)
     if unjudged is not None:
         cost = _without_calls(cost, unjudged, 0.0)
-    return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), response)
+    return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), response, about)
+
+
+def _says(reply: Reply, how: I32) -> U64:
+    """Keys of what the served skills say."""
+    return np.where(how == PROMPTED, 0 if reply.says is None else reply.says, 0).astype(np.uint64)
+
+
+def _unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
+    """What was served where nothing may have been said, and what it cost."""
+    skill = None if reply.skill is None else np.where(silent, -1, reply.skill).astype(np.int32)
+    how = np.where(silent, SILENT, how).astype(np.int32)
+    return replace(reply, skill=skill), how, _without_calls(called, ~calls(how), 0.0)
 
 
 def _executed(
@@ -280,10 +303,17 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
         partial(state.references.words, turn.message, outcome.response.answer, outcome.reply.text),
         outcome.response.quality == RIGHT if scene.assistant.sees_truth else None,
-        None if outcome.response.execution is None else outcome.response.execution.failed,
+        _unserved(outcome.response),
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)
     return Lesson(rating, codes)
+
+
+def _unserved(response: Response) -> Bool | None:
+    """Where no skill served after all; None: nowhere."""
+    if response.outcome is not None:
+        return response.outcome.silent
+    return None if response.execution is None else response.execution.failed
 
 
 def _heard(state: CohortState, turn: Turn, outcome: Answered, log: TurnWriter) -> tuple[I32, KnownFeedback, Any]:

@@ -1,5 +1,5 @@
-"""`events.jsonl` of a run directory: one line for each turn, each learning step and each learning job of some users, as
-Opik takes them.
+"""`events.jsonl` of a run directory: one line for each turn, each change of a skillbook and each learning job of some
+users, as Opik takes them.
 
 A line is `{"key": hex, "trace": {...}}`. The key is a hash of (identity of the run, arm, user, turn, kind), so that a
 line can be told from all others wherever it was delivered. The same run and the same choice give the same bytes.
@@ -7,8 +7,7 @@ line can be told from all others wherever it was delivered. The same run and the
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby
 from math import isfinite
@@ -21,12 +20,15 @@ from skg_bench.core import draws
 from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
+from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
 Row = dict[str, Any]
 FILE = "events.jsonl"
-TURN, LEARNING, JOB = "turn", "learning:skillbook_update", "learning:job"  # names of traces
-_OWN = "skg_bench.simulator.assistant."  # its messages are a corpus: nobody said them
+TURN = "turn"  # the name of a trace, where nothing is advised
+_SHORT = {"overridden": "override"}  # in names of traces
+# their messages are corpora: nobody said them
+_OWN = ("skg_bench.simulator.assistant.", "skg_bench.simulator.guardian.")
 _SPOKEN = (  # columns that hold what somebody said, or what a model made of it
     "message", "matched_skill", "name", "intent", "request_type", "reflection", "refusals", *NAMES,
 )  # fmt: skip
@@ -35,9 +37,8 @@ _METADATA = (
     "arm", "user", "turn", "max_sim", "skill_score", "propensity", "explored", "tokens_in", "tokens_out", "cost_usd",
     "latency_ms", "book_size", "book_version", "answer_correct", "skill_correct", "intent", "request_type",
 )  # fmt: skip
-_COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
-_OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "reason")
-_READ = ("message", "fallback_to_llm", "time", *_OUTPUT, *_METADATA)
+_TRUTH = ("wanted", "strategy", "worth", "worth_expected", "worth_fresh", "worth_book", "worth_best")
+_READ = ("message", "fallback_to_llm", "time", "skill", "book_hash", "tier", "outcome", *_OUTPUT, *_METADATA, *_TRUTH)
 _AT_ONCE = 64  # users whose rows are in memory
 
 
@@ -55,8 +56,8 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
             for arm in run.arms:
                 for trace in _traces(run, arm, sample(run, users), _hasher(identity) if hides else None):
                     about, name = trace["metadata"], trace["name"]
-                    if name == JOB:  # a turn may have several
-                        name = f"{name}/{about['about']}/{about['channel']}"
+                    if name in (learning.REFLECTION, learning.SATISFACTION):  # a turn may have several
+                        name = f"{name}/{about['about']}/{about.get('channel')}"
                     line = {"key": key(identity, arm, about["user"], about["turn"], name), "trace": trace}
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
                     lines += 1
@@ -93,7 +94,8 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
-        tables = run.turns(arm, _READ, some), run.updates(arm, None, some), run.learning(arm, None, some)
+        columns = (*_READ, "shortlist") if run.manifest.get("advice") else _READ
+        tables = run.turns(arm, columns, some), run.updates(arm, None, some), run.learning(arm, None, some)
         turns, updates, jobs = (table.to_pylist() for table in tables)
         for row in [*turns, *updates, *jobs]:
             row.update({name: _plain(value) for name, value in row.items() if isinstance(value, float)})
@@ -102,15 +104,39 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
         if hashed is not None:
             for row in jobs:  # an error may quote the model, and the model a user
                 row["reason"] = row["reason"] and hashed(row["reason"])
-        steps, attempts = (
-            {at: list(rows) for at, rows in groupby(log, key=lambda row: (row["user"], row["turn"]))}
-            for log in (updates, jobs)
+        lives, steps, attempts = (
+            {key: list(rows) for key, rows in groupby(log, key=lambda row: row["user"])}
+            for log in (turns, updates, jobs)
         )
-        for row in turns:
-            yield _turn(row)
-            yield from map(_job, attempts.get((row["user"], row["turn"]), ()))
-            if (operations := steps.get((row["user"], row["turn"]))) is not None:
-                yield _learning(row, operations)
+        for user in some:
+            yield from _life(lives.get(user, []), steps.get(user, []), attempts.get(user, []))
+
+
+def _life(turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
+    """Those of one user: books that were given first, then turn by turn."""
+    steps = _by_turn(updates)
+    attempts = _by_turn(jobs)
+    outcomes = {row["turn"]: row["outcome"] for row in turns}
+    contents: dict[int, Row] = {}  # by skill, what it says
+    skills = 0
+    begun = [(turn, steps[turn][0]) for turn in sorted(steps) if turn < 0]
+    for turn, row in [*begun, *((row["turn"], row) for row in turns)]:
+        operations, tried = steps.get(turn, []), attempts.get(turn, [])
+        if turn >= 0:
+            yield _turn(row, contents.get(row["skill"]))
+        for job in tried:
+            yield learning.reflection(job)
+            if job["channel"] == "satisfaction":
+                yield learning.satisfaction(job, outcomes.get(job["about"]))
+        if operations or tried:
+            change = learning.update(row, operations, tried, skills)
+            skills = change["output"]["skills"]
+            yield change
+        contents |= {step["skill"]: learning.says(step) for step in operations if step["section"] is not None}
+
+
+def _by_turn(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    return {turn: list(some) for turn, some in groupby(rows, key=lambda row: row["turn"])}
 
 
 def _plain(value: float) -> float | None:
@@ -118,65 +144,38 @@ def _plain(value: float) -> float | None:
     return round(value, 6) if isfinite(value) else None
 
 
-def _turn(row: Row) -> Row:
+def _turn(row: Row, content: Row | None) -> Row:
+    """What somebody brought and what was done, with what the served skill says; of advice under the names of Pause."""
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
     verdict = [] if right is None else ["right" if right else "wrong"]
-    return {
-        **_frame(row, TURN, row["time"], row["latency_ms"]),
+    trace = {
+        **learning.frame(row, TURN, row["time"], row["latency_ms"]),
         "input": {"message": row["message"]},
         "output": {name: row[name] for name in _OUTPUT},
         "metadata": {name: row[name] for name in _METADATA},
         "tags": [row["arm"], "hit" if hit else "fallback", *verdict],
     }
-
-
-def _learning(row: Row, operations: list[Row]) -> Row:
-    """The skillbook before and after, and every operation in between."""
-    ops = [operation["op"] for operation in operations]
-    delta, after = ops.count("ADD") - ops.count("REMOVE"), row["book_size"]
+    if row["outcome"] is None:
+        return trace
     return {
-        **_frame(row, LEARNING, row["time"] + timedelta(milliseconds=row["latency_ms"]), 0.0),
-        "input": {"skills": after - delta},
-        "output": {
-            "skills": after,
-            "operations": [_operation(operation) for operation in operations],
-        },
+        **trace,
+        "name": guardian(row["tier"], row["outcome"]),
+        "output": {**trace["output"], "outcome": row["outcome"], "shown": _shown(row), "says": content},
         "metadata": {
-            **{name: row[name] for name in ("arm", "user", "turn", "book_version")},
-            "operations": len(operations), "delta": delta,
-            "reasons": sorted({operation["reason"] for operation in operations}),
+            **trace["metadata"],
+            "tier": row["tier"],
+            "skill": row["skill"],
+            "truth": {name: row[name] for name in _TRUTH},
         },
-        "tags": [row["arm"], *sorted(set(ops))],
-    }  # fmt: skip
-
-
-def _job(row: Row) -> Row:
-    """What a model was asked to learn from a turn, what came of it, and what it cost."""
-    milliseconds = (row["end"] - row["start"]) / timedelta(milliseconds=1)
-    return {
-        **_frame(row, JOB, row["start"], milliseconds),
-        "input": {name: row[name] for name in ("about", "channel", "version_read")},
-        "output": {
-            name: row[name]
-            for name in ("result", "reason", "reflection", "operations", "refused", "refusals", "version_written")
-        },
-        "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "channel", *_COST)},
-        "tags": [row["arm"], row["result"]],
+        "tags": [row["arm"], row["tier"], row["outcome"], "strategy" if hit else row["serving"]],
     }
 
 
-def _operation(row: Row) -> Row:
-    """What was done, with what the skill says from then on, if that changed (P38)."""
-    says = () if row["section"] is None else NAMES
-    return {name: row[name] for name in (*_OPERATION, *says)}
+def _shown(row: Row) -> list[int]:
+    """The skills that could be chosen."""
+    return [skill for skill in row["shortlist"] or () if skill >= 0]
 
 
-def _frame(row: Row, name: str, begins: datetime, milliseconds: float) -> Row:
-    """A thread is a user's life under one arm. Times of a run are local times without a zone; here they get UTC's."""
-    ends = begins + timedelta(milliseconds=milliseconds)
-    return {
-        "name": name,
-        "start_time": f"{begins.isoformat(timespec='milliseconds')}Z",
-        "end_time": f"{ends.isoformat(timespec='milliseconds')}Z",
-        "thread_id": f"{row['arm']}/u{row['user']}",
-    }
+def guardian(tier: str, outcome: str) -> str:
+    """The name of a trace of advice, as Pause has it."""
+    return f"guardian:{tier}:{_SHORT.get(outcome, outcome)}"

@@ -52,6 +52,7 @@ ROOT = """
       - curator: live
       - llm: plain
       - signals: plain
+      - signs: plain
       - tracker: plain
       - launcher: plain
       - experiment: first
@@ -75,6 +76,7 @@ ROOT = """
     book: own
     freeze: null
     freeze_at: null
+    mood: own
     utility: {wrong: 1.0, usd: 10.0, second: 0.0}
     arms: {}
     reference: never
@@ -105,7 +107,7 @@ def build(tmp_path: Path) -> Path:
     """Write package and configuration; returns the configuration's folder."""
     conf = tmp_path / "conf"
     write(conf / "config.yaml", ROOT)
-    for seam in ("simulator", "embedder", "router", "reranker", "llm", "signals", "tracker", "launcher"):
+    for seam in ("simulator", "embedder", "router", "reranker", "llm", "signals", "signs", "tracker", "launcher"):
         write(conf / seam / "plain.yaml", part(0.5))
     write(conf / "assistant" / "pipeline.yaml", "_target_: skg_bench.assistant.pipeline.Pipeline\n")
     write(conf / "policy" / "threshold.yaml", part(0.5, "threshold: 0.5\n").replace("threshold: 0.5\n", "every: 5\n"))

@@ -61,6 +61,7 @@ def test_values_of_the_root_count_on_both_sides_of_a_fork() -> None:
             "a: [freeze=all, freeze_at=7, curator=oracle, router=oracle]",
             r"arm 'a': freeze=all cannot stop a curator that sees the truth",
         ),
+        ("a: [mood=bad]", r"arm 'a': mood='bad', valid are own, fresh"),
         ("a: [curator=frozen]", r"curator=frozen: an arm says itself when it stops .* freeze=all, freeze_at=TURN"),
         (
             "a: ['fork=skg@3', book=donor, curator=none], b: ['fork=a@5']",
@@ -78,6 +79,7 @@ def test_a_fork_that_leads_nowhere_is_refused(table: str, message: str) -> None:
     [
         ("fork=skg@3", r"fork='skg@3' must be null: it is arms that fork, as in '\+arms.NAME=\[fork=ARM@TURN\]'"),
         ("book=donor", r"book='donor' must be own; an arm that forks may serve another"),
+        ("mood=bad", r"mood='bad' must be own or fresh"),
     ],
 )
 def test_the_root_does_not_fork(override: str, message: str) -> None:

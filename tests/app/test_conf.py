@@ -20,7 +20,7 @@ COMPONENTS = [
     (seam, option)
     for seam, options in groups().items()
     for option in options
-    if seam not in ("experiment", "profile", "signals")
+    if seam not in ("experiment", "profile", "signals", "signs")
 ]
 
 
@@ -61,5 +61,10 @@ def test_the_root_has_a_value_for_each_field_of_a_plan_and_of_an_arm() -> None:
 
 
 def test_every_group_has_a_folder_of_code(tmp_path: Path) -> None:
-    seams = {folder.name for folder in CONF.iterdir() if folder.is_dir()} - {"experiment", "profile", "signals"}
+    seams = {folder.name for folder in CONF.iterdir() if folder.is_dir()} - {
+        "experiment",
+        "profile",
+        "signals",
+        "signs",
+    }
     assert all((CONF.parent / "skg_bench" / seam).is_dir() for seam in seams)

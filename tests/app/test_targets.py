@@ -29,6 +29,7 @@ SEAMS = (
     "curator",
     "llm",
     "signals",
+    "signs",
     "tracker",
     "launcher",
 )

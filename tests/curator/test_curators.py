@@ -64,7 +64,7 @@ def turn(seed: int, b: int = B) -> tuple[Observation, I32, I32, KnownFeedback, S
         texts=samples.TEXTS,
         truth=replace(truth, llm_right=truth.llm_right & (skill < 0)),
         messages=np.concatenate([rng.integers(0, 100, (b, 17)), text[:, None]], axis=1).astype(np.int32),
-        shown=skill.astype(np.int32)[:, None],
+        shown=skill[:, None].astype(np.int32),
     )
     offer = np.where(seen.hit, -1, rng.integers(-1, 3, b)).astype(np.int32)
     name = np.where(rng.random(b) < 0.5, books.name[:, 0], NEW_NAME)

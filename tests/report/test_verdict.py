@@ -1,6 +1,7 @@
 """The sentences at the head of the page, whoever wins."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence
 from skg_bench.analysis.report.verdict import words
 from skg_bench.analysis.summary import Summary
+from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.synthetic import ARMS, World, make_run
 
 
@@ -138,3 +140,15 @@ def test_numbers_read_as_people_write_them(value: float | None, unit: str, signe
 def test_an_interval_has_two_ends() -> None:
     assert interval(-0.01, 0.02, "share", signed=True) == "-1.0 pp to +2.0 pp"
     assert interval(None, None, "share") == "-"
+
+
+def test_of_advice_it_is_said_what_users_did_about_it_and_where_regret_comes_from(tmp_path: Path) -> None:
+    arms = {"guardian": drawn(12, 20, 0.9), "never": drawn(12, 20, 0.3)}
+    content = summary.write(make_advice_run(tmp_path / "run", arms))
+    sentences = [s.text for s in words(content)]
+    text = " ".join(sentences)
+    assert "guardian serves its users better than the generic question alone (never): " in sentences[0]
+    assert f"; users listened to {number(content.arms['guardian']['listened'].mean, 'share')}" in text
+    assert "because the best kind of strategy is not in the book" in text
+    assert "from memory" not in text
+    assert "right" not in text.replace("really", "")

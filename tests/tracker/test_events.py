@@ -3,14 +3,19 @@
 import json
 import re
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import skg_bench
 from skg_bench.app.run_identity import write_json
+from skg_bench.core.content import NAMES
 from skg_bench.core.run import Run
-from skg_bench.tracker import events
+from skg_bench.core.skillbook import rebuild
+from skg_bench.tracker import events, learning
+from tests.analysis.advised import LEARNED, Purchase, drawn, make_advice_run
 from tests.tracker.server import lines
 
 MESSAGES = re.compile(r'"message":"([^"]*)"')
@@ -41,7 +46,7 @@ def test_every_turn_and_every_learning_step_of_every_arm_is_a_trace_with_a_key_o
 def test_a_learning_step_lists_its_operations_and_the_skills_before_and_after(run: Run) -> None:
     path, _ = events.write(run, None, None)
     traces = [event["trace"] for event in lines(path)]
-    steps = [trace for trace in traces if trace["name"] == events.LEARNING]
+    steps = [trace for trace in traces if trace["name"] == learning.UPDATE]
     listed = [(t["metadata"]["user"], t["metadata"]["turn"], o["op"], o["skill"], o["reason"], o["source_turn"])
               for t in steps for o in t["output"]["operations"]]  # fmt: skip
     columns = ("user", "turn", "op", "skill", "reason", "source_turn")
@@ -84,21 +89,118 @@ def test_what_people_said_is_hashed_unless_a_corpus_said_it(run: Run) -> None:
     assert events.write(recorded(run), None, "full")[0].read_text("utf-8") == clear
 
 
-@pytest.mark.req("P06", "P19", "P41")
+@pytest.mark.req("P06", "P19", "P37", "P41")
 def test_a_learning_job_is_a_trace_with_its_reflection_its_result_and_its_cost(tmp_path: Path) -> None:
     arms = "arms={model: [curator=reflecting], never: [policy=never, curator=none]}"
     run = skg_bench.run(["workers=1", "users=3", "weeks=1", arms, f"out={tmp_path / 'run'}", "serving=prompted"])
     clear = [event["trace"] for event in lines(events.write(run, None, None)[0])]
-    jobs = [trace for trace in clear if trace["name"] == events.JOB]
+    jobs = [trace for trace in clear if trace["name"] == learning.REFLECTION]
     logged = run.learning("model").to_pylist()
     assert len(jobs) == len(logged) > 10
-    for name, part in (("result", "output"), ("reflection", "output"), ("tokens_in", "metadata"), ("about", "input")):
+    for name, part in (("result", "output"), ("tokens_in", "metadata"), ("about", "input"), ("value", "input")):
         assert [job[part][name] for job in jobs] == [row[name] for row in logged], name
+    for job, row in zip(jobs, logged, strict=True):
+        reflection = json.loads(row["reflection"])
+        assert job["output"]["analysis"] == reflection["analysis"]
+        assert job["output"]["new_learnings"] == len(reflection["new_learnings"])
+        assert job["output"]["helpful_skill_ids"] == reflection["helpful_skill_ids"]
+    steps = [trace["metadata"] for trace in clear if trace["name"] == learning.UPDATE]
+    named = [(step["user"], step["turn"], job["about"], job["version_written"])
+             for step in steps for job in step.get("jobs", ())]  # fmt: skip
+    assert named == [tuple(row[name] for name in ("user", "turn", "about", "version_written")) for row in logged]
     keys = [event["key"] for event in lines(run.path / events.FILE)]
     assert len(set(keys)) == len(keys)
     hidden = events.write(run, None, "hash")[0].read_text("utf-8")
-    assert "new_learnings" not in hidden
+    assert not any(json.loads(row["reflection"])["analysis"] in hidden for row in logged)
     assert not any(message in hidden for message in {row["message"] for row in run.turns("model").to_pylist()})
+
+
+@pytest.mark.req("P34", "P37", "P38", "P39")
+def test_two_evenings_are_found_by_the_names_of_their_traces_and_the_change_between_them(tmp_path: Path) -> None:
+    life = [
+        Purchase(
+            "overridden", day=0.9, message="headphones, $80, late at night", learned=True, satisfaction="regret_it"
+        ),
+        Purchase("wait", strategy="time_cost", day=1.9, message="headphones, $60, late at night"),
+        Purchase("auto_approved", "analyst", day=5.0, message="coffee, $4, in the morning"),
+    ]
+    run = make_advice_run(tmp_path / "run", {"guardian": [life], "never": [life]})
+    traces = [e["trace"] for e in lines(events.write(run, None, None)[0]) if e["trace"]["thread_id"] == "guardian/u0"]
+
+    def named(name: str) -> dict[str, Any]:
+        (trace,) = [trace for trace in traces if trace["name"] == name]
+        return dict(trace)
+
+    first, second = named("guardian:therapist:override"), named("guardian:therapist:wait")
+    assert (first["input"]["message"], first["output"]["says"]) == ("headphones, $80, late at night", None)
+    assert (second["input"]["message"], second["output"]["says"]["issue"]) == (
+        "headphones, $60, late at night",
+        LEARNED.issue,
+    )
+    assert second["metadata"]["truth"]["strategy"] == "time_cost"
+    assert named("guardian:analyst:auto_approved")["output"]["shown"] == [0, 1]
+    seeds, change = (trace for trace in traces if trace["name"] == learning.UPDATE and trace["output"]["operations"])
+    assert (seeds["metadata"]["turn"], seeds["input"]["skills"], seeds["output"]["skills"]) == (-1, 0, 1)
+    assert first["start_time"] < change["start_time"] < second["start_time"]
+    assert (change["input"]["skills"], change["output"]["skills"], change["metadata"]["delta"]) == (1, 2, 1)
+    assert change["output"]["operations"][0]["issue"] == LEARNED.issue
+    reflections = [trace for trace in traces if trace["name"] == learning.REFLECTION]
+    assert [trace["output"]["new_learnings"] for trace in reflections] == [1, 1]
+    assert reflections[0]["output"]["harmful_skill_ids"] == ["general-00001"]
+    later = named(learning.SATISFACTION)
+    assert later["input"] == {"about": 0, "outcome": "overridden", "satisfaction": "regret_it"}
+    assert later["output"]["analysis"] == "the user felt lectured"
+
+
+@pytest.mark.req("P06")
+def test_every_job_of_advice_has_a_trace_of_each_kind_that_applies(tmp_path: Path) -> None:
+    arms = {"guardian": drawn(6, 20, 0.8), "never": drawn(6, 20, 0.2)}
+    run = make_advice_run(tmp_path / "run", arms)
+    traces = [event["trace"] for event in lines(events.write(run, None, None)[0])]
+    for arm in run.arms:
+        jobs = run.learning(arm).to_pylist()
+        counted = Counter(t["name"] for t in traces if t["metadata"]["arm"] == arm)
+        assert counted[learning.REFLECTION] == len(jobs) > 6
+        assert counted[learning.SATISFACTION] == sum(job["channel"] == "satisfaction" for job in jobs) > 0
+        steps = [t["metadata"] for t in traces if t["name"] == learning.UPDATE and t["metadata"]["arm"] == arm]
+        assert sum(len(step.get("jobs", ())) for step in steps) == len(jobs)
+        advice = {name: n for name, n in counted.items() if name.startswith("guardian:")}
+        assert sum(advice.values()) == run.turns(arm).num_rows
+        overridden = sum(row["outcome"] == "overridden" for row in run.turns(arm).to_pylist())
+        assert sum(n for name, n in advice.items() if name.endswith(":override")) == overridden > 0
+
+
+def rebuilt(traces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the update log of one arm and user, from traces alone."""
+
+    def seconds(stamp: str | None) -> int | None:
+        since = datetime.fromisoformat(stamp) - datetime(2026, 1, 5, tzinfo=UTC) if stamp else None
+        return None if since is None else round(since.total_seconds())
+
+    empty = dict.fromkeys(NAMES)
+    return [
+        {**empty, **op, "turn": step["turn"], "time": seconds(step["applied"]), "born": seconds(op["born"]),
+         "book_version": step["book_version"], "book_hash": bytes.fromhex(step["book_hash"])}
+        for trace in traces if trace["name"] == learning.UPDATE
+        for step in [trace["metadata"]] for op in trace["output"]["operations"]
+    ]  # fmt: skip
+
+
+@pytest.mark.req("P40")
+@pytest.mark.parametrize("advice", [False, True])
+def test_every_past_skillbook_is_rebuilt_from_the_traces_alone(run: Run, tmp_path: Path, advice: bool) -> None:
+    if advice:
+        run = make_advice_run(tmp_path / "advice", {"guardian": drawn(5, 20, 0.8), "never": drawn(5, 20, 0.2)})
+    arm = run.arms[0]
+    traces = [event["trace"] for event in lines(events.write(run, None, "full")[0])]
+    books = 0
+    for user in range(run.manifest["users"]):
+        rows = rebuilt([trace for trace in traces if trace["thread_id"] == f"{arm}/u{user}"])
+        for row in run.turns(arm, ["book_hash", "book_size"], [user]).to_pylist():
+            book, _ = rebuild(rows, row["turn"])  # which compares the hash after each batch
+            assert book.hash == row["book_hash"]
+            books += 1
+    assert books == run.turns(arm).num_rows
 
 
 def test_no_number_is_one_that_json_does_not_have(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS
 from skg_bench.analysis.comparison.matched import HIT_COLUMNS, Matched
 from skg_bench.analysis.comparison.seeds import by_configuration, labels
 from skg_bench.analysis.comparison.tested_arms import SEED, Flipped, TestedArm, tested_arms
+from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, is_advised, metrics_of
 from skg_bench.analysis.counts.break_even import BreakEven
 from skg_bench.analysis.counts.measure import (
     CORRECTIONS,
@@ -38,7 +39,8 @@ from skg_bench.core.text import html_table, printable, text_table, wrapped
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SHOWN = ("utility", "hit_rate", "correct", "err_per_hit", "err_per_request", "rated_ok", "cost_usd", "latency_ms")
+SHOWN = ("utility", "listened", "overridden", "regret", "blocked_wanted", "hit_rate", "correct", "err_per_hit",
+         "err_per_request", "rated_ok", "cost_usd", "latency_ms")  # fmt: skip
 HEADINGS = (
     "arm", "metric", "value", "reference", "difference", "these requests", "bootstrap", "new requests", "detectable",
     "p ({correction})", "users +/=/-", "verdict",
@@ -129,6 +131,7 @@ def compare(
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)
     columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
+    columns += ADVICE_COLUMNS if any(map(is_advised, runs)) else ()
     logs = read_once(groups, columns)
     wanted = reference if reference is not None else runs[0].config.get("reference")
     names = labels(groups)
@@ -142,9 +145,10 @@ def compare(
     ]
     if not references:
         raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
-    price = Utility.of(groups[references[0][0]].config)
+    first = groups[references[0][0]]
+    price = Utility.of(first.config)
     log = any(run.manifest.get("log") for run in runs)
-    shown = metrics(price) if not log else known(metrics(price)) | logged()
+    shown = metrics_of(first, price) if not log else known(metrics(price)) | logged()
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
     shared = align(logs)

@@ -8,8 +8,9 @@ their number.
 from dataclasses import dataclass
 from typing import Literal
 
+from skg_bench.analysis.counts.advice import metrics_of
 from skg_bench.analysis.counts.measure import contrast
-from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import Tally, events, tallies
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
 from skg_bench.core.run import Run
@@ -50,7 +51,7 @@ def contrasts(run: Run) -> list[Contrast]:
 
 def findings(run: Run) -> list[ContrastResult]:
     """All contrasts in the metrics that have a margin, in order, per metric."""
-    pairs, requests, shown = contrasts(run), events(run), metrics(Utility.of(run.config))
+    pairs, requests, shown = contrasts(run), events(run), metrics_of(run, Utility.of(run.config))
     since = {pair: parting(run, pair) for pair in pairs}
     starts = sorted(set(since.values()))
     arms = dict.fromkeys(arm for pair in pairs for arm in (pair.arm, pair.reference, pair.bound) if arm is not None)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.counts.tally import coded, kept
+from skg_bench.analysis.counts.columns import coded
+from skg_bench.analysis.counts.tally import kept
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.run import RunTables

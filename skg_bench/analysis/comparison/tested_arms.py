@@ -59,13 +59,14 @@ def tested_arms(
     def read(at: int, arm: str) -> Tally:
         pool_requests = shared.each[at]
         tally = tallies(logs[at], arm, pool_requests, keep=shared.keep)[0]
-        if tally.judged:
+        if tally.judged and not pool_requests.advised:
             llm = fallbacks.setdefault(_llm(logs[at], arm, shared, at), Fallbacks.of(pool_requests))
             served[at, arm] = hits(logs[at], arm, pool_requests, price, llm, shared.keep), llm, pool_requests
         return tally
 
     base = read(*reference)
-    base_done = done(logs[reference[0]], reference[1], shared.keep) if requests.judged else None
+    answered = requests.judged and not requests.advised
+    base_done = done(logs[reference[0]], reference[1], shared.keep) if answered else None
     base_means, base_each = measure(shown.values(), base, requests), by_user(shown.values(), base, requests)
     tested, flipped = [], []
     for (at, arm), label in arms.items():
@@ -85,6 +86,8 @@ def tested_arms(
             stays = at == reference[0] or not (shared.moved[at] or shared.moved[reference[0]])
             if base_done is not None and stays:
                 flipped.append(_flipped(label, done(logs[at], arm, shared.keep), base_done, n_flips))
+    if requests.advised:
+        return tested, (), (), (), {}
     if not requests.judged:
         return tested, (), ("a log does not say which answers were right: there are no error rates to match",), (), {}
     return tested, *_matches(arms, reference, served), tuple(flipped), _break_even(arms, served, price)

@@ -9,7 +9,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from skg_bench.analysis.counts.tally import LoggedEvents, coded
+from skg_bench.analysis.counts.columns import coded
+from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.run import RunTables
 

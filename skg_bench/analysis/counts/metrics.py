@@ -15,7 +15,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 
 LOSS_COLUMNS = ("answer_correct", "cost_usd", "learning_cost_usd", "latency_ms")
-Denominator = Literal["turn", "hit", "rated", "week", "book"]
+Denominator = Literal["turn", "hit", "rated", "spoken", "answered", "week", "book"]
 Better = Literal["higher", "lower", "neither"]
 
 

@@ -12,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, advice_counts, is_advised
+from skg_bench.analysis.counts.columns import coded, column, says, seconds
 from skg_bench.analysis.statistics.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import RunTables, ratings
+from skg_bench.core.run import RunTables
 
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600
 CEILINGS = (1, 2, 3)
-UNCALLED = ("stored", "procedure")  # servings for which no LLM is called
+UNCALLED = ("stored", "procedure", "silent")  # servings for which no LLM is called
 EVENT_COLUMNS = ("time", "message", "intent", "request_type", "used_up", "answerable")
 TALLY_COLUMNS = ("time", "fallback_to_llm", "answer_correct", "serving", "tokens_in", "tokens_out", "cost_usd",
                  "learning_cost_usd", "latency_ms", "offer", "book_size", "source_turn")  # fmt: skip
@@ -62,6 +64,7 @@ class LoggedEvents:
     one_off: Bool  # [N]
     used_up: Bool  # [N] a repeat forced by the corpus
     judged: bool  # is it known whether answers are right? A log that is replayed does not say
+    advised: bool  # are skills advice, so that there are no answers but outcomes?
     answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
@@ -73,7 +76,7 @@ class LoggedEvents:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one arm did: counts by the names of COUNTS (and LOGGED), and the book."""
+    """What one arm did: counts by the names of COUNTS (and LOGGED, or ADVISED), and the book."""
 
     arm: str
     by_cell: dict[str, F64]  # [c]
@@ -90,9 +93,16 @@ class Tally:
 
 
 def needs_truth(run: RunTables, what: str) -> None:
-    """Raises UsageError where `what` would need to know whether answers were right, and the run replays a log."""
+    """Raises UsageError where `what` would need to know whether answers were right, and the run replays a log or has no
+    answers.
+    """
     if run.manifest.get("log"):
         raise UsageError(f"{run.path} replays a log, which does not say whether answers were right: {what} needs that")
+    if is_advised(run):
+        raise UsageError(
+            f"{run.path} is of a world in which skills are advice and nothing is answered: {what} is about answers; "
+            "hold its arms against one another with `skg-bench compare`"
+        )
 
 
 def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> LoggedEvents:
@@ -101,11 +111,11 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
     Raises UsageError when a user's turns have a gap (rows were lost).
     """
     table = kept(run.turns(run.arms[0], EVENT_COLUMNS), keep)
-    user = _column(table, "user").astype(np.int64)
+    user = column(table, "user").astype(np.int64)
     if user.size == 0:
         raise UsageError(f"{run.path} holds no turns; run it with users >= 1 and weeks >= 1")
     users, start, row, n = np.unique(user, return_index=True, return_inverse=True, return_counts=True)
-    turn = _column(table, "turn").astype(np.int32)
+    turn = column(table, "turn").astype(np.int32)
     expected = np.arange(len(turn)) - np.repeat(start, n)
     if not np.array_equal(turn, expected):
         at = int(np.flatnonzero(turn != expected)[0])
@@ -116,7 +126,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
     text, messages = coded(table["message"])
     intent, intents = coded(table["intent"])
     kind, _ = coded(table["request_type"])
-    time = _seconds(table, "time")
+    time = seconds(table, "time")
     week = (time - MONDAY) // WEEK
     weeks = max(int(run.manifest["weeks"]), int(week.max()) + 1)
     about = np.where(intent >= 0, intent.astype(np.int64), text.astype(np.int64) + len(intents))
@@ -126,7 +136,8 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
     return LoggedEvents(
         users=users, weeks=weeks, seed=int(run.manifest["seed"]), turn=turn, time=time, message=messages, text=text,
         row=row, cell=cell, slot=row * weeks + week, one_off=kind < 0,
-        used_up=_column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
+        used_up=column(table, "used_up"), kind=kind, judged=table["answerable"].null_count == 0,
+        advised=is_advised(run),
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
         about=np.concatenate([np.asarray(intents, np.str_), messages])[topics],
@@ -144,9 +155,10 @@ def tallies(
 
     Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
     """
-    table = kept(run.turns(arm, TALLY_COLUMNS), keep)
-    time = _seconds(table, "time")
-    user, turn = _column(table, "user").astype(np.int64), _column(table, "turn")
+    advised = requests.advised
+    table = kept(run.turns(arm, [*TALLY_COLUMNS, *(ADVICE_COLUMNS if advised else ())]), keep)
+    time = seconds(table, "time")
+    user, turn = column(table, "user").astype(np.int64), column(table, "turn")
     if len(time) != len(requests) or not (
         np.array_equal(time, requests.time) and np.array_equal(user, requests.users[requests.row])
     ):
@@ -155,24 +167,26 @@ def tallies(
             f"{len(requests)} events of the first arm; finish the run with `skg-bench run` or delete it and run again"
         )
     del time, user
-    hit = ~_column(table, "fallback_to_llm")
+    hit = ~column(table, "fallback_to_llm")
     wrong = ~table["answer_correct"].fill_null(True).to_numpy()  # known to be
     judged, bookless = table["answer_correct"].null_count == 0, table["book_size"].null_count > 0
     nan = np.full(len(requests), np.nan)
     unknown = None if requests.judged and judged else nan
-    rated, ok, pending = _ratings(run, arm, requests)
+    rated, ok, pending = _said(run, arm, requests, *(("satisfaction", "worth_it") if advised else ("rating", "ok")))
     counts: dict[str, npt.NDArray[Any] | None] = {
         "turn": None, "hit": hit, "wrong": wrong if unknown is None else unknown,
-        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~_says(table["serving"], *UNCALLED),
-        "tokens": (_column(table, "tokens_in").astype(np.int64) + _column(table, "tokens_out")).astype(np.float64),
-        "cost": _column(table, "cost_usd"), "learning": _column(table, "learning_cost_usd"),
-        "latency": _column(table, "latency_ms"),
+        "wrong_hit": hit & wrong if unknown is None else unknown, "call": ~says(table["serving"], *UNCALLED),
+        "tokens": (column(table, "tokens_in").astype(np.int64) + column(table, "tokens_out")).astype(np.float64),
+        "cost": column(table, "cost_usd"), "learning": column(table, "learning_cost_usd"),
+        "latency": column(table, "latency_ms"),
         "offer": coded(table["offer"])[0] >= 0, "rated": rated, "ok": ok,
         "add": nan if bookless else _added(run, arm, requests),
     }  # fmt: skip
     if not requests.judged:
         counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else nan
-    book, source = _column(table, "book_size").astype(np.float64), _column(table, "source_turn")
+    if advised:
+        counts |= {**advice_counts(table), "answered": counts.pop("rated"), "worth_it": counts.pop("ok")}
+    book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
     del table
     done = [book, source, *(values for values in counts.values() if values is not None)]
     return {
@@ -184,8 +198,8 @@ def tallies(
 def _digest(columns: Iterable[npt.NDArray[Any]], some: Bool | None) -> bytes:
     """Equal for two arms only if every one of these columns is, row by row."""
     digest = blake2b(digest_size=16)
-    for column in columns:
-        digest.update(np.ascontiguousarray(column if some is None else column[some]).data)
+    for values in columns:
+        digest.update(np.ascontiguousarray(values if some is None else values[some]).data)
     return digest.digest()
 
 
@@ -222,12 +236,13 @@ def _tally(
     )
 
 
-def _ratings(run: RunTables, arm: str, requests: LoggedEvents) -> tuple[F64, F64, int]:
-    """Ratings `[N]` known by the end, those that say ok, and how many are still pending."""
-    table = ratings(run.feedback(arm, ["known_at", "kind", "value"]))
+def _said(run: RunTables, arm: str, requests: LoggedEvents, kind: str, value: str) -> tuple[F64, F64, int]:
+    """Feedback of a kind `[N]` known by the end, what of it says `value`, and how many are still pending."""
+    table = run.feedback(arm, ["known_at", "kind", "value"])
+    table = table.filter(pa.array(says(table["kind"], kind)))
     at = _rows_of(table, requests)
-    known = (at >= 0) & (_seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
-    ok = known & _says(table["rating"], "ok")
+    known = (at >= 0) & (seconds(table, "known_at") < MONDAY + requests.weeks * WEEK)
+    ok = known & says(table["value"], value)
     return sums(at[known], len(requests)), sums(at[ok], len(requests)), int(((at >= 0) & ~known).sum())
 
 
@@ -235,15 +250,15 @@ def _added(run: RunTables, arm: str, requests: LoggedEvents) -> F64:
     """Skills added at each turn, `[N]`."""
     table = run.updates(arm, ["op"])
     at = _rows_of(table, requests)
-    return sums(at[(at >= 0) & _says(table["op"], "ADD")], len(requests))
+    return sums(at[(at >= 0) & says(table["op"], "ADD")], len(requests))
 
 
 def _rows_of(table: pa.Table, requests: LoggedEvents) -> I64:
-    """Row of each (user, turn) among the events, -1: it is not among them."""
-    user, turn = _column(table, "user").astype(np.int64), _column(table, "turn").astype(np.int64)
+    """Row of each (user, turn) among the events, -1: it is not among them; nor is a book that was given before."""
+    user, turn = column(table, "user").astype(np.int64), column(table, "turn").astype(np.int64)
     start = np.searchsorted(requests.row, np.arange(len(requests.users) + 1))
     row = np.minimum(np.searchsorted(requests.users, user), len(requests.users) - 1)
-    mask = (requests.users[row] == user) & (turn < start[row + 1] - start[row])
+    mask = (requests.users[row] == user) & (turn >= 0) & (turn < start[row + 1] - start[row])
     return np.where(mask, start[row] + turn, -1)
 
 
@@ -253,32 +268,6 @@ def kept(table: pa.Table, keep: Sequence[tuple[int, int]] | None) -> pa.Table:
         return table
     ids = np.array([user for user, _ in keep], np.int64)
     limit = np.array([turns for _, turns in keep], np.int64)
-    user = _column(table, "user").astype(np.int64)
+    user = column(table, "user").astype(np.int64)
     row = np.minimum(np.searchsorted(ids, user), len(ids) - 1)
-    return table.filter(pa.array((ids[row] == user) & (_column(table, "turn") < limit[row])))
-
-
-def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    values: npt.NDArray[Any] = table[name].to_numpy()
-    return values
-
-
-def _seconds(table: pa.Table, name: str) -> I64:
-    return _column(table, name).astype("datetime64[s]").astype(np.int64)
-
-
-def _says(column: pa.ChunkedArray, *some: str) -> Bool:
-    """Where a column of words says one of these."""
-    code, words = coded(column)
-    return np.isin(code, np.flatnonzero(np.isin(words, some)))
-
-
-def coded(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:
-    """A column of words as codes into its sorted vocabulary (-1: null), whatever the order in the files."""
-    encoded = column.combine_chunks()
-    if not isinstance(encoded, pa.DictionaryArray):
-        encoded = encoded.dictionary_encode()
-    words = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
-    vocabulary, code = np.unique(words, return_inverse=True)
-    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return np.where(index < 0, -1, code.astype(np.int32)[index] if len(words) else -1).astype(np.int32), vocabulary
+    return table.filter(pa.array((ids[row] == user) & (column(table, "turn") < limit[row])))

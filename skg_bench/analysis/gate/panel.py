@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import Metric, Utility
-from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, coded, events, needs_truth, tallies
+from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
 from skg_bench.analysis.gate.rules import gate_metrics
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits

@@ -9,7 +9,7 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.chart import tick, ticks
 from skg_bench.analysis.report.picture import STYLE
 
-PANELS = ("utility", "hit_rate", "correct", "err_per_hit")
+PANELS = ("utility", "listened", "regret", "hit_rate", "correct", "err_per_hit")
 PANEL, GAP, PAD, HEAD, FOOT, LINE = 200, 52, 14, 76, 26, 20  # pixels; LINE: height of an arm's row
 LETTER = 6.8  # mean width of a letter of a label
 _OWN = """

@@ -3,6 +3,7 @@
 from skg_bench.analysis.counts.kinds import WORDS
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report import logged
+from skg_bench.analysis.report.advised import ALONE, advice_sentences
 from skg_bench.analysis.report.learning import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS
@@ -20,8 +21,12 @@ def words(summary: Summary) -> list[Sentence]:
     """Sentences on `summary.json`'s content, the answer to the run's question first."""
     if summary.log is not None:
         return logged.words(summary)
-    sentences = [_against_reference(summary), *_effects(summary), _answers(summary), _kinds(summary), _pays(summary)]
-    sentences += [_order(summary), _price(summary), *learning_sentences(summary)]
+    sentences = [_against_reference(summary), *_effects(summary)]
+    if summary.advised:
+        sentences += [*advice_sentences(summary), _order(summary)]
+    else:
+        sentences += [_answers(summary), _kinds(summary), _pays(summary), _order(summary), _price(summary)]
+    sentences += learning_sentences(summary)
     return [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
 
 
@@ -30,11 +35,12 @@ def _against_reference(summary: Summary) -> Sentence | None:
     gap = summary.differences.get(arm, {}).get("utility")
     if reference is None or gap is None or gap.mean is None:
         return None
-    other = f"the LLM alone ({code(reference)})" if reference == summary.never else code(reference)
+    alone = ALONE if summary.advised else "the LLM alone"
+    other = f"{alone} ({code(reference)})" if reference == summary.never else code(reference)
     size = number(abs(gap.mean), "utility")
     if gap.verdict == "identical":
         return Sentence(f"{code(arm)} and {code(reference)} are identical: they did the same on every turn.", "plain")
-    given = GIVEN.get(summary.serving or "", "")
+    given = "" if summary.advised else GIVEN.get(summary.serving or "", "")
     numbers = f"{size} {{}} utility per request ({_new(gap)}){_shrunken(gap)}"
     if gap.verdict == "better":
         return Sentence(f"{code(arm)} serves its users better than {other}{given}: {numbers.format('more')}.", "good")

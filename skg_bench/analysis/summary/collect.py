@@ -15,6 +15,7 @@ from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
+from skg_bench.analysis.summary.regret import Regret, regret, regret_waterfall
 from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.run import RunTables
@@ -29,8 +30,8 @@ class _Held:
     """What is kept of an arm while others are compared with it."""
 
     tally: dict[int, Tally]  # by the turn from which on it counts
-    lost: Losses | None  # None: it is not known what was right, or why not
-    answers: Answers | None
+    lost: Losses | Regret | None  # None: it is not known what was right, or why not
+    answers: Answers | None  # None: it is not known of all whether they were right, or there are none
     hits: I64  # rows of the events that the skillbook answered
 
 
@@ -64,7 +65,8 @@ def collect(
 ) -> Found:
     """All arms of a run. `beyond`: metrics that compare with `never`; `prices`: utility at other prices."""
     results, multipliers = Found(), signs(requests.seed, requests.users)
-    kind = kinds(run, requests) if requests.judged else None
+    answered = requests.judged and not requests.advised
+    kind = kinds(run, requests) if answered else None
     for arm, held in _in_turn(run, requests, role, utility):
         tally, lost = held[arm].tally[0], held[arm].lost
         base = None if role.reference in (None, arm) else held[role.reference]
@@ -83,7 +85,7 @@ def collect(
             results.swept_against[arm] = list(contrast(prices, tally, reference, requests).values())
             results.same[arm] = identical(tally, reference)
         if lost is not None:
-            results.waterfall[arm] = waterfall(lost, None if base is None else base.lost, requests)
+            results.waterfall[arm] = _waterfall(lost, None if base is None else base.lost, requests)
         if (llm := held[role.never].answers if role.never is not None else None) and (answers := held[arm].answers):
             hit = held[arm].hits
             results.break_even[arm] = break_even(requests, hit, answers.at(hit), llm.at(hit), utility.wrong)
@@ -99,7 +101,7 @@ def collect(
         total = {name: float(tally.by_week[name].sum()) for name in tally.by_week if name != "latency"}
         results.totals[arm] = {**total, "pending": tally.pending}
         results.curves.extend(_curves(arm, tally, reference, live, shown, multipliers))
-    if requests.judged:
+    if answered:
         compositions = (run.manifest.get("compositions") or {}).values()
         _ceilings(results, requests, multipliers, procedures=any(c.get("serving") == "procedure" for c in compositions))
     return results
@@ -112,6 +114,8 @@ def _in_turn(
 
     def read(arm: str) -> _Held:
         tally = tallies(run, arm, requests, role.since(arm))
+        if requests.advised:
+            return _Held(tally, regret(run, arm, requests, utility), None, np.zeros(0, np.int64))
         if not tally[0].judged:
             return _Held(tally, None, None, np.zeros(0, np.int64))
         hits = np.flatnonzero(~run.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy())
@@ -126,6 +130,12 @@ def _in_turn(
                 held[arm] = read(arm)
             yield arm, held
             held = {name: counts for name, counts in held.items() if name in (*compared, live)}
+
+
+def _waterfall(lost: Losses | Regret, base: Losses | Regret | None, requests: LoggedEvents) -> Waterfall:
+    if isinstance(lost, Regret):
+        return regret_waterfall(lost, base if isinstance(base, Regret) else None, requests)
+    return waterfall(lost, base if isinstance(base, Losses) else None, requests)
 
 
 def _effect(

@@ -46,7 +46,8 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """Utility lost per request by `cause` of the turn log, and policy = score + threshold.
+    """Utility lost per request by `cause` of the turn log, and policy = score + threshold; where skills are advice, by
+    link (`regret.py`).
 
     All but policy sum to ceiling - utility. `n_turns` of a figure: turns of the arm booked to the cause.
     """
@@ -101,6 +102,11 @@ class Summary:
     totals: Mapping[str, Mapping[str, float | None]]  # arm -> count -> sum over all users
     learning: Mapping[str, LearningJobs]  # by arm; of arms that asked a model
     pending_feedback: int  # ratings of all arms that became known only after the end, and were used in nothing
+
+    @property
+    def advised(self) -> bool:
+        """Are skills advice, so that there are outcomes and no answers?"""
+        return "listened" in self.metrics
 
     def to_json(self) -> str:
         """The text of the file."""

@@ -1,7 +1,7 @@
 """Computes `summary.json` and `curves.csv` of a run, which the page, the table of arms and the trackers read.
 
 `content.py` and `figures.py` say what `summary.json` holds. Of a replayed log, all that needs to know whether answers
-were right is null, and waterfall and ceiling are empty.
+were right is null, and waterfall and ceiling are empty. Where skills are advice, so are ceiling and sensitivity.
 
 `curves.csv`: arm, period (1-based week), metric, n (users), mean, low, high; low and high are simultaneous bands
 (`curves`). Besides the metrics: `utility_difference` (arm - reference), `learning_effect` (frozen arms: live - frozen,
@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, is_advised, metrics_of
 from skg_bench.analysis.counts.measure import differences
-from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged, metrics
+from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.roles import Roles, roles
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
@@ -71,13 +72,14 @@ def read(run: Run) -> Summary:
 
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
-    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS])
+    advised = is_advised(run)
+    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *(ADVICE_COLUMNS if advised else ())])
     requests, role = events(logs), roles(run)
     utility = Utility.of(run.config)
-    shown, beyond = metrics(utility), against_never() if role.never else {}
+    shown, beyond = metrics_of(run, utility), against_never() if role.never and not advised else {}
     if not requests.judged:
         shown |= logged()
-    lambdas = sorted({*LAMBDAS, utility.wrong})
+    lambdas = [] if advised else sorted({*LAMBDAS, utility.wrong})
     tables = collect(logs, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
     log = run.manifest.get("log")
     use = _corpus_use(requests, log)
@@ -137,6 +139,8 @@ def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], 
 
 def _break_even(against: Sequence[Estimate], lambdas: Sequence[float]) -> float | None:
     """The lambda at which the mean difference is 0; it is linear in lambda."""
+    if not against:
+        return None
     first, last = against[0].mean, against[-1].mean
     slope = (last - first) / (lambdas[-1] - lambdas[0])
     price = lambdas[0] - first / slope if slope != 0 else float("nan")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
-from skg_bench.analysis.counts.tally import LoggedEvents, coded
+from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import Figure

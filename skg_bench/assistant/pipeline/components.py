@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from skg_bench.assistant.pipeline.signals import Signals
+from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.core.arms import Arm
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
@@ -30,6 +31,7 @@ class Components:
     decline_is_miss: bool  # a declined offer is logged as "miss" (SKG paper, section 3, step 2)
     scope: Scope = "user"  # whose ratings the scorer learns from, see pretraining.py
     pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
+    signs: Signs | None = None  # what feedback of advice counts as; None: nothing
 
     def __post_init__(self) -> None:
         if self.serving not in get_args(Serving):

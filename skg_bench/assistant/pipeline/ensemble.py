@@ -18,8 +18,8 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
 from skg_bench.core.batch import ADD, UPDATE, Batch, stores
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import RATING, KnownFeedback
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning import Jobs, joined
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
@@ -63,18 +63,20 @@ class Pipelines:
         state.time[:n, query.turn], state.message[:n, query.turn] = query.time, query.text
         table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
         table.as_of(query.time)
-        books, quality = table.view(n), None
+        books, truth = table.view(n), None
         if query.truth is not None and parts.sees_truth:
             supposing: Supposing = "run" if parts.serving == "procedure" else "as given"
             quality = query.truth.judge(np.arange(n)[:, None], table.answer[:n], supposing)
+            worth = _worth(query.truth, books.content)
+            truth = TurnTruth(quality, query.truth.type, np.zeros(n, np.bool_), worth)
         vocabulary = query.texts.vocabulary
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
             InBook(query.similarity, query.text, books.example), TermsOfBook(vocabulary, query.text, books.example),
-            _shown(query.truth, quality, np.zeros(n, np.bool_)) if parts.router.sees_truth else None, query.local,
+            truth if parts.router.sees_truth else None, query.local, query.texts.contents,
         )  # fmt: skip
         choice = decide(state.stack, seen, books, state.memory(), query.event)
-        state.decided = Decided(seen, books, choice, quality)
+        state.decided = Decided(seen, books, choice, truth)
         return state, self._served(state, choice, query)
 
     def _switch(self, state: PipelineState, turn: int, n_rows: int) -> None:
@@ -88,29 +90,30 @@ class Pipelines:
         return Reply(
             how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
             source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
-            context=_context(state, query),
+            says=np.where(hit, table.content[rows, at], 0), context=_context(state, query),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- learn
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: PipelineState) -> PipelineState:
         """Ratings are recorded, the curators change the books, and policies and scorer learn."""
+        seen, feedback, place = _rated(state, seen, feedback)
         if seen.failed is not None:
             state.decided = _without_failed(state.decided, seen.failed)
         decided, query = state.decided, seen.message
         choice, n, t = decided.choice, len(query.text), query.turn
         hit = choice.skill >= 0
         state.answer[:n, t] = seen.answer
-        _record_ratings(state, seen, feedback)
+        _record_ratings(state, seen, feedback, place)
         state.past[:n, t] = np.where(hit, -1, query.text)
         truth = None
-        if seen.right is not None and state.stack.shared.curator.sees_truth:
-            truth = _shown(query.truth, decided.quality, ~hit & seen.right)
+        if seen.right is not None and decided.truth is not None and state.stack.shared.curator.sees_truth:
+            truth = replace(decided.truth, llm_right=~hit & seen.right)
         reported: list[Jobs] = []
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], reported.append,
+            state.message[:n, : t + 1], choice.shortlist.skill, reported.append,
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
@@ -143,6 +146,12 @@ class Pipelines:
         choice, serving = state.decided.choice, state.stack.shared.serving
         candidates = choice.decision.candidates
         return causes(truth, state.table, candidates, skill=choice.skill, serving=serving)
+
+    def best(self, truth: GroundTruth, state: PipelineState) -> F64 | None:
+        """Of the best active skill that says something, or of the generic question."""
+        table, n = state.table, len(truth.type)
+        worth = None if truth.worth is None else _worth(truth, np.where(table.active[:n], table.content[:n], 0))
+        return None if worth is None else worth.max(axis=1)
 
     def columns(self, state: PipelineState) -> Columns:
         """Those of decisions and skillbooks."""
@@ -188,9 +197,11 @@ class Pipelines:
         return state
 
 
-def _shown(truth: GroundTruth | None, quality: I32 | None, right: Bool) -> TurnTruth | None:
-    """What an oracle is shown."""
-    return None if truth is None or quality is None else TurnTruth(quality, truth.type, right)
+def _worth(truth: GroundTruth, content: U64) -> F64 | None:
+    """Expected worth `[B, 1 + S]` of the generic question and of what skills say; None: skills are no advice. For a
+    skill that says nothing the question is asked.
+    """
+    return None if truth.worth is None else truth.worth(np.pad(content, ((0, 0), (1, 0))))
 
 
 def _without_failed(decided: Decided, failed: Bool) -> Decided:
@@ -234,12 +245,30 @@ def _context(state: PipelineState, query: Message) -> DecisionContext | None:
     return DecisionContext(features, listed, choice.decision.place, query.event)
 
 
-def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback) -> None:
-    """Ratings of served skills, with what these were chosen from: of earlier turns first, then of this one."""
+def _rated(state: PipelineState, seen: Experience, given: KnownFeedback) -> tuple[Experience, KnownFeedback, I64]:
+    """With the ratings that the arm's signs make of what users did and said about advice: those of this turn, all
+    feedback, and of each of its rows the place in `given`.
+    """
+    signs = state.stack.shared.signs
+    if signs is None:
+        return seen, given, np.arange(len(given.row))
+    known, place = signs.rate(given, state.heard)
+    if known is not given:
+        at_once = (known.kind == RATING) & (known.turn == seen.message.turn) & (given.kind[place] == OUTCOME)
+        rating = seen.rating.copy()
+        rating[known.row[at_once]] = known.value[at_once]
+        seen = replace(seen, rating=rating)
+    return seen, known, place
+
+
+def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback, place: I64) -> None:
+    """Ratings of served skills, with what these were chosen from: of earlier turns first, then of this one. Contexts
+    are those of the first rows that the engine gave; `place` says which of these a row is, or was made of.
+    """
     if seen.contexts is not None:
         n = len(seen.contexts.event)
-        rated = np.flatnonzero((known.kind[:n] == RATING) & (known.skill[:n] >= 0))
-        state.ratings.add_late(known.row[rated], known.value[rated], seen.contexts.rows(rated))
+        rated = np.flatnonzero((known.kind == RATING) & (known.skill >= 0) & (place < n))
+        state.ratings.add_late(known.row[rated], known.value[rated], seen.contexts.rows(place[rated]))
     context, skill = seen.reply.context, state.decided.choice.skill
     if context is not None:
         rated = np.flatnonzero((skill >= 0) & (seen.rating >= 0))

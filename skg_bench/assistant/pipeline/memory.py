@@ -8,6 +8,7 @@ import numpy as np
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.decision import Choice, Memory
 from skg_bench.assistant.pipeline.ratings import Ratings
+from skg_bench.assistant.pipeline.signs import HeardOutcomes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.assistant import Applied
@@ -15,7 +16,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.learning import Jobs
 from skg_bench.core.state import first, wider
-from skg_bench.core.types import Query, Scorer, Skillbooks
+from skg_bench.core.types import Query, Scorer, Skillbooks, TurnTruth
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Decided:
     query: Query
     books: Skillbooks  # before anything is learned
     choice: Choice
-    quality: I32 | None  # truth, for oracles: quality that each skill's stored answer would have, [B, S]
+    truth: TurnTruth | None  # for oracles; None: there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class PipelineState:
         self.scorer = shared.reranker.start(n_rows, shared.signals.names)
         self.policies, self.curators = stack.start(n_rows)
         self.ratings = Ratings(n_rows, shared.reranker.window, keep)
+        self.heard = HeardOutcomes(n_rows)
         self.wants_refit = np.zeros(n_rows, np.bool_)
         self.refitted = np.full(n_rows, -(2**40))  # turn of the last refit; before the first, long ago
         self.last_skill = np.full(n_rows, -1, np.int32)
@@ -101,6 +103,7 @@ class PipelineState:
         """
         self.over, self._there = True, len(self.last_skill)
         self.policies, self.curators = self.stack.start(self._there)
+        self.heard = HeardOutcomes(self._there)
         self.table.hindsight()
         self.table.answer[self.table.answer >= 0] += np.int32(shift)
         for column in (self.past, self.message, self.answer, self.last_skill):

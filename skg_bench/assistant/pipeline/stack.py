@@ -37,7 +37,8 @@ def _alike_now(arm: Arm, other: Arm) -> bool:
     shared = [f.name for f in fields(Components) if f.name not in ("policy", "curator")]
     same = all(getattr(parts, name) == getattr(others, name) for name in shared)
     same &= parts.curator.sees_truth == others.curator.sees_truth
-    return same and arm.llm == other.llm and arm.hit_latency_ms == other.hit_latency_ms
+    same &= arm.hit_latency_ms == other.hit_latency_ms and arm.mood == other.mood
+    return same and arm.llm == other.llm
 
 
 @dataclass(frozen=True)

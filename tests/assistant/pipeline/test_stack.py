@@ -10,7 +10,9 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.signals import GROUPS, Signals
+from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.core.advice import OUTCOMES
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.batch import NOTHING, Batch
 from skg_bench.core.deciding import Candidates, Policy
@@ -42,6 +44,7 @@ from tests.policy.test_policies import candidates
 
 PAPER = SKG("any", 0.6, "ok", 3, 60)
 SIGNALS = Signals(0.6, 0.2, 0.2, 1.0, 1.0, 30, tuple(GROUPS))
+SIGNS = Signs(dict.fromkeys(OUTCOMES, 0), {}, ("immediate",), "sum")
 LLM = Simulated(0.9, 0.93, 0.3, 400, 60, 1.3, 120.0, 0.6, 3.0, 15.0, 2000.0, 0.4)
 PARTS: Any = (MaxSim(5), Linear(1.0), Threshold(0.5), PAPER, SIGNALS, "stored", "type", 50, True, 1, False)
 ARM = pipeline_arm("skg", LLM, 50.0, *PARTS)
@@ -70,6 +73,7 @@ APART: list[dict[str, Any]] = [
     {"serving": "prompted"},
     {"named_by": "intent"},
     {"hit_latency_ms": 60.0},
+    {"mood": "fresh"},
     {"refit_every": 51},
     {"refit_on_capture": False},
     {"refit_apart": 25},
@@ -77,6 +81,7 @@ APART: list[dict[str, Any]] = [
     {"curator": OracleCurator()},  # sees the truth
     {"scope": "pool"},
     {"pool": 50},
+    {"signs": SIGNS},
     {"fork": Fork(ARM, 9), "router": Exact(5)},
     {"fork": Fork(changed(ARM, router=Exact(5)), 9)},
     {"fork": Fork(changed(ARM, curator=OracleCurator()), 9)},
@@ -183,6 +188,7 @@ def test_a_stack_whose_curators_do_nothing_does_nothing() -> None:
         samples.TEXTS,
         None,
         np.zeros((4, 4), np.int32),
+        np.full((4, 5), -1, np.int32),
     )
     late: Any = None
     states, batch = stack.curate(seen, Reaction(nobody, nobody), late, books, (None,))

@@ -1,0 +1,114 @@
+"""What is counted in worlds in which skills are advice (core/advice.py), and the metrics that are made of it.
+
+An *intervention* is a turn in which something was said. Advice that users *listen* to ends as accepted, wait or
+abandoned. These outcomes hold a purchase back, but for one: `accepted` of a negotiator means bought, and cheaper. A
+turn's utility is its worth less money and waiting. Its regret is what the best kind of strategy is worth more than
+what was done, on average, to a user without a mood; so it is free of luck, and of what earlier turns did to the user.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skg_bench.analysis.counts.columns import column, says
+from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.core.grid import F64, Bool
+from skg_bench.core.run import RunTables
+
+PAID_COLUMNS = ("worth", "cost_usd", "learning_cost_usd", "latency_ms")
+ADVICE_COLUMNS = ("tier", "outcome", "serving", "wanted", "worth", "worth_expected", "worth_fresh", "worth_book",
+                  "worth_best")  # fmt: skip
+LISTENED = ("accepted", "wait", "abandoned")
+ADVISED = {
+    "spoken": "interventions",
+    "listened": "interventions that users listened to",
+    "overridden": "interventions that users overrode",
+    "accepted": "interventions that users accepted",
+    "blocked_wanted": "purchases held back that were really wanted",
+    "worth": "what happened was worth to the user, before cost and waiting",
+    "regret": "what the best kind of strategy was worth more, expected, without a mood",
+    "answered": "answers about satisfaction known by the end of the run, at the turn that they are about",
+    "worth_it": "of these, worth it",
+}
+"""Counts beside `tally.COUNTS`."""
+
+
+def is_advised(run: RunTables) -> bool:
+    """Are skills advice in the run's world? Its manifest says so."""
+    return bool(run.manifest.get("advice"))
+
+
+def held_back(table: pa.Table) -> Bool:
+    """Which purchases were held back, `[N]`."""
+    bought_cheaper = says(table["outcome"], "accepted") & says(table["tier"], "negotiator")
+    return says(table["outcome"], *LISTENED) & ~bought_cheaper
+
+
+def advice_counts(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
+    """Counts of each turn by the names of ADVISED, `[N]`, from rows with ADVICE_COLUMNS; without those of answers."""
+    spoken = ~says(table["serving"], "silent")
+    return {
+        "spoken": spoken,
+        "listened": spoken & says(table["outcome"], *LISTENED),
+        "overridden": spoken & says(table["outcome"], "overridden"),
+        "accepted": spoken & says(table["outcome"], "accepted"),
+        "blocked_wanted": held_back(table) & column(table, "wanted").astype(np.bool_),
+        "worth": column(table, "worth"),
+        "regret": column(table, "worth_best") - column(table, "worth_fresh"),
+    }
+
+
+def paid(table: pa.Table, prices: Utility) -> F64:
+    """Money and waiting, in utility, of each of some rows with PAID_COLUMNS."""
+    cost, learning, latency = (column(table, name) for name in PAID_COLUMNS[1:])
+    price: F64 = prices.usd * (cost + learning) + prices.second / 1000.0 * latency
+    return price
+
+
+def worth_of(table: pa.Table, prices: Utility) -> F64:
+    """Utility of each of some rows with PAID_COLUMNS."""
+    worth: F64 = column(table, "worth") - paid(table, prices)
+    return worth
+
+
+def metrics_of(run: RunTables, prices: Utility) -> dict[str, Metric]:
+    """All metrics of the world of a run, in the order in which they are shown."""
+    return advice_metrics(prices) if is_advised(run) else metrics(prices)
+
+
+def advice_metrics(prices: Utility) -> dict[str, Metric]:
+    """Those where skills are advice."""
+    known = metrics(prices)
+    costs = {"cost": -prices.usd, "learning": -prices.usd, "latency": -prices.second / 1000.0}
+    table = (
+        Metric("utility", "utility", "utility", "higher", "turn", {"worth": 1.0, **costs},
+               "Worth of what happened to a purchase, minus the price of money and of waiting."),
+        Metric("listened", "listened", "share", "neither", "spoken", {"listened": 1},
+               "Share of interventions after which users accepted, waited or gave up. Neither higher nor lower is "
+               "better: who listens may be held back from what is really wanted."),
+        Metric("overridden", "overridden", "share", "neither", "spoken", {"overridden": 1},
+               "Share of interventions that users overrode; right where the purchase was really wanted."),
+        Metric("accepted", "accepted", "share", "neither", "spoken", {"accepted": 1},
+               "Share of interventions that users accepted: of a negotiator's that means bought, and cheaper; of a "
+               "therapist's, not bought."),
+        Metric("regret", "regret", "utility", "lower", "turn", {"regret": 1},
+               "What the best kind of strategy is worth more than what was done, on average and to a user whom "
+               "nothing was done to before."),
+        Metric("blocked_wanted", "wanted, held back", "share", "lower", "turn", {"blocked_wanted": 1},
+               "Share of purchases that were held back, and really wanted."),
+        Metric("interventions_per_week", "interventions a week", "per week", "neither", "week", {"spoken": 1},
+               "How often a week something was said. Neither more nor fewer are better by themselves: utility has "
+               "the price of each."),
+        Metric("hit_rate", "learned strategies", "share", "neither", "turn", {"hit": 1},
+               "Share of purchases that were met with a strategy of the skillbook, not with the generic question."),
+        Metric("answered_later", "answers later", "share", "neither", "turn", {"answered": 1},
+               "Share of purchases of which users said later whether they were worth it, by the end of the run."),
+        Metric("worth_it", "worth it", "share", "neither", "answered", {"worth_it": 1},
+               "Share of these answers that say worth it: of a purchase held back, that it was right to hold it back; "
+               "of one that was made, that it was right to make it."),
+        *(known[name] for name in ("skills", "new_skills_per_week", "tokens", "cost_usd", "learning_cost_usd",
+                                   "latency_ms")),
+    )  # fmt: skip
+    return {metric.name: metric for metric in table}

@@ -1,0 +1,134 @@
+"""Which feedback of advice counts as which rating: signs, and how those of the two loops are put together.
+
+Users of an assistant that gives advice rate no answers. They do something about it, at once or a day later, and say
+days later whether that was right. An arm's signs make ratings of both, which all of its components then learn from.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
+from skg_bench.core.errors import UsageError
+from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION, KnownFeedback
+from skg_bench.core.grid import I32, I64
+from skg_bench.core.state import wider
+
+Loop = Literal["immediate", "retrospective"]
+Merge = Literal["sum", "replace", "separate"]
+_VALID = (-1, 0, 1)
+
+
+class HeardOutcomes:
+    """Of each user's turns, what the user did and how that was rated, `[B, T]` each, -1: nothing is known."""
+
+    def __init__(self, n_users: int) -> None:
+        self.outcome = np.full((n_users, 0), -1, np.int8)
+        self.rating = np.full((n_users, 0), -1, np.int8)
+
+    def reach(self, turns: int) -> None:
+        """Room for so many turns."""
+        self.outcome, self.rating = wider(self.outcome, turns, -1), wider(self.rating, turns, -1)
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Signs of outcomes, and of what users say later given the outcome: 1 is a rating ok, 0 partial, -1 miss.
+
+    `loops` says which of the two rate skills. `merge`: the later sign is one more rating (`sum`), takes the place of
+    the earlier one (`replace`), or is feedback of a kind of its own (`separate`).
+    """
+
+    outcome: Mapping[str, int]
+    satisfaction: Mapping[str, Mapping[str, int]]
+    loops: tuple[Loop, ...]
+    merge: Merge
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loops", tuple(self.loops))
+        _check_words("signs.outcome", self.outcome, OUTCOMES)
+        if missing := [name for name in OUTCOMES if name not in self.outcome]:
+            raise UsageError(f"signs.outcome leaves out {', '.join(missing)}; give each outcome a sign: -1, 0 or 1")
+        _check_signs("signs.outcome", self.outcome)
+        _check_words("signs.satisfaction", self.satisfaction, OUTCOMES)
+        for name, later in self.satisfaction.items():
+            where = f"signs.satisfaction.{name}"
+            if not isinstance(later, Mapping):
+                raise UsageError(f"{where}={later!r} must give signs by {', '.join(SATISFACTIONS)}")
+            _check_words(where, later, SATISFACTIONS)
+            _check_signs(where, later)
+        _check_words("signs.loops", self.loops, get_args(Loop))
+        if not self.loops:
+            raise UsageError(
+                f"signs.loops is empty, so that nothing is learned from; name {' or '.join(get_args(Loop))}"
+            )
+        if self.merge not in get_args(Merge):
+            raise UsageError(f"signs.merge={self.merge!r}, valid are {', '.join(get_args(Merge))}")
+
+    @cached_property
+    def _of_outcome(self) -> I32:
+        """Rating of each outcome."""
+        return np.array([1 - self.outcome[name] for name in OUTCOMES], np.int32)
+
+    @cached_property
+    def _of_satisfaction(self) -> I32:
+        """Rating of what is said later, by outcome; the last row, which index -1 finds, is for unknown outcomes."""
+        later = [self.satisfaction.get(name, {}) for name in OUTCOMES]
+        return np.array([[1 - signs.get(answer, 0) for answer in SATISFACTIONS] for signs in [*later, {}]], np.int32)
+
+    def rate(self, known: KnownFeedback, heard: HeardOutcomes) -> tuple[KnownFeedback, I64]:
+        """The feedback with ratings, each right behind what it is made of, and for each row its place in `known`. What
+        skills did not serve is rated by nobody. `heard` remembers the outcomes.
+        """
+        acted, later = known.kind == OUTCOME, known.kind == SATISFACTION
+        if not (acted.any() or later.any()):
+            return known, np.arange(len(known.row))
+        heard.reach(int(known.turn.max()) + 1)
+        did = known.rows(acted)
+        heard.outcome[did.row, did.turn] = did.value
+        served, parts = known.skill >= 0, [_Rows(np.arange(len(known.row)), known.kind, known.value)]
+        if "immediate" in self.loops:
+            rating = self._of_outcome[known.value[acted]]
+            first = np.flatnonzero(acted & served)
+            parts.append(_rows(first, RATING, rating[served[acted]]))
+            heard.rating[known.row[first], known.turn[first]] = parts[-1].value
+        if "retrospective" in self.loops:
+            at = np.flatnonzero(later & served)
+            row, turn = known.row[at], known.turn[at]
+            rating = self._of_satisfaction[heard.outcome[row, turn], known.value[at]]
+            if self.merge == "replace":
+                earlier = heard.rating[row, turn].astype(np.int32)
+                parts.append(_rows(at[earlier >= 0], RETRACTED, earlier[earlier >= 0]))
+            parts.append(_rows(at, AFTERWARDS if self.merge == "separate" else RATING, rating))
+        place, kind, value = (np.concatenate([getattr(part, name) for part in parts]) for name in _Rows.__slots__)
+        order = np.argsort(place, kind="stable")
+        place = place[order]
+        rated = KnownFeedback(known.row[place], known.turn[place], kind[order], value[order], known.skill[place])
+        return rated, place
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What stands at places `[n]` of the feedback, or is added there."""
+
+    place: I64
+    kind: I32
+    value: I32
+
+
+def _rows(place: I64, kind: int, value: I32) -> _Rows:
+    return _Rows(place, np.full(len(place), kind, np.int32), value)
+
+
+def _check_words(where: str, words: Any, valid: Sequence[str]) -> None:
+    if unknown := [word for word in words if word not in valid]:
+        raise UsageError(f"{where} has {unknown[0]!r}, valid are {', '.join(valid)}")
+
+
+def _check_signs(where: str, signs: Mapping[str, Any]) -> None:
+    for name, sign in signs.items():
+        if isinstance(sign, bool) or sign not in _VALID or not isinstance(sign, int):
+            raise UsageError(f"{where}.{name}={sign!r} must be a sign: -1, 0 or 1")
