@@ -15,10 +15,10 @@ import numpy as np
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, Bool
-from skg_bench.core.nearest import NearestText
 from skg_bench.core.paths import DATA
 from skg_bench.core.strategy_files import CONTENTS, KINDS, read_contents, read_kinds
 from skg_bench.core.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
+from skg_bench.core.word_cosines import WordCosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,19 @@ class Strategies:
     def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
         """Kind and soundness of texts `[n]`: of those in the table as it says, of others as of the nearest by words.
 
-        Sections are not read, as books of several formats name them differently. What shares no word with the table is
-        of the first kind, and unsound.
+        The nearest kind is the one whose texts are most alike on average, as one text may be near for what it is about
+        (coffee) rather than for what it does; soundness is that of the nearest text of this kind. Sections are not
+        read, since formats of books name them differently. What shares no word with the table is of kind 0 and unsound.
         """
         row = np.array([self._row.get(content.key, -1) for content in contents], np.int32)
-        known = row >= 0
-        new = [_words(content) for content, place in zip(contents, row.tolist(), strict=True) if place < 0]
-        row[~known] = self._nearest.rows(new)
-        kind = np.where(row < 0, 0, self.kind[row]).astype(np.int32)
-        return kind, (row >= 0) & self.sound[row]
+        kind, sound, new = self.kind[row], self.sound[row], np.flatnonzero(row < 0)
+        if len(new):
+            cosines = self._cosines.of([_words(contents[i]) for i in new.tolist()])
+            member = (self.kind[:, None] == np.arange(len(self.kinds))).astype(np.float64)
+            kind[new] = (cosines @ member / member.sum(axis=0)).argmax(axis=1)  # the sums are exact
+            theirs = np.where(self.kind == kind[new, None], cosines, -1.0)
+            sound[new] = self.sound[theirs.argmax(axis=1)] & cosines.any(axis=1)
+        return kind, sound
 
     def context_of(self, text: str) -> int:
         """The context that a trigger's words name, -1: none.
@@ -74,8 +78,8 @@ class Strategies:
         return {content.key: i for i, content in enumerate(self.contents)}
 
     @cached_property
-    def _nearest(self) -> NearestText:
-        return NearestText([_words(content) for content in self.contents])
+    def _cosines(self) -> WordCosines:
+        return WordCosines([_words(content) for content in self.contents])
 
 
 def _words(content: Content) -> str:

@@ -69,7 +69,7 @@ class Listening:
             item = np.arange(kinds, dtype=np.int64)[None] * table.fit.shape[1] + context[:, None]
             logits += self.liking_here * normal(shoppers.key[:, None], item, Purpose.LIKING_HERE)
         logits -= self.discerns * table.discerns * wanted[:, None]
-        return np.concatenate([logits, np.full((len(context), 1), self.generic)], axis=1)
+        return snap(np.concatenate([logits, np.full((len(context), 1), self.generic)], axis=1))
 
     def logit(self, event: Purchase, about: I32, sound: Bool) -> F64:
         """The same of kinds `about` `[B, S]`, -1 being the generic question."""

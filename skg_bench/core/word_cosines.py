@@ -1,4 +1,4 @@
-"""The nearest of a table of texts by the words that they share."""
+"""How alike texts are by the words that they share."""
 
 import re
 from collections import Counter
@@ -7,15 +7,17 @@ from math import log
 
 import numpy as np
 
-from skg_bench.core.grid import F64, I32, quantise, snap
+from skg_bench.core.grid import F64, cosine, quantise, snap
 
 _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ings?|ed|es|s|e|ly)$")
 
 
-class NearestText:
-    """Cosines of tf-idf vectors. They lie on the embedding grid, where dot products are exact, so that the nearest is
-    the same in any company and on any machine.
+class WordCosines:
+    """Cosines between texts and a table of texts, by tf-idf of the table's words.
+
+    The vectors lie on the embedding grid, where dot products are exact: a cosine is the same in any company and on any
+    machine.
     """
 
     def __init__(self, table: Sequence[str]) -> None:
@@ -26,14 +28,13 @@ class NearestText:
         self._rarity = snap(np.array(rarity))  # logarithms differ in their last bit between machines
         self._table = quantise(self._weights(terms)).astype(np.float32)
 
-    def rows(self, texts: Sequence[str]) -> I32:
-        """Index of the nearest text of the table for each of `texts`, ties by its order; -1: they share no word."""
-        nearest = np.full(len(texts), -1, np.int32)
+    def of(self, texts: Sequence[str]) -> F64:
+        """`[n, N]` for `texts` `[n]` and a table of N, on the 2**-16 grid; 0 for a text without a word of the table."""
         weights = self._weights([_terms(text) for text in texts])
-        known = np.flatnonzero(weights.any(axis=1))
-        if len(known):
-            nearest[known] = (quantise(weights[known]).astype(np.float32) @ self._table.T).argmax(axis=1)
-        return nearest
+        cosines, known = np.zeros((len(texts), len(self._table))), weights.any(axis=1)
+        if known.any():
+            cosines[known] = cosine(quantise(weights[known]).astype(np.float32) @ self._table.T)
+        return cosines
 
     def _weights(self, terms: Sequence[Counter[str]]) -> F64:
         """How much of each word of the table is in texts `[n, V]`."""

@@ -1,0 +1,44 @@
+"""Which feedback begins a job of learning, and what curators remember of it."""
+
+import numpy as np
+
+from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
+from skg_bench.core.feedback import KINDS, OUTCOME, RATING, SATISFACTION, KnownFeedback
+from skg_bench.core.feedback_signals import feedback_signal, satisfaction_signal
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.state import wider
+
+
+def begins(known: KnownFeedback, asks: Bool) -> I64:
+    """The rows that begin a job, of users who are asked about: what the user did or said of advice, and ratings where
+    there is no such row of the same turn to make them from.
+    """
+    acts = (known.kind == OUTCOME) | (known.kind == SATISFACTION)
+    ratings = known.kind == RATING
+    if acts.any():
+        about = turn_key(known.row, known.turn)
+        ratings &= ~np.isin(about, about[acts])
+    return np.flatnonzero((acts | ratings) & asks[known.row])
+
+
+def turn_key(row: I32, turn: I32) -> I64:
+    """One number for each row of a user and turn."""
+    both: I64 = (row.astype(np.int64) << 32) | turn
+    return both
+
+
+def outcomes(memory: I32, known: KnownFeedback, turn: int) -> I32:
+    """`memory` `[B, T]` of what users did about advice, -1: nothing, with what became known up to this turn."""
+    memory = wider(memory, turn + 1, -1)
+    acts = known.rows(known.kind == OUTCOME)
+    memory[acts.row, acts.turn] = acts.value
+    return memory
+
+
+def signal(kind: int, value: int, outcome: int) -> str:
+    """Feedback in words; `outcome`: what the user did at that turn, -1: nobody remembers."""
+    if kind == OUTCOME:
+        return feedback_signal(OUTCOMES[value])
+    if kind == SATISFACTION:
+        return satisfaction_signal(SATISFACTIONS[value], OUTCOMES[outcome] if outcome >= 0 else None)
+    return KINDS["rating"][value]

@@ -1,0 +1,106 @@
+"""Learning jobs of a turn as a simulated reflector has them, and what it writes about each."""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from skg_bench.core.batch import ADD, TAG, Batch
+from skg_bench.core.content import Content, Contents
+from skg_bench.core.draws import fold, uniform
+from skg_bench.core.feedback import KINDS, SATISFACTION, KnownFeedback
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.prompt_layout import shown_id
+from skg_bench.core.types import Observation, Skillbooks
+from skg_bench.curator.heard import signal, turn_key
+
+_OK, _MISS = (KINDS["rating"].index(level) for level in ("ok", "miss"))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Jobs of a turn, flat over n, with what is known to whom studies them."""
+
+    row: I32  # [n] row of the user
+    turn: I32  # [n] that is learned from
+    kind: I32  # [n] of feedback that began the job
+    value: I32  # [n]
+    key: U64  # [n] of the job's draws
+    seen: Observation
+    books: Skillbooks
+
+    def u(self, item: int, which: Bool | I64 | slice = slice(None)) -> F64:
+        """Uniforms of these jobs."""
+        return uniform(fold(self.key[which], item))
+
+    def of(self, known: KnownFeedback) -> I64:
+        """The job that each row of feedback belongs to, by user and turn; -1: none."""
+        about, each = turn_key(self.row, self.turn), turn_key(known.row, known.turn)
+        order = np.argsort(about, kind="stable")
+        place = order[np.minimum(np.searchsorted(about, each, sorter=order), len(order) - 1)]
+        return np.where(about[place] == each, place, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Operations, and the job of each."""
+
+    batch: Batch
+    job: I64  # [n]
+
+
+def reflections(study: Study, made: Made, outcome: I32) -> I32:
+    """Text ids of what the reflector wrote about each job, `[n]`: JSON with the fields of Pause's `ReflectorOutput`.
+
+    `outcome` `[n]`: what the user did at the turn that the job is about, -1: nobody remembers. A text is made once for
+    all jobs that have the same.
+    """
+    texts, books, n = study.seen.texts, study.books, len(study.row)
+    batch, job = made.batch, made.job
+    columns = np.zeros((6, n), np.uint64)
+    for place, code in ((0, _OK), (2, _MISS)):
+        at = np.flatnonzero((batch.op == TAG) & (batch.rating == code))
+        columns[place, job[at]] = batch.skill[at] + 1
+        columns[place + 1, job[at]] = books.content[batch.row[at], batch.skill[at]]
+    at = np.flatnonzero(batch.op == ADD)
+    columns[4, job[at]] = batch.content[at]
+    outcome = np.where(study.kind == SATISFACTION, outcome, -1)
+    columns[5] = (study.kind.astype(np.int64) << 32 | study.value.astype(np.int64) << 16 | (outcome + 1)).view(
+        np.uint64
+    )
+    same = np.zeros(n, np.uint64)
+    for column in columns:
+        same = fold(same, column)
+    _, first, index = np.unique(same, return_index=True, return_inverse=True)
+    distinct = zip(study.kind[first].tolist(), study.value[first].tolist(), outcome[first].tolist(), strict=True)
+    words = []
+    for begun, i in zip(distinct, first.tolist(), strict=True):
+        helpful, helping, harmful, harming, learned, _ = columns[:, i].tolist()
+        shown = _shown(helpful, helping, texts.contents), _shown(harmful, harming, texts.contents)
+        words.append(_written(signal(*begun), *shown, _content(learned, texts.contents)))
+    return texts.add(words)[index]
+
+
+def _content(key: int, contents: Contents) -> Content | None:
+    return contents.of(np.array([key], np.uint64))[0]
+
+
+def _shown(skill: int, key: int, contents: Contents) -> str | None:
+    """The id of a skill, by one more than its number, as prompts show it; 0: none."""
+    content = _content(key, contents)
+    return shown_id("skill" if content is None else content.section, skill - 1) if skill else None
+
+
+@lru_cache(maxsize=100_000)
+def _written(heard: str, helpful: str | None, harmful: str | None, learned: Content | None) -> str:
+    verdicts = [f"; {skill} {verb}" for skill, verb in ((helpful, "helped"), (harmful, "harmed")) if skill is not None]
+    learnings = [
+        {"section": content.section, "content": content.issue, "atomicity_score": 1.0}
+        for content in (learned,) if content is not None
+    ]  # fmt: skip
+    output = {
+        "analysis": heard + "".join(verdicts), "helpful_skill_ids": [] if helpful is None else [helpful],
+        "harmful_skill_ids": [] if harmful is None else [harmful], "new_learnings": learnings,
+    }  # fmt: skip
+    return json.dumps(output, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

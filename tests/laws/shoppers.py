@@ -1,0 +1,83 @@
+"""A small run of the Guardian's world for the laws: arms that choose, hear, learn and stop in every way.
+
+Runnable (`python -m tests.laws.shoppers OUT USERS COHORT WORKERS`), so that a test can change the environment of a
+process, or kill it.
+"""
+
+import json
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from skg_bench.app.compose import Composed, compose
+from skg_bench.app.launch import prepare
+from skg_bench.core import schema
+from skg_bench.core.run import Run
+from skg_bench.engine import execute as engine
+from skg_bench.engine.plan import Plan
+from skg_bench.launcher.local import Local
+
+FORK = 12  # the turn at which arms fork from live, or freeze
+ARMS = {
+    "live": [],
+    "pro": ["seeds=pro"],
+    "bare": ["seeds=null"],
+    "fresh": ["mood=fresh"],
+    "immediate": ["signs.loops=[immediate]"],
+    "later": ["signs.loops=[retrospective]"],
+    "neutral": ["signs=neutral"],
+    "wrong": ["signs=wrong"],
+    "replace": ["signs.merge=replace"],
+    "separate": ["signs.merge=separate"],
+    "thompson": ["policy=thompson"],
+    "uniform": ["policy=uniform"],
+    "nearest": ["router=maxsim", "policy=threshold", "policy.threshold=0.3"],
+    "frozen": ["curator=none"],
+    "frozen_book": ["freeze=book", f"freeze_at={FORK}"],
+    "sham": ["curator=sham", "curator.curator=reflective", "curator.tags=coin", "curator.says=any"],
+    "population": ["curator=population", "seeds=null"],
+    "model": ["curator=reflecting"],
+    "never": ["policy=never", "curator=none"],
+    "oracle": ["router=oracle", "policy=always"],
+    "as_before": [f"fork=live@{FORK}"],
+    "stopped": [f"fork=live@{FORK}", "curator=none"],
+    "donor": [f"fork=live@{FORK}", "book=donor", "curator=none"],
+    "hindsight": [f"fork=live@{FORK}", "book=hindsight", "curator=none"],
+}  # fmt: skip
+ALL = tuple(ARMS)
+BLIND = tuple(arm for arm in ALL if arm != "oracle" and not "".join(ARMS[arm]).startswith("fork="))
+WORLD = ("experiment=guardian", "weeks=6", "simulator.triggers_per_week=6", "simulator.answered=0.8", "seed=3")
+
+
+@lru_cache(maxsize=16)
+def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
+    """The world with these arms."""
+    table = ", ".join(f"{name}: [{', '.join(ARMS[name])}]" for name in arms)
+    return compose([*WORLD, f"users={users}", f"arms={{{table}}}", f"reference={arms[0]}"])
+
+
+def plan(users: int, arms: tuple[str, ...] = ALL) -> Plan:
+    """Its components."""
+    return prepare(composed(users, arms)).plan
+
+
+def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, ...] = ALL) -> Run:
+    """Simulate, or go on."""
+    return carry_out(plan(users, arms), out, users, cohort, workers)
+
+
+def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1) -> Run:
+    """Simulate a plan, or go on."""
+    arms = tuple(arm.name for arm in made.arms)
+    root, arm_configs = composed(users, arms).root, composed(users, arms).arms
+    out.mkdir(parents=True, exist_ok=True)
+    known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs, "advice": True}
+    known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
+    (out / "manifest.json").write_text(json.dumps(known))
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: None)
+    return Run(out)
+
+
+if __name__ == "__main__":
+    users, cohort, workers = map(int, sys.argv[2:5])
+    run(Path(sys.argv[1]), users, cohort, workers)

@@ -1,0 +1,213 @@
+"""The laws in the Guardian's world: same bits, blindness, books from logs, forks, and runs that were killed."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from skg_bench.app.skillbook.rebuilt import updates
+from skg_bench.core import schema
+from skg_bench.core.advice import Outcome
+from skg_bench.core.content import Content
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.run import Run
+from skg_bench.core.skillbook import rebuild
+from skg_bench.core.world import Draws, Event, Response, Served, Supposing, World
+from tests.laws import shoppers, world
+from tests.laws.worlds_apart import Front, columns
+from tests.processes import await_end, needs_proc
+from tests.processes import workers as workers_of
+
+USERS = 60
+TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return shoppers.run(tmp_path_factory.mktemp("shoppers") / "base", USERS, 512)
+
+
+def words(run: Run, arm: str, log: Any, column: str) -> set[str | None]:
+    """What a column says."""
+    return set(world.rows(run, log, arm, range(USERS))[column].to_pylist())
+
+
+def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
+    assert words(base, "live", "turns", "outcome") == {"accepted", "wait", "abandoned", "overridden", "auto_approved"}
+    assert words(base, "live", "turns", "tier") == {"analyst", "negotiator", "therapist"}
+    assert words(base, "live", "feedback", "kind") == {"outcome", "satisfaction"}
+    assert words(base, "live", "updates", "op") == {"ADD", "UPDATE", "TAG", "REMOVE"}
+    assert words(base, "live", "learning", "channel") == {"outcome", "satisfaction"}
+    assert len(words(base, "live", "turns", "strategy")) > 8
+    for arm in ("live", "thompson", "sham", "oracle", "nearest"):
+        share = 1 - np.mean(base.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy())
+        assert 0.1 < share < 0.95, arm
+    decided = {arm: base.turns(arm, ["skill", "book_hash"]).to_pydict() for arm in base.arms}
+    alike = [(a, b) for i, a in enumerate(base.arms) for b in base.arms[i + 1 :] if decided[a] == decided[b]]
+    assert alike == [("live", "as_before")]
+
+
+@pytest.mark.parametrize(("cohort", "workers"), [(70, 1), (1000, 2)])
+def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, cohort: int, workers: int) -> None:
+    other = shoppers.run(tmp_path / "other", USERS, cohort, workers)
+    assert world.differences(base, other, range(USERS)) == []
+
+
+@pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX"])
+def test_kernels_change_no_bit(base: Run, tmp_path: Path, root: Path, kernel: str) -> None:
+    command = [sys.executable, "-m", "tests.laws.shoppers", str(tmp_path / "there"), str(USERS), "512", "1"]
+    subprocess.run(command, cwd=root, env={**os.environ, "OPENBLAS_CORETYPE": kernel}, check=True)
+    assert world.differences(base, Run(tmp_path / "there"), range(USERS)) == []
+
+
+def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
+    batches = 0
+    for arm in ("live", "pro", "replace", "separate", "sham", "population", "model", "bare"):
+        for user in range(0, USERS, 7):
+            book, count = rebuild(updates(base, arm, user))
+            batches += count
+            last = base.turns(arm, ["book_version", "book_size"], users=[user]).to_pylist()[-1]
+            assert (book.version, sum(skill.active for skill in book.skills)) == (
+                last["book_version"], last["book_size"],
+            )  # fmt: skip
+    assert batches > 1000
+
+
+def test_a_fork_with_the_same_components_goes_on_as_its_trunk(base: Run) -> None:
+    for log in world.LOGS:
+        trunk, fork = (world.rows(base, log, arm, range(USERS)).drop_columns(["arm"]) for arm in ("live", "as_before"))
+        assert trunk.equals(fork), log
+
+
+def test_without_a_mood_nothing_wears_off(base: Run) -> None:
+    turns = {arm: base.turns(arm, ["worth_expected", "worth_fresh"]).to_pandas() for arm in ("fresh", "live")}
+    assert (turns["fresh"].worth_expected == turns["fresh"].worth_fresh).all()
+    assert (turns["live"].worth_expected != turns["live"].worth_fresh).mean() > 0.3
+
+
+def test_no_choice_is_worth_more_than_the_best_and_the_oracle_takes_the_best_of_its_book(base: Run) -> None:
+    for arm in base.arms:
+        turns = base.turns(arm, ["worth_fresh", "worth_book", "worth_best"]).to_pandas()
+        assert (turns.worth_book <= turns.worth_best).all(), arm
+        assert (turns.worth_fresh <= turns.worth_book).all(), arm
+        assert (turns.worth_fresh == turns.worth_book).all() == (arm == "oracle"), arm
+
+
+# ------------------------------------------------------------------------------------------------------ blindness
+
+
+@dataclass
+class Shown(Front):
+    """The world behind, as a world of advice, with what users said and did by event."""
+
+    said: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    done: dict[int, tuple[int, bool]] = field(default_factory=dict)  # outcome, silent
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """As behind."""
+        return cast("Any", self.world).kinds  # type: ignore[no-any-return]
+
+    def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
+        """As behind."""
+        return cast("Any", self.world).read(contents)  # type: ignore[no-any-return]
+
+    def worth(self, state: Any, event: Any, about: I32, sound: Bool) -> F64:
+        """As behind."""
+        return cast("Any", self.world).worth(state, event, about, sound)  # type: ignore[no-any-return]
+
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
+        """As behind, and kept."""
+        state, response = self.world.respond(state, event, served, draws)
+        outcome = cast("Outcome", response.outcome)
+        keys = draws.event.tolist()
+        self.said.update({key: [] for key in keys})
+        for row, *rest in zip(*(column.tolist() for column in columns(response.feedback)), strict=True):
+            self.said[keys[row]].append(tuple(rest))
+        self.done.update(zip(keys, zip(outcome.code.tolist(), outcome.silent.tolist(), strict=True), strict=True))
+        return state, response
+
+
+@dataclass
+class LyingOfAdvice(Shown):
+    """Users say and do what they said and did in `told`; all that is true is another thing."""
+
+    told: Shown | None = None
+
+    def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
+        """Other kinds, and sound where it is not."""
+        kind, sound = super().read(contents)
+        return ((kind + 5) % len(self.kinds)).astype(np.int32), ~sound
+
+    def worth(self, state: Any, event: Any, about: I32, sound: Bool) -> F64:
+        """The less, the more it is."""
+        return -super().worth(state, event, about, sound)
+
+    def judge(self, state: Any, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
+        """The contrary of what is."""
+        contrary: I32 = 2 - self.world.judge(state, event, row, answer, supposing)
+        return contrary
+
+    def events(self, state: Any, turn: int) -> Event:
+        """The same messages, about something else, wanted where they are not, of users who like other kinds."""
+        event = cast("Any", self.world.events(state, turn))
+        order = np.random.default_rng(turn).permutation(len(event.type))
+        truth = {name: getattr(event, name)[order] for name in ("type", "intent", "context")}
+        return cast("Event", replace(event, **truth, wanted=~event.wanted, logits=event.logits[:, ::-1]))
+
+    def respond(self, state: Any, event: Event, served: Served, draws: Draws) -> tuple[Any, Response]:
+        """What was done and said the first time, in another mood."""
+        state, response = self.world.respond(state, event, replace(served, fresh=not served.fresh), draws)
+        told, keys = cast("Shown", self.told), draws.event.tolist()
+        rows = [(row, *what) for row, key in enumerate(keys) for what in told.said[key]]
+        row, kind, value, delay = np.array(rows, np.int64).reshape(-1, 4).T
+        feedback = replace(
+            response.feedback, row=row, kind=kind.astype(np.int32), value=value.astype(np.int32), delay=delay
+        )
+        code, silent = (np.array(column) for column in zip(*(told.done[key] for key in keys), strict=True))
+        outcome = replace(cast("Outcome", response.outcome), code=code.astype(np.int32), silent=silent)
+        return state, replace(response, feedback=feedback, outcome=outcome, quality=2 - response.quality)
+
+
+@pytest.mark.parametrize("arm", shoppers.BLIND)
+def test_what_is_wanted_liked_and_felt_can_be_others_and_no_decision_changes(tmp_path: Path, arm: str) -> None:
+    plan = shoppers.plan(USERS, (arm,))
+    told = Shown(plan.simulator)
+    first = shoppers.carry_out(replace(plan, simulator=cast("World[Any]", told)), tmp_path / "first", USERS, 512)
+    lying = cast("World[Any]", LyingOfAdvice(plan.simulator, told=told))
+    second = shoppers.carry_out(replace(plan, simulator=lying), tmp_path / "second", USERS, 512)
+    differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS))}
+    assert differ <= TRUTH
+    assert {"wanted", "worth_expected", "answer_correct", "intent"} <= differ  # it was another truth
+
+
+# ---------------------------------------------------------------------------------------------------------- kill
+
+
+@needs_proc
+def test_a_run_that_is_killed_goes_on_to_the_same_rows(base: Run, tmp_path: Path, root: Path) -> None:
+    out, killed = tmp_path / "killed", 0
+    command = [sys.executable, "-m", "tests.laws.shoppers", str(out), str(USERS), "48", "2"]
+    for moment in (0.3, 0.1):
+        process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = len(list(out.glob("turns/*.parquet")))
+        while len(list(out.glob("turns/*.parquet"))) == before and process.poll() is None:
+            time.sleep(0.005)
+        time.sleep(moment)
+        killed += process.poll() is None
+        orphans = workers_of(process.pid) if process.poll() is None else []
+        process.kill()
+        process.wait()
+        await_end(orphans)
+    assert killed
+    subprocess.run(command, cwd=root, check=True)
+    assert world.differences(base, Run(out), range(USERS)) == []
+    assert pc.sum(Run(out).turns("live")["skill_learned"]).as_py() > 0
