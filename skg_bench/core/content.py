@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -68,12 +68,6 @@ class Content:
 NAMES = tuple(f.name for f in fields(Content))
 
 
-def content_of(canonical: str) -> Content:
-    """The content whose canonical text this is."""
-    values: dict[str, Any] = json.loads(canonical)
-    return Content(**{**values, "keywords": tuple(values["keywords"])})
-
-
 class TextStore(Protocol):
     """What contents need of the texts of a run (core/texts.py)."""
 
@@ -100,15 +94,16 @@ class Contents:
     """The texts of a run that are contents, by their keys. Append-only; a key depends on the content alone."""
 
     _texts: TextStore
-    _id: dict[int, int] = field(default_factory=dict)  # text id of each key
+    _known: dict[int, Content | None] = field(default_factory=lambda: {0: None})  # by key
     _logged: dict[int, int] = field(default_factory=lambda: {0: 0})  # key of what logs show of it
 
     def add(self, content: Content) -> int:
         """The key of the content, for `Batch.content`."""
         key = content.key
-        if key not in self._id:
+        if key not in self._known:
             self._logged[key] = self._shown(content).key
-            self._id[key] = int(self._texts.add([content.canonical])[0])
+            self._texts.add([content.canonical])
+            self._known[key] = content
         return key
 
     def of(self, keys: U64) -> list[Content | None]:
@@ -117,11 +112,7 @@ class Contents:
         Raises ValueError for a key that nobody added.
         """
         self.check(keys)
-        parsed: dict[int, Content | None] = {0: None}
-        for key in dict.fromkeys(keys.tolist()):
-            if key:
-                parsed[key] = content_of(self._texts.read(np.array([self._id[key]], np.int32))[0])
-        return [parsed[key] for key in keys.tolist()]
+        return [self._known[key] for key in keys.tolist()]
 
     def shown(self, keys: U64) -> list[Content | None]:
         """The contents of keys `[n]` as logs have them."""
@@ -129,7 +120,7 @@ class Contents:
 
     def check(self, keys: U64) -> None:
         """Raises ValueError for a key of keys `[n]` that nobody added; 0 is none."""
-        if unknown := set(keys.tolist()) - self._logged.keys():
+        if unknown := [key for key in keys.tolist() if key not in self._logged]:
             raise ValueError(
                 f"{min(unknown)} is the key of no content of this run; WrittenTexts.contents.add gives keys"
             )

@@ -30,6 +30,12 @@ WEEKLY = (
     ("cost_usd", "Cost per request", "Metered, US dollars."),
     ("latency_ms", "Wait per request", "Simulated time to the answer."),
 )  # fmt: skip
+OF_ADVICE = (
+    ("utility", "Utility", "Worth of what happened to a purchase, less money and waiting."),
+    ("listened", "Listened", "Share of interventions after which users accepted, waited or gave up."),
+    ("regret", "Regret", "What the best kind of strategy is worth more than what was done, without luck and moods."),
+    ("skills", "Size of the skillbook", "Active skills of a user at the end of the week."),
+)
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}
 CEILINGS = {  # the highest first, which is drawn under the others
     "ceiling_procedure": "procedures", "ceiling_1": "ceiling k=1", "ceiling_2": "ceiling k=2",
@@ -101,7 +107,7 @@ def weekly(
 ) -> list[Chart]:
     """The small multiples, without those that this run did not measure."""
     charts = []
-    for metric, title, says in WEEKLY:
+    for metric, title, says in OF_ADVICE if "listened" in metrics else WEEKLY:
         unit = UNITS.get(metric) or (metrics[metric].unit if metric in metrics else None)
         if unit is None or (reference is None and "{reference}" in title):
             continue

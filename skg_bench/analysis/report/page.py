@@ -11,22 +11,27 @@ from markupsafe import Markup
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.companion_runs import companion_runs
+from skg_bench.analysis.counts.advice import is_advised
 from skg_bench.analysis.report import chart, figures, logged, tables, verdict
 from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.proof import proof
+from skg_bench.analysis.report.purchases import purchases
 from skg_bench.analysis.report.roster import RosterRow, roster
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.typeset import interval, marked, shown
 from skg_bench.analysis.report.waterfall import WORDS, panels
 from skg_bench.analysis.summary import Summary
+from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
 
 TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
+OF_ADVICE = ("listened", "overridden", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
+SCRIPTS = ("figures.js", "tables.js", "export.js", "users.js")
 PACKAGE = "skg_bench.analysis.report"
 
 
@@ -51,7 +56,9 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     context: dict[str, Any] = {
         "css": _asset("page.css"),
         "arms_css": Markup(stylesheet([*all_looks, *(proven.over.looks if proven.over else ())])),  # noqa: S704  colours and class names of our own
-        "scripts": [_asset(name) for name in ("figures.js", "tables.js", "export.js", "users.js")],
+        "scripts": [
+            _asset(name) for name in (*SCRIPTS[:-1], *(("advice.js",) if content.advised else ()), SCRIPTS[-1])
+        ],
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, content),
         "question": content.question,
@@ -79,6 +86,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         ],
         "saturation": _saturation(content),
         "log": None if content.log is None else logged.facts(content.log, content.turns),
+        "advised": content.advised,
+        "noun": _noun(content),
         "person": _person(content),
         "people": people,
         "asked": users is not None,
@@ -122,9 +131,8 @@ def _safe(value: Any) -> Markup:
 
 
 def _timelines(run: Run, arm: str, people: Sequence[RosterRow], cap: int) -> list[tuple[int, Markup]]:
-    return [
-        (user, _safe(timeline)) for user, timeline in timelines(run, arm, [row.user for row in people], cap).items()
-    ]
+    packed = purchases if is_advised(run) else timelines
+    return [(user, _safe(timeline)) for user, timeline in packed(run, arm, [row.user for row in people], cap).items()]
 
 
 def _verdict(content: Summary) -> dict[str, Any]:
@@ -148,9 +156,14 @@ def _scope(run: Run, content: Summary) -> list[str]:
     return [
         f"{content.users:,} {users}",
         f"{content.weeks:,} weeks",
-        f"{content.turns:,} requests, the same for each of {len(run.arms)} arms",
+        f"{content.turns:,} {_noun(content)}s, the same for each of {len(run.arms)} arms",
         f"seed {content.seed}",
     ]
+
+
+def _noun(content: Summary) -> str:
+    """What users bring."""
+    return "purchase" if content.advised else "request"
 
 
 def _person(content: Summary) -> str:
@@ -161,7 +174,7 @@ def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
     arm_figures, reference = content.arms[arm], content.reference
     other = content.arms.get(reference) if reference not in (None, arm) else None
     tiles = []
-    for metric in TILES:
+    for metric in OF_ADVICE if content.advised else TILES:
         if metric not in arm_figures or metric not in content.metrics:
             continue
         if content.log is not None and arm_figures[metric].mean is None:
@@ -221,9 +234,15 @@ def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dic
     """What a timeline needs: the policy's threshold, the weights of the signals, what is known, of whom, and causes."""
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
-    known = {"person": _person(content), "judged": content.log is None}
-    arm = {"arm": content.learner, "causes": {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS}}
+    known: dict[str, Any] = {"person": _person(content), "judged": content.log is None}
+    arm: dict[str, Any] = {
+        "arm": content.learner,
+        "causes": {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS},
+    }
     report = f"skg-bench report {run.path} --user"
+    if content.advised:
+        known |= {"advice": {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}}
+        arm["causes"] = {}
     return {"threshold": policy.get("threshold"), "weights": weights, "report": report, **arm, **known}
 
 
@@ -232,20 +251,21 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     commit = str(manifest.get("commit") or "not from a checkout")
     changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
     prices = content.utility
-    worth = f"right − {prices.wrong:g} × wrong − {prices.usd:g} × US dollars − {prices.second:g} × seconds"
+    paid = f"{prices.usd:g} × US dollars − {prices.second:g} × seconds"
+    worth = f"worth − {paid}" if content.advised else f"right − {prices.wrong:g} × wrong − {paid}"
     late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
         ("Seed", str(content.seed)),
-        ("Utility of a request", worth),
+        (f"Utility of a {_noun(content)}", worth),
         ("Reference arm", str(content.reference or "none")),
         ("Serving", str(run.config.get("serving", ""))),
         ("Commit", commit + changed),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Data", ", ".join(f"{name} {str(digest)[:16]}" for name, digest in data.items()) or "–"),
-        ("Ratings known too late", late),
+        ("Answers known too late" if content.advised else "Ratings known too late", late),
     ]
 
 

@@ -5,7 +5,7 @@ A turn is a handful of small integers, columns instead of records, texts once: a
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from skg_bench.core import draws
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.record import Offsets, local_time, offsets_of
+from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.run import Run, ratings
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
@@ -96,13 +96,13 @@ def kept(n: int, cap: int) -> list[int]:
 
 def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
     """What the page needs to show these users' turns in `arm`, by user id; plain lists, ready for json."""
-    turns = _by_user(run.turns(arm, DECISION, users))
-    for by_user in turns.values():
-        by_user["clock"] = _local(by_user["time"], offsets_of(run.manifest))
-    updates = _by_user(run.updates(arm, None, users))
-    feedback = _by_user(ratings(run.feedback(arm, None, users)))
+    turns = by_user(run.turns(arm, DECISION, users))
+    for columns in turns.values():
+        columns["clock"] = local_times(run, columns["time"])
+    updates = by_user(run.updates(arm, None, users))
+    feedback = by_user(ratings(run.feedback(arm, None, users)))
     outcome = {
-        other: _by_user(run.turns(other, ["fallback_to_llm", "answer_correct", "cause"], users)) for other in run.arms
+        other: by_user(run.turns(other, ["fallback_to_llm", "answer_correct", "cause"], users)) for other in run.arms
     }
     nothing: dict[str, list[Any]] = {}
     return {
@@ -110,7 +110,7 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
             turns[user],
             updates.get(user, nothing),
             feedback.get(user, nothing),
-            {other: by_user[user] for other, by_user in outcome.items() if user in by_user},
+            {other: by_arm[user] for other, by_arm in outcome.items() if user in by_arm},
             cap,
         )
         for user in users
@@ -118,14 +118,15 @@ def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, d
     }
 
 
-def _local(times: Sequence[datetime], offsets: Offsets) -> list[datetime]:
+def local_times(run: Run, times: Sequence[datetime]) -> list[datetime]:
     """What the user's clock showed at these times of a run."""
     since = np.array([(time - _MONDAY) // timedelta(seconds=1) for time in times], np.int64)
-    ahead: list[int] = (local_time(offsets, since) - since).tolist()
+    ahead: list[int] = (local_time(offsets_of(run.manifest), since) - since).tolist()
     return [time + timedelta(seconds=by) for time, by in zip(times, ahead, strict=True)]
 
 
-def _by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
+def by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
+    """Columns of a log by user."""
     users = table["user"].to_numpy()
     edges = [0, *(np.flatnonzero(np.diff(users)) + 1).tolist(), len(users)] if len(users) else []
     return {
@@ -170,9 +171,9 @@ def _timeline(
         "source_turn": [turns["source_turn"][i] for i in keep],
         "source": [source(i) for i in keep],
         "served": [SERVED.get(turns["serving"][i], 0) for i in keep],
-        "max_sim": _thousandths(turns["max_sim"][i] for i in keep),
-        "score": _thousandths(turns["skill_score"][i] for i in keep),
-        "propensity": _thousandths(turns["propensity"][i] for i in keep),
+        "max_sim": thousandths(turns["max_sim"][i] for i in keep),
+        "score": thousandths(turns["skill_score"][i] for i in keep),
+        "propensity": thousandths(turns["propensity"][i] for i in keep),
         "explored": [int(turns["explored"][i]) for i in keep],
         "rating": [ratings[i] for i in keep],
         "late": [late[i] for i in keep],
@@ -191,7 +192,8 @@ def _timeline(
     }
 
 
-def _thousandths(values: Any) -> list[int | None]:
+def thousandths(values: Iterable[float | None]) -> list[int | None]:
+    """Values as the page has them."""
     return [None if v is None or math.isnan(v) else round(v * THOUSANDTHS) for v in values]
 
 
@@ -219,7 +221,7 @@ def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[
     best += [k for k in places[PLACES:] if skills[k] == turns["skill"][i]]
     tracks = [turns[c][i] for c in ("similarity", "preference", "score", "combined")]
     return [
-        [title(skills[k]), *_thousandths(track[k] for track in tracks), int(skills[k] == turns["skill"][i])]
+        [title(skills[k]), *thousandths(track[k] for track in tracks), int(skills[k] == turns["skill"][i])]
         for k in best
     ]
 

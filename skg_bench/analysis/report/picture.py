@@ -19,6 +19,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.text import printable
 
 PANELS = ("hit_rate", "err_per_request")
+OF_ADVICE = ("utility", "listened")
 GAP, HEAD, PAD = 16, 46, 14  # pixels between panels, above them, around everything
 STYLE = """
 svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #e1e5ea; --rule-2: #c9d0d8; --ceiling: #eef0f3;
@@ -52,7 +53,8 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
     curves = figures.Curves.read(run.path / "curves.csv", content.users)
     weekly = {c.id: c for c in figures.weekly(curves, all_looks, content.metrics, content.reference)}
-    panels = [weekly[f"f-{metric}"] for metric in PANELS if f"f-{metric}" in weekly]
+    wanted = OF_ADVICE if content.advised else PANELS
+    panels = [weekly[f"f-{metric}"] for metric in wanted if f"f-{metric}" in weekly]
     width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
     panels = [replace(panel, series=[s for s in panel.series if s.name in shown_arms]) for panel in panels]
     tall = max((chart.height(len(panel.series) + len(panel.ceilings)) for panel in panels), default=chart.HEIGHT)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from skg_bench.analysis.counts.advice import advice_metrics
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.report.people import Pick, drawn, pick
@@ -34,6 +35,7 @@ class RosterRow:
     turns: str
     hit_rate: str
     err_per_hit: str
+    listened: str  # of advice
     skills: str
     utility: str
     beyond: str  # utility beyond the reference, same requests
@@ -67,7 +69,8 @@ def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | Non
 
 def utility_of(tally: Tally, prices: Utility) -> F64:
     """Mean utility of a turn, by user `[n]`."""
-    total = sum(weight * tally.by_week[name].sum(axis=1) for name, weight in prices.count().items())
+    count = advice_metrics(prices)["utility"].count if "worth" in tally.by_week else prices.count()
+    total = sum(weight * tally.by_week[name].sum(axis=1) for name, weight in count.items())
     return np.asarray(total / np.maximum(tally.by_week["turn"].sum(axis=1), 1.0), np.float64)
 
 
@@ -82,6 +85,7 @@ def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F6
         turns=f"{int(turn):,}",
         hit_rate=shown(hit / turn, "share"),
         err_per_hit=shown(wrong_hit / hit if hit else None, "share"),
+        listened=shown(_listened(tally, i), "share"),
         skills="" if np.isnan(tally.book_end[i]) else f"{int(tally.book_end[i]):,}",
         utility=shown(float(utility[i]), "utility"),
         beyond="" if beyond is None else shown(float(beyond[i]), "utility", signed=True),
@@ -89,8 +93,16 @@ def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F6
     )
 
 
+def _listened(tally: Tally, i: int) -> float | None:
+    """Share of interventions that the user listened to."""
+    spoken = float(tally.by_week["spoken"][i].sum()) if "spoken" in tally.by_week else 0.0
+    return float(tally.by_week["listened"][i].sum()) / spoken if spoken else None
+
+
 def _spark(tally: Tally, i: int) -> Markup:
-    """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM, as far as that is known."""
+    """Bars by week, from below: right hits, wrong hits, right and wrong answers of the LLM, as far as that is known; of
+    advice what was listened to, overridden, and neither.
+    """
     turn, hit, wrong, wrong_hit = (tally.by_week[name][i] for name in ("turn", "hit", "wrong", "wrong_hit"))
     stack: list[tuple[str, F64 | I64]] = [
         ("hit right", hit - wrong_hit),
@@ -101,6 +113,9 @@ def _spark(tally: Tally, i: int) -> Markup:
     if "other" in tally.by_week:  # a log: that much of it is known
         other = np.nan_to_num(tally.by_week["other"][i])
         stack = [("hit unknown", hit - other), ("hit wrong", other), ("llm unknown", turn - hit)]
+    if "spoken" in tally.by_week:
+        listened, overridden = (tally.by_week[name][i] for name in ("listened", "overridden"))
+        stack = [("hit right", listened), ("llm wrong", overridden), ("llm right", turn - listened - overridden)]
     wide, most = SPARK_WIDTH / len(turn), max(float(turn.max()), 1.0)
     floor = np.full(len(turn), float(SPARK_HEIGHT))
     parts = []

@@ -17,6 +17,8 @@ LEVELS = (
 )  # fmt: skip
 OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week", "calls_saved",
             "cost_saved_usd")  # fmt: skip
+OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "interventions_per_week", "hit_rate",
+             "worth_it", "skills", "learning_cost_usd")  # fmt: skip
 LONG_LABEL = {"utility": "Utility per request"}
 TONES = {"better": "good", "worse": "bad", "higher": "plain", "lower": "plain"}
 FOREST_WIDTH, FOREST_HEIGHT = 200, 20
@@ -77,6 +79,8 @@ class DifferenceTable:
 def label(metric: str, metrics: Mapping[str, MetricWords]) -> str:
     """A metric's name as a heading."""
     text = str(LONG_LABEL.get(metric) or metrics[metric].label)
+    if metric == "utility" and "listened" in metrics:
+        text = "Utility per purchase"
     return text[:1].upper() + text[1:]
 
 
@@ -84,7 +88,9 @@ def levels(summary: Summary, looks: Sequence[Look]) -> tuple[list[str], list[Lev
     """Headings and rows, best utility first."""
     metrics, arms = summary.metrics, summary.arms
     wanted: Sequence[str] = LEVELS
-    if summary.log is not None:
+    if summary.advised:
+        wanted = OF_ADVICE
+    elif summary.log is not None:
         wanted = [m for m in OF_A_LOG if any(_mean(arms[look.arm].get(m)) > float("-inf") for look in looks)]
     listed = [m for m in wanted if any(m in arms[look.arm] for look in looks) and m in metrics]
     order = sorted(looks, key=lambda look: -_mean(arms[look.arm].get("utility")))

@@ -30,8 +30,11 @@
   const clock = (s) => new Date(s * 1000).toISOString().slice(11, 16);
   const span = (s) => (s < 3600 ? `${Math.max(1, Math.round(s / 60))} min` : s < 2 * DAY ? `${Math.round(s / 3600)} h` : `${Math.round(s / DAY)} days`);
   const word = (p, i) => (i < 0 ? null : p.words[i]);
+  const address = (parts) => `#${new URLSearchParams(parts)}`;
 
-  const FILTERS = [
+  // where skills are advice, another script says what a turn is
+  const advice = settings.advice ? adviceView({ settings, el, word, permille, span, part, address }) : null;
+  const FILTERS = advice?.filters ?? [
     ["hit", "Answered by a skill", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
     ["wrong", settings.judged ? "Wrong (truth)" : "Given to another intent", (p, i) => p.correct[i] === 0],
@@ -112,6 +115,8 @@
   }
 
   function details(p, i) {
+    const link = el("a", { class: "permalink", href: address({ user: p.id, turn: p.turn[i] }) }, `Link to turn ${p.turn[i]} of ${settings.person.toLowerCase()} ${p.id}`);
+    if (advice) return el("div", { class: "why" }, ...advice.details(p, i), link);
     const type = word(p, p.type[i]), n = p.answerable[i];
     const rated = p.rating[i] < 0 ? (settings.judged ? "The user said nothing." : "The log holds no rating of this answer.")
       : `The user rated it ${RATINGS[p.rating[i]]}${p.late[i] > 0 ? `, ${span(p.late[i])} later` : ""}.`;
@@ -126,37 +131,46 @@
       part("Learned", learned(p, i)),
       part("Truth, never shown to an arm", el("p", { class: "truth" }, `${how} ${truth}`)),
       part(settings.judged ? "The same message in the other arms (truth)" : "The same message in the other arms", elsewhere(p, i)),
-      el("a", { class: "permalink", href: address({ user: p.id, turn: p.turn[i] }) }, `Link to turn ${p.turn[i]} of ${settings.person.toLowerCase()} ${p.id}`));
+      link);
   }
 
   function turn(p, i) {
     const body = el("div", {});
-    const rating = p.rating[i] < 0 ? "" : RATINGS[p.rating[i]];
     return el("details", { class: "turn", id: `u${p.id}-t${p.turn[i]}`, ontoggle: (e) => { if (e.target.open && !body.hasChildNodes()) body.append(details(p, i)); } },
       el("summary", {},
         el("time", {}, clock(p.clock[i])),
         el("span", { class: "message" }, word(p, p.message[i])),
-        el("span", { class: p.hit[i] ? "by skill" : "by" }, p.hit[i] ? word(p, p.skill[i]) : "LLM"),
-        el("span", { class: `said ${rating}` }, rating, p.late[i] > 0 && rating ? el("small", {}, " later") : null),
-        el("span", { class: p.correct[i] === null ? "unknown" : p.correct[i] ? "right" : "wrong" }, p.correct[i] === null ? "not known" : p.correct[i] ? "✓ right" : "✗ wrong"),
-        el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : "")),
+        ...(advice?.cells ?? cells)(p, i)),
       body);
+  }
+  function cells(p, i) {
+    const rating = p.rating[i] < 0 ? "" : RATINGS[p.rating[i]];
+    return [
+      el("span", { class: p.hit[i] ? "by skill" : "by" }, p.hit[i] ? word(p, p.skill[i]) : "LLM"),
+      el("span", { class: `said ${rating}` }, rating, p.late[i] > 0 && rating ? el("small", {}, " later") : null),
+      el("span", { class: p.correct[i] === null ? "unknown" : p.correct[i] ? "right" : "wrong" }, p.correct[i] === null ? "not known" : p.correct[i] ? "✓ right" : "✗ wrong"),
+      el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : ""),
+    ];
   }
 
   // ------------------------------------------------------------------------------------- strip of weeks
+  const STACK = advice?.stack ?? [[`hit ${SHADE}`, `hits ${FINE}`], ["hit wrong", `hits ${WRONG}`], [`llm ${SHADE}`, `LLM ${FINE}`], ["llm wrong", `LLM ${WRONG}`]];
+  function bar(p, i) {
+    const fine = p.correct[i] !== 0; // of a log: not given to another intent
+    return p.hit[i] ? (fine ? 0 : 1) : fine ? 2 : 3;
+  }
   function strip(p) {
-    const weeks = Math.max(...p.week) + 1, counts = Array.from({ length: weeks }, () => [0, 0, 0, 0]), grown = new Array(weeks).fill(0);
+    const weeks = Math.max(...p.week) + 1, counts = Array.from({ length: weeks }, () => STACK.map(() => 0)), grown = new Array(weeks).fill(0);
     p.turn.forEach((t, i) => {
-      const fine = p.correct[i] !== 0; // of a log: not given to another intent
-      counts[p.week[i]][p.hit[i] ? (fine ? 0 : 1) : fine ? 2 : 3] += 1;
+      counts[p.week[i]][(advice?.bar ?? bar)(p, i)] += 1;
       if (p.changes.has(t)) grown[p.week[i]] += 1;
     });
-    const most = Math.max(1, ...counts.map((c) => c[0] + c[1] + c[2] + c[3]));
+    const sum = (c) => c.reduce((a, b) => a + b, 0), most = Math.max(1, ...counts.map(sum));
     return el("div", { class: "strip", role: "group", "aria-label": "Weeks; choose one to go there" }, ...counts.map((c, w) => {
-      const total = c[0] + c[1] + c[2] + c[3];
-      const words = `Week ${w + 1}: ${total} turns, ${c[0]} hits ${FINE}, ${c[1]} hits ${WRONG}, ${c[2]} LLM ${FINE}, ${c[3]} LLM ${WRONG}, ${grown[w]} learned`;
+      const total = sum(c);
+      const words = `Week ${w + 1}: ${total} turns, ${STACK.map(([, name], n) => `${c[n]} ${name}`).join(", ")}, ${grown[w]} learned`;
       return el("button", { type: "button", title: words, "aria-label": words, disabled: !total, onclick: () => goto(w) },
-        ...["llm wrong", `llm ${SHADE}`, "hit wrong", `hit ${SHADE}`].map((kind, n) => el("i", { class: kind, style: `height:${(100 * c[3 - n]) / most}%` })));
+        ...STACK.map(([kind], n) => el("i", { class: kind, style: `height:${(100 * c[n]) / most}%` })).reverse());
     }));
   }
   function goto(week) {
@@ -232,13 +246,13 @@
     const key = (...kinds) => el("p", { class: "key" }, ...kinds.flatMap(([kind, name]) => [el("i", { class: kind }), `${name} `]));
     show(`${settings.person} ${id}`, user.row.dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
       ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
+      ...(advice?.begun(user) ?? []),
       strip(user),
-      settings.judged ? key(["hit right", "skill, right"], ["hit wrong", "skill, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
+      advice ? key(...advice.stack) : settings.judged ? key(["hit right", "skill, right"], ["hit wrong", "skill, wrong"], ["llm right", "LLM, right"], ["llm wrong", "LLM, wrong (truth)"])
         : key(["hit unknown", "skill, not known whether right"], ["hit wrong", "skill, wrong: another intent"], ["llm unknown", "LLM, as in the log or not known"])] });
   }
 
   // ------------------------------------------------------------------------------------ addresses
-  const address = (parts) => `#${new URLSearchParams(parts)}`;
   function everyone(test) { // turns of all users of the page
     return rows.map((row) => load(row.dataset.user)).flatMap((p) => p.turn.map((_, i) => [p, i])).filter(([p, i]) => test(p, i));
   }
@@ -248,11 +262,17 @@
     show(`${name}: turns of arm ${arm}`, "", turns, { notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
   }
   function showFlips(arm, against) {
+    const note = others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `);
+    if (advice) {
+      const filters = [arm, against].map((name, n) => [`flip-${n}`, `Listened to ${name} only`, (p, i) => advice.ends(p, name, i) && !advice.ends(p, [against, arm][n], i)]);
+      show(`Purchases that ended differently under ${arm} and ${against}`, "", everyone((p, i) => advice.differ(p, arm, against, i)), { filters, notes: [note] });
+      return;
+    }
     const did = settings.judged ? "HL" : "HhX", what = settings.judged ? "Right" : "Answered by a skill";
     const good = (p, name, i) => did.includes(p.arms[name]?.[i]), known = (p, name, i) => (p.arms[name]?.[i] ?? ".") !== ".";
     const differ = (p, i) => known(p, arm, i) && known(p, against, i) && good(p, arm, i) !== good(p, against, i);
     const filters = [arm, against].map((name, n) => [`flip-${n}`, `${what} in ${name} only`, (p, i) => good(p, name, i)]);
-    show(`Turns that ${arm} and ${against} answered differently`, "", everyone(differ), { filters, notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
+    show(`Turns that ${arm} and ${against} answered differently`, "", everyone(differ), { filters, notes: [note] });
   }
   function missing(id, words) {
     panel.replaceChildren(el("header", {}, el("h3", { tabindex: "-1" }, `${settings.person} ${id}`)), others(words, id));

@@ -6,12 +6,14 @@ from html import escape
 
 from markupsafe import Markup
 
+from skg_bench.analysis.report.advised import LINKS as LINK_WORDS
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import WIDTH, tick, ticks
 from skg_bench.analysis.report.links import lost
 from skg_bench.analysis.report.typeset import interval, shown
 from skg_bench.analysis.summary.content import Summary, Waterfall
 from skg_bench.analysis.summary.figures import NOTHING, Figure
+from skg_bench.analysis.summary.regret import LINKS
 from skg_bench.analysis.summary.waterfall import ORDER
 
 LEFT, RIGHT, ROW, BAR, FOOT = 118, 46, 21, 13, 24  # pixels
@@ -63,14 +65,19 @@ def panels(summary: Summary, looks: Sequence[Look]) -> list[ArmLosses]:
 
 
 def _panel(look: Look, fall: Waterfall, turns: int) -> ArmLosses:
-    losses, against = fall.losses, fall.differences or {}
+    losses, against, order = fall.losses, fall.differences or {}, _order(fall.losses)
     return ArmLosses(
         look,
         shown(fall.ceiling, "utility"),
-        shown(fall.ceiling - sum(_mean(losses[cause]) for cause in ORDER), "utility"),
+        shown(fall.ceiling - sum(_mean(losses[cause]) for cause in order), "utility"),
         Markup(svg(look, fall.ceiling, losses)),  # noqa: S704  names are escaped
-        [_row(cause, losses[cause], against.get(cause, NOTHING), turns) for cause in ORDER],
+        [_row(cause, losses[cause], against.get(cause, NOTHING), turns) for cause in order],
     )
+
+
+def _order(losses: Mapping[str, Figure]) -> Sequence[str]:
+    """The bars from above: causes, or the links of advice."""
+    return LINKS if LINKS[0] in losses else ORDER
 
 
 def _mean(loss: Figure) -> float:
@@ -78,7 +85,7 @@ def _mean(loss: Figure) -> float:
 
 
 def _row(cause: str, loss: Figure, against: Figure, turns: int) -> CauseRow:
-    label, says = WORDS[cause]
+    label, says = {**WORDS, **LINK_WORDS}[cause]
     return CauseRow(
         label,
         says,
@@ -92,17 +99,18 @@ def _row(cause: str, loss: Figure, against: Figure, turns: int) -> CauseRow:
 
 
 def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
-    """The bars, with the 95 % interval for new requests at the end of each."""
+    """The bars, with the 95 % interval for new requests at the end of each. A bar below 0 goes to the right."""
+    order, named = _order(losses), {**WORDS, **LINK_WORDS}
     levels = [ceiling]
-    for cause in ORDER:
+    for cause in order:
         levels.append(levels[-1] - _mean(losses[cause]))
-    marks, step = ticks(levels[-1], ceiling)
+    marks, step = ticks(min(levels), max(levels))
     floor = ROW * len(levels) + ROW + 4
 
     def x(value: float) -> float:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * max(value - marks[0], 0.0) / (marks[-1] - marks[0]), 1)
 
-    words = "; ".join(f"{WORDS[c][0]} {shown(losses[c].mean, 'utility')}" for c in ORDER)
+    words = "; ".join(f"{named[c][0]} {shown(losses[c].mean, 'utility')}" for c in order)
     label = f"{look.arm}: from {shown(ceiling, 'utility')} to {shown(levels[-1], 'utility')}. {words}."
     out = [
         f'<svg class="chart falls {look.css}" viewBox="0 0 {WIDTH} {floor + FOOT}" role="img"',
@@ -111,20 +119,22 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
     for mark in marks:
         out.append(f'<line x1="{x(mark)}" x2="{x(mark)}" y1="0" y2="{floor}"/>')
         out.append(f'<text x="{x(mark)}" y="{floor + 15}" text-anchor="middle">{tick(mark, "utility", step)}</text>')
-    out.append(f"</g>{_words('Ceiling', ceiling, 0)}{_level(x(ceiling), 0)}")
-    for n, cause in enumerate(ORDER, 1):
+    first = "Best kind" if order == LINKS else "Ceiling"
+    out.append(f"</g>{_words(first, ceiling, 0)}{_level(x(ceiling), 0)}")
+    for n, cause in enumerate(order, 1):
         loss, middle = losses[cause], (n + 0.5) * ROW
         before, after = x(levels[n - 1]), x(levels[n])
-        wide = max(before - after, 0.8)
-        turns = f"Turns of {look.arm} lost to: {WORDS[cause][0]}"
-        out.append(f'<a href="{escape(lost(look.arm, cause))}" aria-label="{escape(turns)}">')
-        out.append(f'<path class="target" d="M0 {n * ROW}H{WIDTH}v{ROW}H0z"/>')
-        out.append(f'<rect x="{after}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
+        wide = max(abs(before - after), 0.8)
+        if cause in WORDS:
+            turns = f"Turns of {look.arm} lost to: {WORDS[cause][0]}"
+            out.append(f'<a href="{escape(lost(look.arm, cause))}" aria-label="{escape(turns)}">')
+            out.append(f'<path class="target" d="M0 {n * ROW}H{WIDTH}v{ROW}H0z"/>')
+        out.append(f'<rect x="{min(before, after)}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
         if loss.low_new is not None and loss.high_new is not None:
             ends = [x(levels[n - 1] - end) for end in (loss.high_new, loss.low_new)]
             out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')
         out.append(f'<line class="step" x1="{after}" x2="{after}" y1="{middle + BAR / 2}" y2="{(n + 1) * ROW}"/>')
-        out.append(_words(WORDS[cause][0], _mean(loss), n) + "</a>")
+        out.append(_words(named[cause][0], _mean(loss), n) + ("</a>" if cause in WORDS else ""))
     return "".join([*out, _words("Reached", levels[-1], len(levels)), _level(x(levels[-1]), len(levels)), "</svg>"])
 
 

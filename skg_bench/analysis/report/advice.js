@@ -1,0 +1,114 @@
+"use strict";
+// What `users.js` shows of purchases that an assistant advised about: filters, one purchase, weeks.
+const adviceView = ({ settings, el, word, permille, span, part, address }) => {
+  const { tiers, outcomes, satisfactions } = settings.advice;
+  const LISTENED = ["accepted", "wait", "abandoned"];
+  const readable = (text) => text.replaceAll("_", " ");
+  const tier = (p, i) => tiers[p.tier[i]], outcome = (p, i) => outcomes[p.outcome[i]];
+  const spoken = (p, i) => p.served[i] !== 2, listened = (p, i) => spoken(p, i) && LISTENED.includes(outcome(p, i));
+  const overridden = (p, i) => outcome(p, i) === "overridden";
+  const later = (p, turn) => p.later.filter(([about]) => about === turn);
+  const jobs = (p, test) => p.jobs.filter(test);
+  const quoted = (text) => `“${text}”`;
+
+  const ENDED = {
+    accepted: (who) => (who === "negotiator" ? "Accepted: bought, and cheaper." : "Accepted: not bought."),
+    overridden: () => "Overridden: bought all the same.",
+    wait: () => "Waited a day.",
+    abandoned: () => "Abandoned: gave up, and did not buy.",
+    auto_approved: () => "Approved: nothing was said.",
+  };
+
+  const filters = [
+    ["strategy", "A strategy was used", (p, i) => p.served[i] === 1],
+    ["generic", "The generic question", (p, i) => p.served[i] === 0],
+    ["listened", "Listened", listened],
+    ["overridden", "Overridden", overridden],
+    ["blocked", "Wanted, and held back (truth)", (p, i) => p.wanted[i] === 1 && p.correct[i] === 0],
+    ["later", "Answered later", (p, i) => later(p, p.turn[i]).length > 0],
+    ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
+  ];
+
+  function said(p, i) {
+    if (!spoken(p, i)) return `The ${tier(p, i)} said nothing.`;
+    const odds = p.propensity[i] === null || p.propensity[i] >= 1000 ? "" : ` It is chosen with probability ${permille(p.propensity[i])}.`;
+    return (p.served[i] === 1 ? `The ${tier(p, i)} used ${quoted(word(p, p.skill[i]))}.` : `The ${tier(p, i)} asked the generic question.`) + odds;
+  }
+
+  function shown(p, i) {
+    if (!spoken(p, i) || !p.shown[i].length) return null;
+    return el("div", { class: "scroll" }, el("table", { class: "shortlist" },
+      el("thead", {}, el("tr", {}, ...["Strategy in the prompt", "Combined"].map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, ...p.shown[i].map(([text, combined, chosen]) => el("tr", { class: chosen ? "chosen" : null },
+        el("th", { scope: "row" }, word(p, text), chosen ? el("small", {}, " chosen") : null), el("td", {}, permille(combined)))))));
+  }
+
+  function operation([, op, text, section, rating, uses, why], p) {
+    const extra = [section < 0 ? "" : `section ${word(p, section)}`, uses ? "one use counted" : "", rating < 0 ? "" : `rating ${word(p, rating)}`];
+    return el("li", {}, el("code", {}, op), " ", el("b", {}, word(p, text)), extra.filter((t) => t).map((t) => `, ${t}`).join(""), el("small", {}, ` (${word(p, why)})`));
+  }
+  function operations(p, turn) {
+    const some = p.operations.get(turn) || [];
+    return some.length ? el("ul", { class: "operations" }, ...some.map((op) => operation(op, p))) : null;
+  }
+
+  function reflection(p, [turn, about, channel, value, result, analysis, helpful, harmful, learnings]) {
+    const from = about === turn ? `From ${readable(word(p, value))}` : `From ${readable(word(p, value))}, said of turn ${about}`;
+    const ids = [["helpful", helpful], ["harmful", harmful]].filter(([, some]) => some.length).map(([which, some]) => `; ${which}: ${some.map((k) => word(p, k)).join(", ")}`);
+    const grown = learnings ? `; new learnings: ${learnings}` : "";
+    return el("p", {}, `${from} (${word(p, channel)}, ${word(p, result).replaceAll("_", " ")})`, analysis < 0 ? "" : `: ${quoted(word(p, analysis))}`, ...ids, `${grown}.`);
+  }
+
+  function afterwards(p, i) { // what was said later, and what that changed
+    const turn = p.turn[i];
+    return later(p, turn).flatMap(([, value, seconds]) => {
+      const changed = jobs(p, (job) => job[1] === turn && word(p, job[2]) === "satisfaction");
+      const at = [...new Set(changed.map((job) => job[0]))];
+      return [
+        el("p", {}, `${span(seconds)} later: ${readable(satisfactions[value])}.`, changed.length ? "" : " Nothing was learned from it."),
+        ...changed.map((job) => reflection(p, job)),
+        ...at.map((k) => el("p", {}, p.changes.has(k) ? "What the skillbook took from that turn on: " : "The skillbook stayed as it was, but for counts: ", el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`))),
+        ...at.map((k) => operations(p, k)),
+      ];
+    });
+  }
+
+  function truth(p, i) {
+    const want = `The purchase was ${p.wanted[i] ? "" : "not "}really wanted; what happened was ${p.correct[i] ? "right" : "wrong"} for the user.`;
+    const kind = word(p, p.strategy[i]);
+    const about = kind === null ? "" : ` The strategy is really of the kind ${readable(kind)}.`;
+    const book = p.worth_book[i] === null ? "" : `, the best in the book ${permille(p.worth_book[i])}`;
+    return `${want}${about} Worth ${permille(p.worth[i])}; expected, without a mood, ${permille(p.worth_fresh[i])}${book}, the best kind there is ${permille(p.worth_best[i])}.`;
+  }
+
+  function elsewhere(p, i) {
+    return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm]) => arm !== settings.arm)
+      .map(([arm, ended]) => el("li", {}, el("b", {}, arm), ` ${readable(outcomes[ended[i]])}`)));
+  }
+
+  return {
+    filters,
+    cells: (p, i) => [
+      el("span", { class: p.served[i] === 1 ? "by skill" : "by" }, p.served[i] === 1 ? word(p, p.skill[i]) : spoken(p, i) ? "generic question" : "nothing said"),
+      el("span", { class: "said" }, readable(outcome(p, i)), later(p, p.turn[i]).length ? el("small", {}, `, ${readable(satisfactions[later(p, p.turn[i])[0][1]])}`) : null),
+      el("span", { class: p.correct[i] ? "right" : "wrong" }, p.correct[i] ? "✓ right" : "✗ wrong"),
+      el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : ""),
+    ],
+    details: (p, i) => [
+      part("Said", el("p", {}, said(p, i)), shown(p, i)),
+      part("What happened", el("p", {}, ENDED[outcome(p, i)]?.(tier(p, i)) ?? `${readable(outcome(p, i))}.`)),
+      part("Learned at this turn", ...jobs(p, (job) => job[0] === p.turn[i]).map((job) => reflection(p, job)), operations(p, p.turn[i])),
+      part("Said later, and what it changed", ...afterwards(p, i)),
+      part("Truth, never shown to an arm", el("p", { class: "truth" }, truth(p, i))),
+      part("The same purchase in the other arms", elsewhere(p, i)),
+    ],
+    begun: (p) => { // the book that a user was given
+      const given = [...p.operations.entries()].filter(([turn]) => turn < 0).flatMap(([, some]) => some);
+      return given.length ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${given.length} operations`), el("ul", { class: "operations" }, ...given.map((op) => operation(op, p))))] : [];
+    },
+    stack: [["hit right", "listened"], ["llm wrong", "overridden"], ["llm right", "neither, or nothing said"]],
+    bar: (p, i) => (listened(p, i) ? 0 : overridden(p, i) ? 1 : 2),
+    differ: (p, arm, against, i) => p.arms[arm]?.[i] !== p.arms[against]?.[i],
+    ends: (p, arm, i) => LISTENED.includes(outcomes[p.arms[arm]?.[i]]),
+  };
+};

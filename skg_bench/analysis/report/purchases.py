@@ -1,0 +1,138 @@
+"""Users whom an assistant advises, packed for the page: what they were about to buy, what was said, what came of it.
+
+A user is columns of small integers and texts once, as in `people.py`; `advice.js` shows them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skg_bench.analysis.report.people import Words, by_user, kept, local_times, thousandths
+from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
+from skg_bench.core.run import Run
+
+_TURN = [
+    "time", "message", "tier", "outcome", "serving", "skill", "propensity", "shortlist", "combined", "book_size",
+    "answer_correct", "wanted", "strategy", "worth", "worth_fresh", "worth_book", "worth_best",
+]  # fmt: skip
+_WORTHS = ("worth", "worth_fresh", "worth_book", "worth_best")
+_SERVED = {"silent": 2, "prompted": 1}  # codes of the page; 0: the generic question
+NOTHING: Mapping[str, list[Any]] = {}
+Columns = Mapping[str, list[Any]]
+
+
+def purchases(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
+    """What the page needs to show these users' purchases in `arm`, by user id; plain lists, ready for json."""
+    turns = by_user(run.turns(arm, _TURN, users))
+    updates, feedback, jobs = (by_user(log(arm, None, users)) for log in (run.updates, run.feedback, run.learning))
+    ended = {other: by_user(run.turns(other, ["outcome"], users)) for other in run.arms}
+    return {
+        user: _packed(
+            {**turns[user], "clock": local_times(run, turns[user]["time"])},
+            updates.get(user, NOTHING),
+            feedback.get(user, NOTHING),
+            jobs.get(user, NOTHING),
+            {other: by_arm[user]["outcome"] for other, by_arm in ended.items() if user in by_arm},
+            cap,
+        )
+        for user in users
+        if user in turns
+    }
+
+
+def _packed(
+    turns: Columns, updates: Columns, feedback: Columns, jobs: Columns, arms: Mapping[str, Sequence[str]], cap: int
+) -> dict[str, Any]:
+    n, words = len(turns["turn"]), Words()
+    keep = kept(n, cap)
+    start = turns["clock"][0]
+    operations = _rows(updates)
+    texts = _Texts(operations)
+    spoken = [texts.at(turns["skill"][i], turns["turn"][i]) for i in keep]
+    shown_turns = {turns["turn"][i] for i in keep}
+    return {
+        "n": n,
+        "start": start.isoformat(),
+        "turn": [turns["turn"][i] for i in keep],
+        "time": [int((turns["clock"][i] - start).total_seconds()) for i in keep],
+        "message": [words(turns["message"][i]) for i in keep],
+        "tier": [TIERS.index(turns["tier"][i]) for i in keep],
+        "outcome": [OUTCOMES.index(turns["outcome"][i]) for i in keep],
+        "served": [_SERVED.get(turns["serving"][i], 0) for i in keep],
+        "skill": [words(text) for text in spoken],
+        "propensity": thousandths(turns["propensity"][i] for i in keep),
+        "shown": [_shown(turns, i, texts, words) for i in keep],
+        "book": [turns["book_size"][i] for i in keep],
+        "correct": [int(turns["answer_correct"][i]) for i in keep],
+        "wanted": [int(turns["wanted"][i]) for i in keep],
+        "strategy": [words(turns["strategy"][i]) for i in keep],
+        **{name: thousandths(turns[name][i] for i in keep) for name in _WORTHS},
+        "later": _later(feedback),
+        "jobs": [_job(job, words) for job in _rows(jobs)],
+        "updates": [
+            [op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
+             words(op["rating"]), op["uses"], words(op["reason"])]
+            for op in operations
+            if op["turn"] < 0 or op["turn"] in shown_turns
+        ],
+        "arms": {arm: "".join(str(OUTCOMES.index(outcomes[i])) for i in keep) for arm, outcomes in arms.items()},
+        "causes": {},
+        "words": words.texts,
+    }  # fmt: skip
+
+
+class _Texts:
+    """What each skill says, turn by turn."""
+
+    def __init__(self, operations: Sequence[Mapping[str, Any]]) -> None:
+        self._since: dict[int, list[tuple[int, str]]] = {}
+        for op in operations:
+            if op["section"] is not None:
+                text = op["issue"] if op["insight"] is None else f"{op['issue']}: {op['insight']}"
+                self._since.setdefault(op["skill"], []).append((op["turn"], text))
+
+    def at(self, skill: int, turn: int) -> str | None:
+        """When turn `turn` began; None: no skill. One that says nothing is named by its number."""
+        if skill < 0:
+            return None
+        known = [text for since, text in self._since.get(skill, ()) if since < turn]
+        return known[-1] if known else f"skill {skill}"
+
+
+def _rows(log: Columns) -> list[dict[str, Any]]:
+    return [dict(zip(log, values, strict=True)) for values in zip(*log.values(), strict=True)]
+
+
+def _shown(turns: Columns, i: int, texts: _Texts, words: Words) -> list[list[Any]]:
+    """The skills that could be chosen, best first, as [text, combined score, chosen]."""
+    skills, combined = turns["shortlist"][i] or (), turns["combined"][i]
+    return [
+        [words(texts.at(skill, turns["turn"][i])), *thousandths([combined[k]]), int(skill == turns["skill"][i])]
+        for k, skill in enumerate(skills)
+        if skill is not None and skill >= 0
+    ]
+
+
+def _later(feedback: Columns) -> list[list[int]]:
+    """What the user said later, as [turn, index into SATISFACTIONS, seconds after it]."""
+    return [
+        [row["turn"], SATISFACTIONS.index(row["value"]), int((row["known_at"] - row["time"]).total_seconds())]
+        for row in _rows(feedback)
+        if row["kind"] == "satisfaction"
+    ]
+
+
+def _job(job: Mapping[str, Any], words: Words) -> list[Any]:
+    """A learning job as [turn, about, channel, value, result, analysis, helpful, harmful, new learnings]."""
+    try:
+        reflection = json.loads(job["reflection"] or "{}")
+    except ValueError:  # in its own words, or hashed
+        reflection = {"analysis": job["reflection"]}
+    if not isinstance(reflection, Mapping):
+        reflection = {}
+    helpful, harmful = (
+        [words(str(skill)) for skill in reflection.get(f"{which}_skill_ids") or ()] for which in ("helpful", "harmful")
+    )
+    codes = [words(job[name]) for name in ("channel", "value", "result")]
+    analysis = words(reflection.get("analysis"))
+    return [job["turn"], job["about"], *codes, analysis, helpful, harmful, len(reflection.get("new_learnings") or ())]
