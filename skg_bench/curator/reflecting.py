@@ -221,6 +221,7 @@ def _uses(seen: Observation) -> Batch:
     row = np.flatnonzero(seen.hit & seen.asks)
     batch = blank(len(row))
     batch.row[:], batch.op[:], batch.skill[:], batch.uses[:], batch.reason[:] = row, TAG, seen.skill[row], 1, 0
+    batch.about[:] = seen.turn
     return batch
 
 
@@ -230,7 +231,7 @@ def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
     batch = blank(len(proposed))
     for i, (job, operation) in enumerate(proposed):
         batch.row[i], batch.op[i], batch.skill[i] = job.row, operation.op, operation.skill
-        batch.rating[i], batch.reason[i] = operation.rating, _REASON[operation.op]
+        batch.rating[i], batch.reason[i], batch.about[i] = operation.rating, _REASON[operation.op], job.turn
         if operation.content is not None:
             batch.content[i] = seen.texts.contents.add(operation.content)
         if operation.op == ADD:
