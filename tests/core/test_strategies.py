@@ -148,7 +148,8 @@ def test_a_text_is_read_alike_in_any_company_and_by_its_words_alone() -> None:
 def test_the_kind_is_nearest_on_average_and_soundness_that_of_the_nearest_text_of_this_kind() -> None:
     texts = ["wait delta", "wait echo", "coffee wait", "mocha", "latte", "filter"]
     kind, sound = np.array([0, 0, 1, 1, 1, 1], np.int32), np.array([True, True, False, True, True, True])
-    table = replace(TABLE, contents=tuple(Content("context", text) for text in texts), kind=kind, sound=sound)
+    contents = tuple(Content("context", text) for text in texts)
+    table = replace(TABLE, kinds=TABLE.kinds[:2], contents=contents, kind=kind, sound=sound)
     assert [column.tolist() for column in table.read([Content("context", "wait, coffee")])] == [[0], [True]]
     assert [column.tolist() for column in table.read([Content("context", "coffee")])] == [[1], [False]]
     assert [column.tolist() for column in table.read([Content("context", "latte")])] == [[1], [True]]
