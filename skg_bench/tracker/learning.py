@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skg_bench.core.content import NAMES
+from skg_bench.core.feedback_signals import satisfaction_signal
 
 Row = dict[str, Any]
 REFLECTION, UPDATE, SATISFACTION = (
@@ -21,11 +22,6 @@ _COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
 _JOB = ("about", "channel", "value", "result", "reason", "operations", "refused", "refusals", "version_read",
         "version_written")  # fmt: skip
 _OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "reason")
-_AFTERWARDS = {
-    "accepted": ("positive_reinforcement", "negative_reinforcement"),
-    "wait": ("positive_reinforcement", "negative_reinforcement"),
-    "overridden": ("negative_reinforcement", "positive_reinforcement"),
-}
 
 
 def reflection(row: Row) -> Row:
@@ -44,7 +40,10 @@ def satisfaction(row: Row, outcome: str | None) -> Row:
     return {
         **frame(row, SATISFACTION, row["start"], _milliseconds(row)),
         "input": {"about": row["about"], "outcome": outcome, "satisfaction": row["value"]},
-        "output": {"signal": _signal(row["value"], outcome), "analysis": _reflected(row["reflection"])["analysis"]},
+        "output": {
+            "signal": satisfaction_signal(row["value"], outcome),
+            "analysis": _reflected(row["reflection"])["analysis"],
+        },
         "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "result")},
         "tags": [row["arm"], row["value"]],
     }
@@ -116,12 +115,6 @@ def _reflected(text: str | None) -> Row:
         "new_learnings": len(learnings),
         "learnings": learnings,
     }
-
-
-def _signal(value: str, outcome: str | None) -> str:
-    """What later satisfaction says of advice that ended in `outcome`."""
-    good, bad = _AFTERWARDS.get(outcome or "", ("neutral", "neutral"))
-    return {"worth_it": good, "regret_it": bad}.get(value, "neutral")
 
 
 def _milliseconds(row: Row) -> float:

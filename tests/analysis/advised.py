@@ -76,7 +76,7 @@ def make_advice_run(
     config = {
         "seed": 0, "users": n, "weeks": weeks, "experiment": "advice", "question": "Does the Guardian learn?",
         "utility": UTILITY, "reference": reference, "arms": {arm: [] for arm in arms}, "serving": "prompted",
-        "simulator": {"_target_": "skg_bench.simulator.guardian.world.Guardian"},
+        "simulator": {"_target_": "skg_bench.simulator.guardian.Guardian", "blocked": 1.0},
     }  # fmt: skip
     manifest = {
         "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms), "advice": True,

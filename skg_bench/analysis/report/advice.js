@@ -67,7 +67,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
       return [
         el("p", {}, `${span(seconds)} later: ${readable(satisfactions[value])}.`, changed.length ? "" : " Nothing was learned from it."),
         ...changed.map((job) => reflection(p, job)),
-        ...at.map((k) => el("p", {}, p.changes.has(k) ? "What the skillbook took from that turn on: " : "The skillbook stayed as it was, but for counts: ", el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`))),
+        ...at.map((k) => el("p", {}, p.changes.has(k) ? "The skillbook changed at " : "Only counts changed, at ", el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`))),
         ...at.map((k) => operations(p, k)),
       ];
     });
@@ -104,7 +104,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     ],
     begun: (p) => { // the book that a user was given
       const given = [...p.operations.entries()].filter(([turn]) => turn < 0).flatMap(([, some]) => some);
-      return given.length ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${given.length} operations`), el("ul", { class: "operations" }, ...given.map((op) => operation(op, p))))] : [];
+      return given.length ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${given.length} skill${given.length === 1 ? "" : "s"}`), el("ul", { class: "operations" }, ...given.map((op) => operation(op, p))))] : [];
     },
     stack: [["hit right", "listened"], ["llm wrong", "overridden"], ["llm right", "neither, or nothing said"]],
     bar: (p, i) => (listened(p, i) ? 0 : overridden(p, i) ? 1 : 2),

@@ -88,7 +88,8 @@ class _Texts:
         self._since: dict[int, list[tuple[int, str]]] = {}
         for op in operations:
             if op["section"] is not None:
-                text = op["issue"] if op["insight"] is None else f"{op['issue']}: {op['insight']}"
+                between = " " if op["issue"].endswith((".", "!", "?")) else ": "
+                text = op["issue"] if op["insight"] is None else between.join((op["issue"], op["insight"]))
                 self._since.setdefault(op["skill"], []).append((op["turn"], text))
 
     def at(self, skill: int, turn: int) -> str | None:
