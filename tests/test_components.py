@@ -14,7 +14,7 @@ import yaml
 from skg_bench.app.components import build
 from skg_bench.core import asking, deciding, launching, types
 from skg_bench.core import world as core_world
-from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, UPDATE, Batch
+from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, REMOVE, UPDATE, Batch
 from skg_bench.core.content import Content
 from skg_bench.core.deciding import Memoryless, Policy
 from skg_bench.core.errors import UsageError
@@ -207,6 +207,8 @@ def test_a_curator_gives_operations_that_the_books_can_take(path: Path) -> None:
     assert (batch.skill < books.n_skills[batch.row]).all()
     assert np.array_equal(batch.text >= 0, np.isin(batch.op, [ADD, UPDATE]))
     assert (batch is NOTHING) == (path.stem == "none")
+    assert np.array_equal(batch.about >= 0, batch.op != REMOVE)  # what is archived was not learned from one turn
+    assert (batch.about <= seen.turn).all()
 
 
 @llms(of_texts=False)

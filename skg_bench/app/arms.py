@@ -7,6 +7,7 @@ from typing import Any
 
 from skg_bench.app.checks import PIPELINE
 from skg_bench.app.components import build
+from skg_bench.app.skillbook import seeds
 from skg_bench.app.suggestions import nearest
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
@@ -51,6 +52,8 @@ def _parts(config: Mapping[str, Any], where: str) -> dict[str, Any]:
     if pipeline:
         chosen = {f.name: made.pop(f.name) for f in fields(Components) if f.name in made}
         try:
+            if chosen.get("seeds") is not None:
+                chosen["seeds"] = seeds.read(str(chosen["seeds"]))
             made["assistant"] = Pipeline(Components(**chosen))
         except UsageError as error:
             raise UsageError(f"{where}{error}") from error

@@ -13,7 +13,7 @@ SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
 PIPELINE = "skg_bench.assistant.pipeline.Pipeline"
 PARTS_OF_PIPELINE = (
     "router", "reranker", "policy", "curator", "signals", "serving", "named_by", "refit_every", "refit_on_capture",
-    "refit_apart", "scope", "pool", "decline_is_miss", "signs",
+    "refit_apart", "scope", "pool", "decline_is_miss", "signs", "seeds",
 )  # fmt: skip
 SEAMS_OF_ARMS = (
     "assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at", "mood",
@@ -98,6 +98,10 @@ def _pool(value: Any) -> str | None:
     return _whole(1, 2**24)(value)
 
 
+def _seeds(value: Any) -> str | None:
+    return None if value is None or (isinstance(value, str) and value) else "must be a name or the file of a skillbook"
+
+
 def _contrasts(value: Any) -> str | None:
     if value == []:
         return None
@@ -139,6 +143,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "scope": _scope,
     "pool": _pool,
     "decline_is_miss": _flag,
+    "seeds": _seeds,
     "fork": _no_fork,
     "book": _own,
     "freeze": _freeze,

@@ -18,6 +18,7 @@ from skg_bench.app.compose import Composed
 from skg_bench.app.failures import Naming
 from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
 from skg_bench.app.said import said_only
+from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, beside, export
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import schema
@@ -93,7 +94,8 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = {**root, **_sizes(root, replay(simulator))}
     composed = replace(composed, root=root)
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
-    data = {"simulator": simulator.digest, "embedder": embedder.digest, **models(plan.arms), **_prompts(plan.arms)}
+    files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
+    data = {"simulator": simulator.digest, "embedder": embedder.digest, **files}
     key = identity(root, composed.arms, data)
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None

@@ -173,8 +173,10 @@ class Ensemble(Assistant[S], Protocol[S]):
         """After `learn`: columns of the turn log beyond those that every assistant has, or in their place."""
         ...
 
-    def updates(self, state: S) -> tuple[Batch, Applied] | None:
-        """After `learn`: the operations of the turn."""
+    def updates(self, state: S) -> Sequence[tuple[int, Batch, Applied]]:
+        """After `learn`: the turn, the operations applied at it, and what came of them. At turn 0 those come first that
+        skillbooks started with, at turns below 0.
+        """
         ...
 
     def jobs(self, state: S) -> Jobs | None:

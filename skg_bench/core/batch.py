@@ -24,6 +24,7 @@ class Batch:
     uses: I32  # [n] 1: the operation records a use (TAG)
     reason: I32  # [n] index into the curator's `reasons`
     content: U64  # [n] key of what the skill says from now on (ADD, UPDATE; core/content.py); 0: nothing, or as before
+    about: I32  # [n] turn of the user that the operation was learned from, this one or an earlier one; -1: from none
 
 
 LINEAGE_BITS = 20  # of the ADD's number among those of its event, in the lineage of a skill
@@ -40,11 +41,11 @@ def blank(n: int) -> Batch:
 
     return Batch(
         column(), column(), column(), column(), column(), column(), column(), uses=column(0), reason=column(),
-        content=np.zeros(n, np.uint64),
+        content=np.zeros(n, np.uint64), about=column(),
     )  # fmt: skip
 
 
-NOTHING = Batch(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY.astype(np.uint64))
+NOTHING = blank(0)
 
 
 def part(batch: Batch, which: Bool | I64) -> Batch:

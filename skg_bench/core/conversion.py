@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from skg_bench.core.ace.book import AceBook, AceSkill, CounterSkill, Era, InsightSkill, PlainSkill
+from skg_bench.core.ace.provenance import Provenance, named
 from skg_bench.core.ace.words import SECTIONS, section_of
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.skillbook import Skill, Skillbook
 
+_SYSTEM = "skg-bench"
 NO_LOSS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -35,9 +37,10 @@ class ConvertedBook:
     losses: Mapping[str, int]
 
 
-def to_ace(book: Skillbook, era: Era, monday: datetime) -> ConvertedAce:
+def to_ace(book: Skillbook, era: Era, monday: datetime, user: int | None = None) -> ConvertedAce:
     """A skillbook of a run as a document; second 0 of the book is `monday`. Skills that say nothing, as stored answers,
-    have no place in it, and ids are section and number (U06).
+    have no place in it, and ids are section and number (U06). With the id of its `user`, the turns that a skill's words
+    were learned from are its provenance (U10), by the names that they have in traces.
     """
     lost: Counter[str] = Counter()
     skills = {}
@@ -46,7 +49,7 @@ def to_ace(book: Skillbook, era: Era, monday: datetime) -> ConvertedAce:
             lost["skills that say nothing"] += 1
             continue
         lost.update(_lost_of_ours(skill))
-        entry = _of_ours(skill, skill.content, monday)
+        entry = replace(_of_ours(skill, skill.content, monday), occurrences=_provenance(skill, user))
         changed, losses = _of_era(entry, era)
         lost.update(losses)
         skills[entry.id] = _whole_entry(changed) if isinstance(changed, InsightSkill) else changed
@@ -100,6 +103,17 @@ def _of_ours(skill: Skill, content: Content, monday: datetime) -> InsightSkill:
         skill.shown_id, content.section, content.keywords, content.issue, born, last, content.insight, (), skill.active,
         skill.uses, skill.ok, skill.miss, skill.partial,
     )  # fmt: skip
+
+
+def _provenance(skill: Skill, user: int | None) -> tuple[Provenance, ...]:
+    """A record for each turn that the skill's words come from; the first one seeded it."""
+    if user is None:
+        return ()
+    names = [named(_SYSTEM, f"u{user}-t{turn}") for turn in skill.sources]
+    return tuple(
+        Provenance(name.trace_uid, name.source_system, name.trace_id, relation="supporting" if nth else "seed")
+        for nth, name in enumerate(names)
+    )
 
 
 def _whole_entry(skill: InsightSkill) -> InsightSkill:

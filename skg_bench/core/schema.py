@@ -153,6 +153,7 @@ UPDATES = _schema(
     _field("insight", _WORD, "what to do about the issue", nullable=True),
     _field("keywords", _WORD, "words in lower case, with blanks between them", nullable=True),
     _field("reason", _WORD, "why the curator did it"),
+    _field("about", pa.int32(), "turn that it was learned from, -1: none"),
     _field("book_version", pa.int32(), "version after the batch"),
     _field("book_hash", pa.binary(16), "state hash after the batch"),
 )

@@ -41,6 +41,7 @@ class Skill:
     weekend: int
     after: int
     content: Content | None = None
+    sources: tuple[int, ...] = field(default=(), compare=False)  # turns from which what it says was learned
 
     @property
     def success_rate(self) -> float | None:
@@ -89,6 +90,7 @@ class Operation:
     born: int | None = None  # time of the answer that is stored; None: it was given right now
     content: Content | None = None  # what the skill says from now on (ADD, UPDATE); None: nothing, or as before
     reason: str = field(default="", compare=False)
+    about: int = field(default=-1, compare=False)  # turn that it was learned from; -1: none
     local: int | None = None  # what the user's clock showed, for hours and weekdays; None: `time`
 
 
@@ -122,7 +124,9 @@ def _said(skill: Skill, op: Operation) -> Skill:
     if op.message is None and op.content is None:
         return skill
     examples = skill.examples if op.message is None else (*skill.examples, op.message)
-    return replace(skill, examples=examples, content=op.content or skill.content)
+    new = op.content is not None and op.about >= 0 and op.about not in skill.sources
+    sources = (*skill.sources, op.about) if new else skill.sources
+    return replace(skill, examples=examples, content=op.content or skill.content, sources=sources)
 
 
 def _answered(skill: Skill, op: Operation) -> Skill:

@@ -49,6 +49,7 @@ class Everything:
         batch.skill[used], batch.skill[rated], batch.skill[captured] = seen.skill[hit], later.skill, old
         batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.text[captured], batch.source[captured] = seen.text[new], seen.turn
+        batch.about[used], batch.about[rated], batch.about[captured] = seen.turn, later.turn, seen.turn
         batch.uses[used] = 1
         batch.reason[used], batch.reason[rated], batch.reason[captured] = 0, 1, np.where(again, 3, 2)
         return None, batch

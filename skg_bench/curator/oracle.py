@@ -57,4 +57,5 @@ class RightAnswers:
             uses=column(1, 0),
             reason=column(0, np.where(again, 2, 1)),
             content=np.zeros(n, np.uint64),
+            about=np.full(n, seen.turn, np.int32),
         )

@@ -107,6 +107,7 @@ class Reflective:
         tags = self._tags(study, known, state)
         gone = self._removed(study, tags)
         made = _together([tags, self._added(study, shelf), self._reworded(study, tags, gone, shelf), gone])
+        made.batch.about[:] = study.turn[made.job]
         if seen.tags_only is not None:
             may = np.flatnonzero((made.batch.op == TAG) | ~seen.tags_only[made.batch.row])
             made = Made(part(made.batch, may), made.job[may])
@@ -267,7 +268,7 @@ def _uses(seen: Observation) -> Batch:
     """A TAG for each skill that was served."""
     row = np.flatnonzero(seen.hit & seen.asks)
     batch = _blank(TAG, row, _USED)
-    batch.skill[:], batch.uses[:] = seen.skill[row], 1
+    batch.skill[:], batch.uses[:], batch.about[:] = seen.skill[row], 1, seen.turn
     return batch
 
 

@@ -84,6 +84,7 @@ class SKG:
         batch.rating[used], batch.rating[rated] = seen.rating[hit], later.value
         batch.name[new] = np.where(again, -1, name[captured])
         batch.text[new], batch.source[new] = seen.text[captured], seen.turn
+        batch.about[used], batch.about[rated], batch.about[new] = seen.turn, later.turn, seen.turn
         batch.uses[used] = 1
         batch.reason[used], batch.reason[rated], batch.reason[new] = 0, 1, np.where(again, 3, 2)
         batch.reason[gone] = gone_reason

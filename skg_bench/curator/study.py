@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from skg_bench.core.batch import ADD, TAG, Batch
-from skg_bench.core.content import Content, Contents
+from skg_bench.core.content import Content
 from skg_bench.core.draws import fold, uniform
 from skg_bench.core.feedback import KINDS, SATISFACTION, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
@@ -73,34 +73,34 @@ def reflections(study: Study, made: Made, outcome: I32) -> I32:
     for column in columns:
         same = fold(same, column)
     _, first, index = np.unique(same, return_index=True, return_inverse=True)
-    distinct = zip(study.kind[first].tolist(), study.value[first].tolist(), outcome[first].tolist(), strict=True)
-    words = []
-    for begun, i in zip(distinct, first.tolist(), strict=True):
-        helpful, helping, harmful, harming, learned, _ = columns[:, i].tolist()
-        shown = _shown(helpful, helping, texts.contents), _shown(harmful, harming, texts.contents)
-        words.append(_written(signal(*begun), *shown, _content(learned, texts.contents)))
+    helped, helpful, harmed, harmful, learned, _ = columns[:, first]
+    keys = np.concatenate([helpful, harmful, learned])
+    contents = dict(zip(keys.tolist(), texts.contents.of(keys), strict=True))
+    distinct = zip(
+        study.kind[first].tolist(), study.value[first].tolist(), outcome[first].tolist(), helped.tolist(),
+        helpful.tolist(), harmed.tolist(), harmful.tolist(), learned.tolist(), strict=True,
+    )  # fmt: skip
+    words = [
+        _written((kind, value, act), _shown(good, contents[well]), _shown(bad, contents[ill]), contents[new])
+        for kind, value, act, good, well, bad, ill, new in distinct
+    ]
     return texts.add(words)[index]
 
 
-def _content(key: int, contents: Contents) -> Content | None:
-    return contents.of(np.array([key], np.uint64))[0]
-
-
-def _shown(skill: int, key: int, contents: Contents) -> str | None:
+def _shown(skill: int, content: Content | None) -> str | None:
     """The id of a skill, by one more than its number, as prompts show it; 0: none."""
-    content = _content(key, contents)
     return shown_id("skill" if content is None else content.section, skill - 1) if skill else None
 
 
 @lru_cache(maxsize=100_000)
-def _written(heard: str, helpful: str | None, harmful: str | None, learned: Content | None) -> str:
+def _written(heard: tuple[int, int, int], helpful: str | None, harmful: str | None, learned: Content | None) -> str:
     verdicts = [f"; {skill} {verb}" for skill, verb in ((helpful, "helped"), (harmful, "harmed")) if skill is not None]
     learnings = [
         {"section": content.section, "content": content.issue, "atomicity_score": 1.0}
         for content in (learned,) if content is not None
     ]  # fmt: skip
     output = {
-        "analysis": heard + "".join(verdicts), "helpful_skill_ids": [] if helpful is None else [helpful],
+        "analysis": signal(*heard) + "".join(verdicts), "helpful_skill_ids": [] if helpful is None else [helpful],
         "harmful_skill_ids": [] if harmful is None else [harmful], "new_learnings": learnings,
     }  # fmt: skip
     return json.dumps(output, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -107,9 +107,9 @@ class Alone:
         """None."""
         return {}
 
-    def updates(self, state: Any) -> tuple[Batch, Applied] | None:
+    def updates(self, state: Any) -> Sequence[tuple[int, Batch, Applied]]:
         """None."""
-        return None
+        return ()
 
     def jobs(self, state: Any) -> Jobs | None:
         """None that are known; what its learning costs is in `Reply.cost`."""

@@ -138,7 +138,7 @@ class Logbook:
             {"row": r, "turn": np.full(len(r), t, np.int32), "time": applied.time[r], "op": batch.op,
              "skill": batch.skill, "name": batch.name, "message": batch.text, "source_turn": batch.source,
              "rating": batch.rating, "uses": batch.uses, "after": applied.last_skill[r], "born": applied.born,
-             "content": batch.content, "reason": batch.reason, "book_version": applied.version[r],
+             "content": batch.content, "reason": batch.reason, "about": batch.about, "book_version": applied.version[r],
              "book_hash": applied.hash[r]}
         )  # fmt: skip
 
@@ -235,6 +235,7 @@ class Logbook:
             "born": _time(flat["born"], none=flat["source_turn"] < 0),
             **labels.contents(flat["content"].astype(np.uint64)),
             "reason": encoded(flat["reason"], labels.reasons),
+            "about": flat["about"],
             "book_version": flat["book_version"],
             "book_hash": _hash(flat["book_hash"]),
         }

@@ -135,8 +135,8 @@ def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter)
     log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
     if jobs is not None:
         log.learning(t, jobs, turn.event.time)
-    if (updates := scene.assistant.updates(state.memory)) is not None:
-        log.update(t, *updates)
+    for at, batch, applied in scene.assistant.updates(state.memory):
+        log.update(at, batch, applied)
 
 
 # ---------------------------------------------------------------------------------------------------- perceive

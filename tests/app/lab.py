@@ -71,6 +71,7 @@ ROOT = """
     scope: user
     pool: 100
     decline_is_miss: false
+    seeds: null
     named_by: type
     fork: null
     book: own

@@ -1,6 +1,7 @@
 """Skillbooks there and back: what comes back equal, and each loss by its kind."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,23 @@ def test_a_book_of_a_run_loses_what_documents_have_no_place_for() -> None:
     }  # fmt: skip
     assert list(converted.book.skills) == ["context-00002"]
     assert converted.book.next_id == 2
+
+
+@pytest.mark.req("U10")
+def test_the_turns_that_a_skills_words_come_from_are_its_provenance() -> None:
+    added = Operation("ADD", 0, 60, name="sums", content=ADVICE, about=5)
+    rated = Operation("TAG", 0, 70, rating="ok", about=6)  # says nothing about the words
+    reworded = Operation("UPDATE", 0, 80, content=replace(ADVICE, issue="sums go wrong at night"), about=7)
+    book = Skillbook()
+    for op in (added, rated, reworded, reworded):
+        book = apply(book, [op])
+    assert book.skills[0].sources == (5, 7)
+    (skill,) = to_dict(to_ace(book, "v2", MONDAY, user=3).book)["skills"].values()
+    assert [(record["trace_id"], record["relation"]) for record in skill["occurrences"]] == [
+        ("u3-t5", "seed"), ("u3-t7", "supporting"),
+    ]  # fmt: skip
+    assert to_ace(book, "v1", MONDAY, user=3).losses["provenance"] == 1
+    assert "provenance" not in to_ace(book, "v1", MONDAY).losses  # whose traces these are, nobody said
 
 
 @pytest.mark.parametrize("era", ["v1", "v09", "v2"])

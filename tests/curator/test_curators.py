@@ -106,6 +106,31 @@ def columns(batch: Batch) -> list[list[int]]:
     return [getattr(batch, f.name).tolist() for f in fields(Batch)]
 
 
+# -------------------------------------------------------------------------------------- what it is learned from
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=seeds)
+@pytest.mark.parametrize("curator", [PAPER, Everything()])
+def test_an_operation_names_the_turn_that_it_was_learned_from(curator: Curator[Any], seed: int) -> None:
+    seen, offer, name, known, books = turn(seed)
+    batch = curated(curator, seen, offer, name, known, books)
+    later = known.ratings(before=seen.turn)
+    rated = batch.about[(batch.op == TAG) & (batch.uses == 0)]
+    assert rated.tolist() == later.turn.tolist()
+    assert (batch.about[(batch.uses == 1) | (batch.source >= 0)] == seen.turn).all()
+    assert (batch.about[batch.op == REMOVE] == -1).all()
+
+
+def test_a_sham_keeps_the_turn_that_the_capture_was_learned_from() -> None:
+    seen, offer, name, known, books = turn(3)
+    plain, sham = (curated(c, seen, offer, name, known, books) for c in (PAPER, Sham(PAPER, "any", 0)))
+    assert (sham.source[sham.source >= 0] < seen.turn).any()
+    assert set(zip(sham.row.tolist(), sham.op.tolist(), sham.about.tolist(), strict=True)) <= set(
+        zip(plain.row.tolist(), plain.op.tolist(), plain.about.tolist(), strict=True)
+    )
+
+
 # ---------------------------------------------------------------------------------------------- whom it asks
 
 

@@ -225,6 +225,28 @@ def test_a_rating_that_was_never_given_is_not_taken_back() -> None:
     assert 100 < len(tagged) < 400
 
 
+def test_a_user_who_overrode_twice_learns_one_strategy_and_a_skill_is_reworded_once() -> None:
+    turn = overridden(50, active=2)
+    turn.hear(OUTCOME, OVERRIDDEN, turn=3)
+    turn.hear(RATING, MISS, turn=3)
+    _, batch = turn.curated(learner(rewords=1.0))
+    for op in (ADD, UPDATE):
+        assert made(batch, op).row.tolist() == list(range(50))
+    assert Counter(made(batch, TAG).row.tolist()) == dict.fromkeys(range(50), 2)
+    assert turn.jobs[0].operations.sum() == 200
+
+
+def test_what_was_taken_back_is_not_taken_back_again() -> None:
+    curator, turn = learner(), overridden(20)
+    state, _ = turn.curated(curator)
+    for n in (20, 0):
+        turn.known = turn.known.rows(turn.known.kind == -1)
+        turn.hear(SATISFACTION, REGRET_IT)
+        turn.hear(RETRACTED, MISS)
+        state, batch = turn.curated(curator, state)
+        assert batch.rating.tolist() == [3 + MISS] * n
+
+
 def test_ratings_that_are_kept_apart_begin_a_job_and_change_no_counter() -> None:
     turn = Turn(30)
     turn.hear(SATISFACTION, WORTH_IT)

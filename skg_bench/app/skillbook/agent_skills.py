@@ -66,6 +66,7 @@ def _lost(skill: Skill, content: Content, name: str) -> list[str]:
     kinds = {
         "names": skill.name != name, "counters": skill.uses or skill.ok or skill.partial or skill.miss,
         "examples": skill.examples, "stored answers": skill.source_turn >= 0, "times": True,
+        "provenance": skill.sources,
         f"descriptions over {_DESCRIPTION:,} characters": len(content.issue) > _DESCRIPTION,
     }  # fmt: skip
     return [kind for kind, holds in kinds.items() if holds]

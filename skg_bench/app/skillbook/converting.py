@@ -48,7 +48,7 @@ def _of_file(path: Path, to: str, out: Path, arm: str | None, users: Sequence[in
         files.write(converted.book, out)
         _say(str(out), converted.losses)
         return
-    _say(str(out), _written(named.read(), to, out, by_name=True))
+    _say(str(out), _written(named.read(), to, out, named.user))
 
 
 def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> None:
@@ -62,16 +62,16 @@ def _of_run(path: Path, to: str, out: Path, arm: str, users: Sequence[int]) -> N
         whole.mkdir(mode=0o700)
         for user, book in books.items():
             name = f"user-{user}" if to == AGENT_SKILLS else f"user-{user}.json"
-            lost.update(_written(book, to, whole / name, by_name=False))
+            lost.update(_written(book, to, whole / name, user))
         whole.rename(out)
     _say(f"{out}: {len(books)} skillbooks of arm {arm}", lost)
 
 
-def _written(read: ConvertedBook, to: str, out: Path, *, by_name: bool) -> Mapping[str, int]:
-    """Returns what is lost."""
+def _written(read: ConvertedBook, to: str, out: Path, user: int | None) -> Mapping[str, int]:
+    """Returns what is lost. `user`: whose it is, of a run."""
     if to == AGENT_SKILLS:
-        return Counter(read.losses) + Counter(agent_skills.write(read.book, out, by_name=by_name))
-    converted = to_ace(read.book, _era(to), files.MONDAY)
+        return Counter(read.losses) + Counter(agent_skills.write(read.book, out, by_name=user is None))
+    converted = to_ace(read.book, _era(to), files.MONDAY, user)
     files.write(converted.book, out)
     return Counter(read.losses) + Counter(converted.losses)
 

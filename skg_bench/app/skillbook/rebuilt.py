@@ -45,8 +45,10 @@ def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
     Raises UsageError where the rebuilt book differs from the log, and for an arm that serves a book that was given to
     it, which no log of its own tells.
     """
-    if turn is not None and turn < 0:
-        raise UsageError(f"--turn {turn}: turns count from 0; leave it out for the book at the end")
+    if turn is not None and turn < -1:
+        raise UsageError(
+            f"--turn {turn}: turns count from 0, and -1 is before the first; leave it out for the book at the end"
+        )
     composition = run.manifest.get("compositions", {}).get(arm, {})
     if composition.get("book", "own") != "own":
         trunk, _, fork = str(composition["fork"]).rpartition("@")

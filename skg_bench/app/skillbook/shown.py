@@ -89,7 +89,7 @@ def diff(
         if turn is not None and turn < since:
             raise UsageError(f"--since {since} --turn {turn}: the second turn must not be the earlier one")
         after = Named(path, arm, user, turn).read().book
-        before = Skillbook() if since == -1 else Named(path, arm, user, since).read().book
+        before = Named(path, arm, user, since).read().book
         changes(screen, differences.of_books(before, after, by_name=False), _active(before), _active(after))
         return
     if since is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.core.arms import Arm
@@ -32,6 +33,7 @@ class Components:
     scope: Scope = "user"  # whose ratings the scorer learns from, see pretraining.py
     pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
     signs: Signs | None = None  # what feedback of advice counts as; None: nothing
+    seeds: SeedBook | None = None  # what each user's skillbook starts with; None: nothing
 
     def __post_init__(self) -> None:
         if self.serving not in get_args(Serving):
@@ -68,6 +70,10 @@ class Components:
         trunk = arm.fork.arm
         if not isinstance(getattr(trunk.assistant, "components", None), Components):
             raise UsageError(f"fork={trunk.name}@{arm.fork.turn}: {trunk.name} has no skillbook to go on from")
+        if arm.fork.turn > 0 and components(trunk).seeds != self.seeds:
+            raise UsageError(
+                f"seeds differ from those of {trunk.name}, whose skillbooks this arm goes on with; leave them out"
+            )
         if components(trunk).signals.names != self.signals.names:
             raise UsageError(
                 f"signals.features differ from those of {trunk.name}, on which the ratings of the time before "

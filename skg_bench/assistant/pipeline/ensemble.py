@@ -11,6 +11,7 @@ from skg_bench.assistant.pipeline.decision import Choice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.ratings import DecisionContext
+from skg_bench.assistant.pipeline.seeding import REASON, seed
 from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.skillbook_table import Stamp, Stored
 from skg_bench.assistant.pipeline.stack import stacked
@@ -62,6 +63,9 @@ class Pipelines:
         state.reach(query.turn, n)
         state.time[:n, query.turn], state.message[:n, query.turn] = query.time, query.text
         table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
+        state.seeded = ()
+        if query.turn == 0 and parts.seeds is not None and not state.over:
+            state.seeded = seed(table, parts.seeds, query, self.reasons.index(REASON))
         table.as_of(query.time)
         books, truth = table.view(n), None
         if query.truth is not None and parts.sees_truth:
@@ -171,10 +175,11 @@ class Pipelines:
             "score": np.full(candidates.combined.shape, np.nan) if candidates.score is None else candidates.score,
         }  # fmt: skip
 
-    def updates(self, state: PipelineState) -> tuple[Batch, Applied] | None:
-        """The operations of the turn."""
+    def updates(self, state: PipelineState) -> Sequence[tuple[int, Batch, Applied]]:
+        """The operations of the turn, after those that the books started with."""
         batch, applied = state.learned.batch, state.learned.applied
-        return None if applied is None else (batch, applied)
+        now = [] if applied is None else [(state.decided.query.turn, batch, applied)]
+        return [*state.seeded, *now]
 
     def jobs(self, state: PipelineState) -> Jobs | None:
         """The learning jobs of the turn."""

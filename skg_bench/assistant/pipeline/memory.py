@@ -60,6 +60,7 @@ class PipelineState:
         self.last_skill = np.full(n_rows, -1, np.int32)
         self.llm_turns = np.zeros(n_rows, np.int32)
         self.over = False  # have all forks been taken, and turn 0 comes again?
+        self.seeded: Sequence[tuple[int, Batch, Applied]] = ()  # at turn 0: what the books started with
         self.decided: Decided  # by `answer`
         self.learned: Learned  # by `learn`
         self._there = n_rows

@@ -9,6 +9,7 @@ import pytest
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.assistant.pipeline.components import Components
+from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import GROUPS, Signals
 from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.assistant.pipeline.stack import stacked
@@ -82,6 +83,7 @@ APART: list[dict[str, Any]] = [
     {"scope": "pool"},
     {"pool": 50},
     {"signs": SIGNS},
+    {"seeds": SeedBook(())},
     {"fork": Fork(ARM, 9), "router": Exact(5)},
     {"fork": Fork(changed(ARM, router=Exact(5)), 9)},
     {"fork": Fork(changed(ARM, curator=OracleCurator()), 9)},
