@@ -2,8 +2,9 @@
 
 A learning job has a `learning:reflection`; one that later satisfaction began also has a
 `learning:satisfaction_feedback`. A turn at which a skillbook changed, or a job ended, has a
-`learning:skillbook_update`, which names the jobs behind it: the operations of a turn are one batch, applied at once.
-They come with all that a state hash covers, so that the file alone rebuilds every book.
+`learning:skillbook_update`, which names the jobs behind it: the operations of a turn are one batch, applied at once,
+and each says about which turn it is, as the jobs do. They come with all that a state hash covers, so that the file
+alone rebuilds every book.
 """
 
 import json
@@ -21,7 +22,7 @@ REFLECTION, UPDATE, SATISFACTION = (
 _COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
 _JOB = ("about", "channel", "value", "result", "reason", "operations", "refused", "refusals", "version_read",
         "version_written")  # fmt: skip
-_OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "reason")
+_OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "reason", "about")
 
 
 def reflection(row: Row) -> Row:

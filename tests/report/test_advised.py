@@ -14,7 +14,7 @@ from skg_bench.analysis.report.people import CAP
 from skg_bench.analysis.report.purchases import purchases
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.run import Run
-from tests.analysis.advised import LEARNED, SEED, Purchase, drawn, make_advice_run
+from tests.analysis.advised import LEARNED, REVISED, SEED, Purchase, drawn, make_advice_run
 from tests.report.conftest import HOSTILE, turns_shown
 from tests.report.test_page import Outline
 
@@ -22,7 +22,8 @@ Visit = Callable[..., Page]
 LIFE = [
     Purchase("overridden", day=0.9, message="headphones, $80", learned=True, satisfaction="regret_it", wanted=False),
     Purchase("wait", strategy="time_cost", day=1.9, message=f"headphones, $60 {HOSTILE}", wanted=True),
-    Purchase("auto_approved", "analyst", day=5.0, message="coffee, $4"),
+    Purchase("auto_approved", "analyst", day=5.0, message="coffee, $4", satisfaction="worth_it", revised=True),
+    Purchase("accepted", "negotiator", strategy="time_cost", day=9.0, message="shoes, $50", wanted=True),
 ]
 
 
@@ -35,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def _other(life: list[Purchase]) -> list[Purchase]:
-    return [life[0], Purchase("overridden", day=1.9, message=life[1].message, wanted=True), life[2]]
+    return [life[0], Purchase("overridden", day=1.9, message=life[1].message, wanted=True), *life[2:]]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: 
                   "price of a wrong answer", "Ceiling k", "Hit, fallback", "Rated ok", "LLM alone"):  # fmt: skip
         assert words not in shown, words
     for words in ("Listened", "Regret", "Wanted, held back", "Not in the book", "Worn off", "Intervention", "Mood",
-                  "the generic question alone", "263 purchases"):  # fmt: skip
+                  "the generic question alone", "264 purchases"):  # fmt: skip
         assert words in shown, words
 
 
@@ -111,7 +112,7 @@ def test_a_strategy_says_what_it_said_then(run: Run) -> None:
     packed = purchases(run, "guardian", [0], CAP)[0]
     spoken = [None if k < 0 else packed["words"][k] for k in packed["skill"]]
     learned = f"{LEARNED.issue}: {LEARNED.insight}"
-    assert spoken == [None, learned, None]
+    assert spoken == [None, learned, None, learned]
     at_hand = [[packed["words"][text] for text, _, _ in shown] for shown in packed["shown"]]
     assert at_hand[1] == [SEED.issue, learned]
     assert [chosen for _, _, chosen in packed["shown"][1]] == [0, 1]
@@ -132,7 +133,7 @@ def test_the_picture_shows_utility_and_who_listened(run: Run) -> None:
 def test_a_user_is_told_purchase_by_purchase(visit: Visit, own: Path, scheme: str) -> None:
     page = visit(own, color_scheme=scheme)
     assert page.locator("#person h3").inner_text() == "User 0"
-    assert turns_shown(page) == 3
+    assert turns_shown(page) == 4
     page.locator("#person .given summary").click()
     assert SEED.issue in page.locator("#person .given").inner_text()
     first, second, third = (page.locator("#person .turn").nth(n) for n in range(3))
@@ -144,6 +145,7 @@ def test_a_user_is_told_purchase_by_purchase(visit: Visit, own: Path, scheme: st
     for words in ("The therapist asked the generic question.", "Overridden: bought all the same.",
                   "From overridden (outcome, applied): “the user felt lectured”; harmful: general-00001; new learnings",
                   LEARNED.issue, "3 days later: regret it.", "said of turn 0 (satisfaction, unchanged)",
+                  "The skillbook stayed as it was at turn 2.",
                   "The purchase was not really wanted; what happened was wrong for the user.",
                   "never overridden"):  # fmt: skip
         assert words in text, words
@@ -154,7 +156,11 @@ def test_a_user_is_told_purchase_by_purchase(visit: Visit, own: Path, scheme: st
     assert "Waited a day." in text
     assert "really of the kind time cost" in text
     third.locator("summary").click()
-    assert "The analyst said nothing." in third.locator(".why").inner_text()
+    text = third.locator(".why").inner_text()
+    assert "The analyst said nothing." in text
+    changed = text[text.index("3 days later: worth it.") :]
+    assert "The skillbook changed by it at turn 3:" in changed
+    assert re.search(rf"UPDATE {REVISED.issue}, section time_cost \(revised\)", changed)
 
 
 def test_filters_count_what_the_log_holds(visit: Visit, path: Path, run: Run) -> None:

@@ -47,8 +47,8 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     const extra = [section < 0 ? "" : `section ${word(p, section)}`, uses ? "one use counted" : "", rating < 0 ? "" : `rating ${word(p, rating)}`];
     return el("li", {}, el("code", {}, op), " ", el("b", {}, word(p, text)), extra.filter((t) => t).map((t) => `, ${t}`).join(""), el("small", {}, ` (${word(p, why)})`));
   }
-  function operations(p, turn) {
-    const some = p.operations.get(turn) || [];
+  function operations(p, turn, source = null) { // `source`: only those that were learned from this turn
+    const some = (p.operations.get(turn) || []).filter(([,,,,,,, about]) => source === null || about === source);
     return some.length ? el("ul", { class: "operations" }, ...some.map((op) => operation(op, p))) : null;
   }
 
@@ -67,8 +67,10 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
       return [
         el("p", {}, `${span(seconds)} later: ${readable(satisfactions[value])}.`, changed.length ? "" : " Nothing was learned from it."),
         ...changed.map((job) => reflection(p, job)),
-        ...at.map((k) => el("p", {}, p.changes.has(k) ? "The skillbook changed at " : "Only counts changed, at ", el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`))),
-        ...at.map((k) => operations(p, k)),
+        ...at.flatMap((k) => {
+          const changes = operations(p, k, turn), link = el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`);
+          return [el("p", {}, changes ? "The skillbook changed by it at " : "The skillbook stayed as it was at ", link, changes ? ":" : "."), changes];
+        }),
       ];
     });
   }

@@ -71,7 +71,7 @@ def _packed(
         "jobs": [_job(job, words) for job in _rows(jobs)],
         "updates": [
             [op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
-             words(op["rating"]), op["uses"], words(op["reason"])]
+             words(op["rating"]), op["uses"], words(op["reason"]), op["about"]]
             for op in operations
             if op["turn"] < 0 or op["turn"] in shown_turns
         ],
