@@ -96,7 +96,8 @@ def test_a_wheel_carries_configuration_data_and_experiments_and_runs_without_the
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(site)
-    for name in ("_conf/config.yaml", "_data/corpus/one_offs.txt", "_data/corpus/minilm.npy", "py.typed"):
+    data = ("corpus/one_offs.txt", "corpus/minilm.npy", "guardian/strategies.toml", "guardian/minilm.npy")
+    for name in ("_conf/config.yaml", *(f"_data/{name}" for name in data), "py.typed"):
         assert f"skg_bench/{name}" in names
     assert any(name.startswith("skg_bench/_experiments/") for name in names)
     assert "skg_bench/app/cli.py" in names

@@ -1,5 +1,6 @@
 """The Guardian's loop: turns a second of a whole run with logs, ten arms over the same shoppers."""
 
+import json
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,8 +22,8 @@ ARMS = {
 
 def closed_loop(users: int, workers: int) -> tuple[int, float]:
     """Turns of all arms, and seconds."""
-    table = ", ".join(f"{name}: [{', '.join(overrides)}]" for name, overrides in ARMS.items())
-    plan = prepare(compose(["experiment=guardian", f"users={users}", f"weeks={WEEKS}", f"arms={{{table}}}"])).plan
+    arms = f"arms={json.dumps(ARMS)}"
+    plan = prepare(compose(["experiment=guardian", f"users={users}", f"weeks={WEEKS}", arms])).plan
     turns = 0
 
     def progress(_: int, total: int) -> None:

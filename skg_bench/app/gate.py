@@ -13,7 +13,7 @@ from skg_bench.analysis.gate.against import Held, Reference, Which, harm, hold
 from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.flips import explain
 from skg_bench.analysis.gate.judge import Harm, State, trials_for
-from skg_bench.analysis.gate.outputs import Outcome, inert, one_line, worst
+from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
 from skg_bench.analysis.gate.panel import Panel, panel
 from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.analysis.summary import replace_text
@@ -44,7 +44,7 @@ class Files:
 
 def gate(
     run: Run | str | Path, baseline: str | Path, release: str | Path | None = None, builds: int = BUILDS
-) -> Outcome:
+) -> GateOutcome:
     """Hold a run against a baseline file, and against its anchor and the last release with the margins of the budget.
 
     Raises UsageError for files that are missing, corrupt, or of another panel or world, and for runs that cannot be
@@ -60,7 +60,7 @@ def gate(
             raise UsageError(f"{release} is of arm {last.panel.arm!r}, {baseline} of {main.panel.arm!r}; gate one arm")
         references.append(_budgeted("release", last.panel, main, str(release)))
     held = hold(new, references, str(run.path))
-    return Outcome(
+    return GateOutcome(
         run=str(run.path),
         arm=main.panel.arm,
         held=tuple(held),
@@ -81,7 +81,7 @@ def _budgeted(which: Which, base: Panel, main: Baseline, name: str) -> Reference
     return Reference(which, base, tuple(rule.times(main.budget) for rule in main.rules), name)
 
 
-def smallest(outcome: Outcome, *, trust_remote_code: bool = False) -> Case | None:
+def smallest(outcome: GateOutcome, *, trust_remote_code: bool = False) -> Case | None:
     """The smallest session of a named user in which the configuration of the baseline answers rightly, and that of the
     run wrongly. None where the configuration is not what made it worse, and for a pass.
 
@@ -226,7 +226,7 @@ def command(
     return CODES[outcome.state]
 
 
-def _write(outcome: Outcome, case: Case | None, files: Files, screen: Console) -> None:
+def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Console) -> None:
     for path, text in ((files.junit, outputs.junit), (files.markdown, outputs.markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)

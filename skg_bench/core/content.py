@@ -4,6 +4,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +53,7 @@ class Content:
     @property
     def key(self) -> int:
         """64 bits of blake2b over the canonical text; never 0, which stands for no content."""
-        return text_hash(self.canonical) or 1
+        return _key(self)
 
     @property
     def size(self) -> int:
@@ -63,6 +64,11 @@ class Content:
         """With each text replaced."""
         insight = None if self.insight is None else change(self.insight)
         return Content(change(self.section), change(self.issue), insight, tuple(map(change, self.keywords)))
+
+
+@lru_cache(maxsize=2**16)
+def _key(content: Content) -> int:
+    return text_hash(content.canonical) or 1
 
 
 NAMES = tuple(f.name for f in fields(Content))
@@ -89,7 +95,7 @@ class TextStore(Protocol):
         ...
 
 
-@dataclass
+@dataclass(eq=False)
 class Contents:
     """The texts of a run that are contents, by their keys. Append-only; a key depends on the content alone."""
 

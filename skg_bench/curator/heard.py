@@ -1,5 +1,7 @@
 """Which feedback begins a job of learning, and what curators remember of it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
@@ -7,6 +9,13 @@ from skg_bench.core.feedback import KINDS, OUTCOME, RATING, SATISFACTION, KnownF
 from skg_bench.core.feedback_signals import feedback_signal, satisfaction_signal
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.state import wider
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What B users did about advice."""
+
+    outcome: I32  # [B, T] at each turn, -1: nothing is known
 
 
 def begins(known: KnownFeedback, asks: Bool) -> I64:

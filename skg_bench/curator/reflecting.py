@@ -1,5 +1,5 @@
-"""Learns with a model, as ACE does: a reflector studies a rated turn, a skill manager proposes updates of the
-skillbook, and a policy admits them (Pause's `runReflection` and `curate`; ACE's Reflector and SkillManager).
+"""Learns with a model, as ACE does: a reflector studies a turn that its user judged, a skill manager proposes updates
+of the skillbook, and a policy admits them (Pause's `runReflection` and `curate`; ACE's Reflector and SkillManager).
 
 The model's batch is a proposal. What the limits do not admit is logged with its reason and not applied: a text of the
 data may hold orders that the model obeys.
@@ -27,6 +27,7 @@ from skg_bench.core.rendering import render
 from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
+from skg_bench.curator.heard import Acts, begins, outcomes, signal
 
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 NEEDS = {
@@ -42,12 +43,14 @@ _NOTHING = Admitted((), ())
 
 @dataclass(slots=True)
 class _Job:
-    """One rated turn on its way through both roles."""
+    """One turn that something is known about, on its way through both roles."""
 
     row: int
     turn: int
     value: int
     skill: int
+    kind: int
+    outcome: int  # what the user did about advice at that turn, -1: nothing is known
     calls: list[Completion] = field(default_factory=list)
     admitted: Admitted = _NOTHING
 
@@ -66,9 +69,10 @@ class _Book:
 
 @dataclass(frozen=True)
 class Reflecting:
-    """Learns from each rating by two calls of a model.
+    """Learns from each rating by two calls of a model; of advice, from what the user did and from each later answer.
 
-    A skill that is learned has the message as its example and keeps the turn's answer; the model says the rest.
+    A skill that is learned has the message as its example and keeps the turn's answer, if it had one; the model says
+    the rest. What a skill's counters hold is what the model tags, also where an arm's signs say something else.
     """
 
     llm: TextModel
@@ -106,28 +110,29 @@ class Reflecting:
     def _roles(self) -> tuple[str, str]:
         return REFLECTOR, MANAGER_V2 if self.batches.endswith("v2") else MANAGER
 
-    def start(self, n: int) -> None:
-        """No memory."""
+    def start(self, n: int) -> Acts:
+        """Nobody has done anything."""
+        return Acts(np.full((n, 0), -1, np.int32))
 
-    def offers(self, seen: Observation, state: None) -> Bool:
+    def offers(self, seen: Observation, state: Acts) -> Bool:
         """Nobody is asked to name a skill."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
-    ) -> tuple[None, Batch]:
-        """TAGs for uses, and what the model proposed for the turns whose ratings became known, as far as admitted."""
-        uses = _uses(seen)
-        rated = known.rows((known.kind == RATING) & seen.asks[known.row])
-        if not len(rated.row):
-            return None, uses
-        columns = (rated.row.tolist(), rated.turn.tolist(), rated.value.tolist(), rated.skill.tolist())
-        jobs = [_Job(*values) for values in zip(*columns, strict=True)]
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Acts
+    ) -> tuple[Acts, Batch]:
+        """TAGs for uses, and what the model proposed for turns that users judged, as far as admitted."""
+        uses, state = _uses(seen), Acts(outcomes(state.outcome, known, seen.turn))
+        heard = known.rows(begins(known, seen.asks))
+        if not len(heard.row):
+            return state, uses
+        columns = (heard.row, heard.turn, heard.value, heard.skill, heard.kind, state.outcome[heard.row, heard.turn])
+        jobs = [_Job(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
         before = {row: self._book(_skills(row, books, seen)) for row in sorted({job.row for job in jobs})}
         self._reflect(jobs, before, seen)
         self._manage(jobs, before, seen)
         seen.report(_reported(jobs, seen))
-        return None, joined(uses, _operations(jobs, seen))
+        return state, joined(uses, _operations(jobs, seen))
 
     # ------------------------------------------------------------------------------------------------- roles
 
@@ -136,10 +141,9 @@ class Reflecting:
         questions = seen.texts.read(np.array([seen.messages[job.row, job.turn] for job in jobs], np.int32))
         for job, question in zip(jobs, questions, strict=True):
             used = _used(job, books[job.row])
-            answer = f"given by skill {used[0]}" if used else "given by the assistant itself"
             data = {
-                "question": question, "answer": answer, "feedback": {"rating": KINDS["rating"][job.value]},
-                "skills_used": used, "skillbook": books[job.row].text,
+                "question": question, "answer": _served(job, used), "feedback": _feedback(job), "skills_used": used,
+                "skillbook": books[job.row].text,
             }  # fmt: skip
             prompts.append(self._prompt(REFLECTOR, Purpose.REFLECT, job, data, seen))
         _answered(jobs, self.llm.complete(prompts))
@@ -191,6 +195,19 @@ def _skills(row: int, books: Skillbooks, seen: Observation) -> list[Skill]:
     ]
 
 
+def _served(job: _Job, used: Sequence[str]) -> str:
+    """What the user was given, in words."""
+    if job.kind == RATING:
+        return f"given by skill {used[0]}" if used else "given by the assistant itself"
+    return f"a suggestion with skill {used[0]}" if used else "a generic question"
+
+
+def _feedback(job: _Job) -> dict[str, str]:
+    """What the user said, in words."""
+    words = signal(job.kind, job.value, job.outcome)
+    return {"rating": words} if job.kind == RATING else {"channel": tuple(KINDS)[job.kind], "signal": words}
+
+
 def _used(job: _Job, book: _Book) -> list[str]:
     """As the skillbook of the prompt shows them."""
     return [skill.shown_id for skill in book.skills if skill.id == job.skill]
@@ -218,7 +235,8 @@ def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
         if operation.content is not None:
             batch.content[i] = seen.texts.contents.add(operation.content)
         if operation.op == ADD:
-            batch.text[i], batch.source[i] = seen.messages[job.row, job.turn], job.turn
+            batch.text[i] = seen.messages[job.row, job.turn]
+            batch.source[i] = job.turn if job.kind == RATING else -1  # advice is no answer that could be given again
     return batch
 
 
@@ -243,7 +261,7 @@ def _reported(jobs: Sequence[_Job], seen: Observation) -> Jobs:
 
     return Jobs(
         row=column([job.row for job in jobs]), turn=column([job.turn for job in jobs]),
-        kind=np.full(n, RATING, np.int32), value=column([job.value for job in jobs]),
+        kind=column([job.kind for job in jobs]), value=column([job.value for job in jobs]),
         result=column([_result(job) for job in jobs]),
         operations=column([len(job.admitted.operations) for job in jobs]),
         refused=column([len(job.admitted.refusals) for job in jobs]),

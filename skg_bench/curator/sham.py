@@ -2,14 +2,16 @@
 
 The curator inside decides whom to ask, when to capture, and under which name; example and answer are then those of a
 random other turn of the same user, and what the skill says is what another skill was to say. Time, count and size
-stay, the content is gone.
+stay, the content is gone. A skill that keeps no answer, as advice does, keeps its example: it says something else.
 
 In this world a sham capture is *not* without effect of itself. An earlier turn is a real request with a real answer,
 which may come again, and a skill that answers wrongly does harm whatever it was made of; so sham against an arm that
-captures nothing measures what random captures do. Two contrasts are nothing by construction:
+captures nothing measures what random captures do. Three contrasts are nothing by construction:
 
 * `content: any`, one `draw` against another. Both curators do the same with their own keyed uniforms, so that either
   is as likely to be the better one for any user: the expected difference is 0, for every metric, under all components.
+* `says: any` and `tags: coin`, one `draw` against another, in a world of advice: what is learned there lies in what
+  skills say and in their ratings, and both are random.
 * `content: known` from some turn on against capturing nothing from there on. A skill then holds what another skill of
   the book holds already, or is renewed with what it holds itself: the same example, the same answer. Where decisions go
   by similarity alone and nothing is archived, no answer changes, to the bit. With learned signals the copies' counters
@@ -22,16 +24,23 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from skg_bench.core.batch import Batch, nth, part, stores
+from skg_bench.core import strategies as library
+from skg_bench.core.batch import TAG, Batch, nth, part, stores
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I32, U64, Bool
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.state import wider
-from skg_bench.core.types import Curator, Observation, Skillbooks
+from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
+from skg_bench.curator.shelf import shelf_of
 
 Turns = Literal["any", "known"]
+Tags = Literal["own", "coin"]
+Says = Literal["other", "any"]
+_OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
+_TAKEN_BACK = len(RATINGS)  # codes of ratings from here on take an earlier rating back
+_COINS = 1 << 32  # draws from this one on are coins
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,7 @@ class Proposals:
 
     curator: Any  # memory of the curator inside
     content: U64  # [B, n] what the curator inside had skills say, 0 beyond the end
+    coin: I32  # [B, T] rating that a coin gave for each turn, -1: none
 
 
 @dataclass(frozen=True)
@@ -48,16 +58,27 @@ class Sham:
 
     `content`: of any earlier turn, or only of those whose answer an active skill holds already (of the skill itself
     where one is renewed). `draw`: which of many such choices. Where there is no other turn, nothing is captured.
+
+    `tags`: ratings are those of the curator inside, or ok or miss by a coin. `says`: what another skill was to say, or
+    any text of `strategies`.
     """
 
     curator: Curator[Any]
     content: Turns
     draw: int
+    tags: Tags = "own"
+    says: Says = "other"
+    strategies: str | None = None
     sees_truth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.content not in get_args(Turns):
             raise UsageError(f"curator.content={self.content!r}, valid are {', '.join(get_args(Turns))}")
+        for name, valid in (("tags", get_args(Tags)), ("says", get_args(Says))):
+            if getattr(self, name) not in valid:
+                raise UsageError(f"curator.{name}={getattr(self, name)!r}, valid are {', '.join(valid)}")
+        if self.says == "any":
+            library.strategies(self.strategies)
         if self.draw < 0:
             raise UsageError(f"curator.draw={self.draw} must not be negative")
         if self.curator.sees_truth:
@@ -69,8 +90,8 @@ class Sham:
         return self.curator.reasons
 
     def start(self, n: int) -> Proposals:
-        """The memory of the curator inside, and no contents."""
-        return Proposals(self.curator.start(n), np.zeros((n, 0), np.uint64))
+        """The memory of the curator inside, no contents, and no coins."""
+        return Proposals(self.curator.start(n), np.zeros((n, 0), np.uint64), np.full((n, 0), -1, np.int32))
 
     def offers(self, seen: Observation, state: Proposals) -> Bool:
         """Whom the curator inside asks."""
@@ -81,8 +102,11 @@ class Sham:
     ) -> tuple[Proposals, Batch]:
         """What the curator inside does, with other content."""
         inside, batch = self.curator.curate(seen, reaction, known, books, state.curator)
-        state, batch = self._saying(replace(state, curator=inside), batch, seen.event)
-        captures = np.flatnonzero(stores(batch))
+        state = replace(state, curator=inside)
+        if self.tags == "coin":
+            state, batch = self._tossed(state, batch, seen)
+        state, batch = self._saying(state, batch, seen)
+        captures = np.flatnonzero(stores(batch) & (batch.source >= 0))
         if not len(captures):
             return state, batch
         row = batch.row[captures]
@@ -90,7 +114,7 @@ class Sham:
         if self.content == "known":
             turns &= _held(books, row, batch.skill[captures], turns.shape[1])
         n = turns.sum(axis=1)
-        u = uniform(fold(fold(fold(seen.event[row], int(Purpose.SHAM)), self.draw), 0))
+        u = self._u(seen.event[row], 0)
         drawn = np.minimum((u * n).astype(np.int64), n - 1)
         turn = np.nonzero(turns)[1]  # those of a capture stand together, in order
         some = n > 0
@@ -100,22 +124,42 @@ class Sham:
         mask[captures[~some]] = False
         return state, part(replace(batch, text=text, source=source), mask)
 
-    def _saying(self, state: Proposals, batch: Batch, event: U64) -> tuple[Proposals, Batch]:
-        """With what the curator inside proposed for another skill of the same user, or nothing where that is its first
-        proposal; and a memory of what it proposes now.
+    def _u(self, event: U64, item: I64 | int) -> F64:
+        return uniform(fold(fold(fold(event, int(Purpose.SHAM)), self.draw), item))
+
+    def _tossed(self, state: Proposals, batch: Batch, seen: Observation) -> tuple[Proposals, Batch]:
+        """With coins for ratings, and what coins gave taken back; and a memory of the coins of this turn."""
+        coin, rating = wider(state.coin, seen.turn + 1, -1), batch.rating.copy()
+        tags = (batch.op == TAG) & (batch.about >= 0)
+        back = np.flatnonzero(tags & (rating >= _TAKEN_BACK))
+        earlier = coin[batch.row[back], batch.about[back]]
+        rating[back] = np.where(earlier >= 0, _TAKEN_BACK + earlier, rating[back])
+        given = np.flatnonzero(tags & (rating >= 0) & (rating < _TAKEN_BACK))
+        row = batch.row[given]
+        rating[given] = np.where(self._u(seen.event[row], _COINS + nth(row)) < 0.5, _OK, _MISS)
+        coin[row, batch.about[given]] = rating[given]
+        return replace(state, coin=coin), replace(batch, rating=rating)
+
+    def _saying(self, state: Proposals, batch: Batch, seen: Observation) -> tuple[Proposals, Batch]:
+        """With any text, or with what the curator inside proposed for another skill of the same user (nothing where
+        that is its first proposal); and a memory of what it proposes now.
         """
         at = np.flatnonzero(batch.content)
         if not len(at):
             return state, batch
         row, proposed = batch.row[at], batch.content[at]
+        u, content = self._u(seen.event[row], 1 + nth(row)), batch.content.copy()
+        if self.says == "any":
+            shelf = shelf_of(library.strategies(self.strategies))
+            content[at] = shelf.written((u * len(shelf.keys)).astype(np.int64), seen.texts.contents)
+            return state, replace(batch, content=content)
         position = (state.content[row] != 0).sum(axis=1) + nth(row)
         memory = wider(state.content, int(position.max()) + 1, 0)
         earlier = memory[row]
         others = (earlier != 0) & (earlier != proposed[:, None])
         n = others.sum(axis=1)
-        u = uniform(fold(fold(fold(event[row], int(Purpose.SHAM)), self.draw), 1 + nth(row)))
         drawn = np.minimum((u * n).astype(np.int64), n - 1)
-        content, some = batch.content.copy(), n > 0
+        some = n > 0
         content[at] = 0
         place = (np.cumsum(others, axis=1) == drawn[:, None] + 1).argmax(axis=1)
         content[at[some]] = earlier[some, place[some]]

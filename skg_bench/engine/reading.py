@@ -1,6 +1,5 @@
 """What skills are really about in a world of advice: the world reads what they say, each text once in a process."""
 
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -10,35 +9,35 @@ from skg_bench.core.advice import Advised, Outcome
 from skg_bench.core.assistant import Worth
 from skg_bench.core.content import Contents
 from skg_bench.core.grid import F64, I32, U64, Bool
+from skg_bench.core.keyed import Keyed
 from skg_bench.core.world import Event
 
 
-@dataclass
 class Reading:
     """Kinds of contents by their keys; key 0, which says nothing, is the generic question: kind -1."""
 
-    world: Advised
-    contents: Contents
-    _known: dict[int, tuple[int, bool]] = field(default_factory=lambda: {0: (-1, True)})
+    def __init__(self, world: Advised, contents: Contents) -> None:
+        self._world, self._contents = world, contents
+        self._known = Keyed(self._read)
 
     def about(self, keys: U64) -> tuple[I32, Bool]:
         """Kind, and is it well made; of keys of any shape."""
-        distinct, index = np.unique(keys, return_inverse=True)
-        new = [key for key in distinct.tolist() if key not in self._known]
-        if new:
-            said = [content for content in self.contents.of(np.array(new, np.uint64)) if content is not None]
-            kinds, sound = self.world.read(said)
-            self._known.update(zip(new, zip(kinds.tolist(), sound.tolist(), strict=True), strict=True))
-        known = [self._known[key] for key in distinct.tolist()]
-        kind = np.array([kind for kind, _ in known], np.int32)[index].reshape(keys.shape)
-        return kind, np.array([sound for _, sound in known], np.bool_)[index].reshape(keys.shape)
+        known = self._known.of(keys)
+        return known[..., 0], known[..., 1] > 0
+
+    def _read(self, keys: U64) -> I32:
+        said = [content for content in self._contents.of(keys) if content is not None]
+        read = np.tile(np.array([-1, 1], np.int32), (len(keys), 1))
+        if said:
+            read[keys != 0] = np.stack(self._world.read(said), axis=1)
+        return read
 
     def worth(self, users: Any, event: Event) -> Worth:
         """Expected worth of contents `[B, S]` by their keys, to users without a mood."""
         return partial(self._worth, users, event)
 
     def _worth(self, users: Any, event: Event, keys: U64) -> F64:
-        return self.world.worth(users, event, *self.about(keys))
+        return self._world.worth(users, event, *self.about(keys))
 
 
 def columns(outcome: Outcome, about: I32, book: F64 | None) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """The skillbook as the model reads it: what does not fit into the prompt cannot be chosen (P45)."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -8,12 +9,12 @@ import numpy as np
 from skg_bench.core.content import Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64, Bool
+from skg_bench.core.keyed import Keyed
 from skg_bench.core.prompt_layout import Order, fitting, frame, ordered, sizes
 from skg_bench.core.shortlist import max_dots, shortlist
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 LEAST = 100  # characters of a prompt: a strategy of one sentence, its label and its counters
-_FRAMES: dict[int, int] = {}  # characters of contents by key; a key stands for the same words in all runs
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,16 @@ class InPrompt:
 
 def _sizes(contents: Contents, books: Skillbooks, inside: Bool) -> I64:
     """Characters of the skills' blocks, `[B, S]`; anything where nothing is inside."""
-    keys, index = np.unique(np.where(inside, books.content, 0), return_inverse=True)
     skill = np.broadcast_to(np.arange(inside.shape[1]), inside.shape)
-    frames = _frames(contents, keys)[index.reshape(inside.shape)]
+    frames = _frames(contents).of(np.where(inside, books.content, 0))
     return sizes(frames, skill, books.ok, books.partial, books.miss)
 
 
-def _frames(contents: Contents, keys: U64) -> I64:
-    new = [key for key in keys.tolist() if key not in _FRAMES]
-    for key, content in zip(new, contents.of(np.array(new, np.uint64)), strict=True):
-        _FRAMES[key] = 0 if content is None else frame(content)
-    return np.array([_FRAMES[key] for key in keys.tolist()], np.int64)
+@lru_cache(maxsize=4)
+def _frames(contents: Contents) -> Keyed[np.int64]:
+    """Characters of what contents say, by key."""
+
+    def frames(keys: U64) -> I64:
+        return np.array([0 if content is None else frame(content) for content in contents.of(keys)], np.int64)
+
+    return Keyed(frames)

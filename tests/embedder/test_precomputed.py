@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+import yaml
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, SCALE, quantise
-from skg_bench.core.paths import DATA
+from skg_bench.core.paths import CONF, DATA
+from skg_bench.core.strategies import strategies
 from skg_bench.embedder.precomputed import Precomputed, save
 from skg_bench.simulator import corpus as corpora
 
@@ -118,3 +120,26 @@ def test_the_built_in_vectors_are_small_on_the_grid_and_those_of_every_message()
     assert description["model"] == "all-MiniLM-L6-v2"
     assert description["rebuild"] == "python data/rebuild_vectors.py"
     assert (DATA.parent / description["rebuild"].split()[1]).is_file()
+
+
+def test_the_vectors_of_the_guardians_triggers_are_those_of_every_one_wherever_a_run_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    offered = yaml.safe_load((CONF / "embedder" / "guardian_minilm.yaml").read_text("utf-8"))
+    embedder, triggers = Precomputed(offered["path"]), strategies().triggers.text
+    rows = embedder.embed(triggers)
+    assert rows.shape == (len(triggers), 384)
+    assert len(np.unique(rows, axis=0)) == len(triggers)
+    norm = np.sqrt((rows.astype(np.float64) ** 2).sum(1))
+    assert np.abs(norm - SCALE).max() < 10
+    files = [DATA / "guardian" / f"minilm{suffix}" for suffix in (".npy", ".json")]
+    assert sum(file.stat().st_size for file in files) < 2_000_000
+    assert len(json.loads(files[1].read_text("utf-8"))["texts"]) == len(triggers)
+
+
+def test_a_name_below_the_packages_data_that_is_not_there_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"embedder\.path: .*data/nowhere/minilm\.json and minilm\.npy must both exist"
+    ):
+        Precomputed("data:nowhere/minilm").embed(TEXTS)

@@ -52,8 +52,8 @@ WORLD = ("experiment=guardian", "weeks=6", "simulator.triggers_per_week=6", "sim
 @lru_cache(maxsize=16)
 def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
     """The world with these arms."""
-    table = ", ".join(f"{name}: [{', '.join(ARMS[name])}]" for name in arms)
-    return compose([*WORLD, f"users={users}", f"arms={{{table}}}", f"reference={arms[0]}"])
+    table = json.dumps({name: ARMS[name] for name in arms})
+    return compose([*WORLD, f"users={users}", f"arms={table}", f"reference={arms[0]}"])
 
 
 def plan(users: int, arms: tuple[str, ...] = ALL) -> Plan:

@@ -20,7 +20,7 @@ _COMMANDS = re.compile(r":(?=:)|##(?=[\w.]*\[)")  # of GitHub's runner, which lo
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GateOutcome:
     """All that a gate has to say of a run."""
 
     run: str
@@ -73,12 +73,12 @@ def _verdict(judgement: Judged) -> str:
     return f"{SAYS[judgement.state]}, but proven worse" if worse else SAYS[judgement.state]
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: GateOutcome) -> str:
     """One sentence."""
     return f"Gate {SAYS[outcome.state]}: arm {outcome.arm} of {outcome.run}"
 
 
-def sentences(outcome: Outcome) -> list[str]:
+def sentences(outcome: GateOutcome) -> list[str]:
     """What stands beside the tables."""
     lines: list[str] = []
     for held in outcome.held:
@@ -130,7 +130,7 @@ def _asked(judgement: Judged) -> str:
     return f"{judgement.users:,} users would decide it"
 
 
-def explained(outcome: Outcome) -> list[str]:
+def explained(outcome: GateOutcome) -> list[str]:
     """The flips as lines, if any; those that are indented belong to the line before. Of a pass no user is named."""
     flips = outcome.flips
     if flips is None:
@@ -158,7 +158,7 @@ def inert(line: str) -> str:
     return _COMMANDS.sub(lambda match: f"{match[0][0]}\\{match[0][1:]}", line)
 
 
-def markdown(outcome: Outcome) -> str:
+def markdown(outcome: GateOutcome) -> str:
     """For a pull request."""
     parts = [f"### {headline(outcome)}", ""]
     for held in outcome.held:
@@ -185,7 +185,7 @@ def _plain(text: str) -> str:
     return text
 
 
-def annotations(outcome: Outcome) -> list[str]:
+def annotations(outcome: GateOutcome) -> list[str]:
     """Workflow commands of GitHub: one for each metric that did not simply pass, or one notice."""
     commands = []
     for held in outcome.held:
@@ -208,7 +208,7 @@ def _command(level: str, title: str, text: str) -> str:
     return f"::{level} title={escaped(title, ':,')}::{escaped(inert(text), '')}"
 
 
-def junit(outcome: Outcome) -> str:
+def junit(outcome: GateOutcome) -> str:
     """A test suite with a case for each metric and baseline; what is inconclusive is an error, not a failure."""
     suite = ET.Element("testsuite", name="skg-bench gate")
     described = ET.SubElement(suite, "properties")

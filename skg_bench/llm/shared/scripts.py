@@ -17,14 +17,27 @@ _WORDS = re.compile("[a-z0-9]+")
 _ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
 
 
+_RATINGS = {
+    "correct": "ok", "positive_reinforcement": "ok", "incorrect": "miss", "negative_reinforcement": "miss",
+    "neutral": "partial",
+}  # fmt: skip
+"""What feedback about advice begins with, as a rating."""
+
+
 def _reflect(prompt: Prompt) -> str:
-    """A good answer without a skill is worth noting; used skills helped or harmed as the rating says."""
+    """A good answer without a skill is worth noting, and something else to say where a suggestion was overridden; used
+    skills helped or harmed as the rating says.
+    """
     data = data_of(prompt)
-    rating, used = data["feedback"].get("rating"), data["skills_used"]
+    signal, used = data["feedback"].get("signal"), data["skills_used"]
+    rating = data["feedback"].get("rating") or _RATINGS.get((signal or "").partition(" ")[0])
     learnings = []
-    if rating == "ok" and not used:
+    if signal is None and rating == "ok" and not used:
         note = f"The answer to '{data['question']}' was right: give it again when asked in other words."
         learnings = [{"section": "answers", "content": note, "atomicity_score": 0.9}]
+    elif signal is not None and signal.startswith("incorrect"):
+        note = f"Before '{data['question']}', name the hours of work that it costs, and offer to wait for a day."
+        learnings = [{"section": "strategies", "content": note, "atomicity_score": 0.9}]
     helpful, harmful = (used if rating == word else [] for word in ("ok", "miss"))
     analysis = f"The user said {rating or 'nothing'}; {len(used)} skills were used."
     return _json(analysis=analysis, helpful_skill_ids=helpful, harmful_skill_ids=harmful, new_learnings=learnings)

@@ -9,7 +9,7 @@ import pytest
 from skg_bench.analysis.gate import outputs
 from skg_bench.analysis.gate.against import Held, Reference, hold
 from skg_bench.analysis.gate.flips import HarmedTurn, HarmedTurns, User
-from skg_bench.analysis.gate.outputs import Outcome
+from skg_bench.analysis.gate.outputs import GateOutcome
 from skg_bench.analysis.gate.rules import RULES, blocking
 from tests.analysis.gate.panels import held_to, worse
 
@@ -28,10 +28,10 @@ def held(lost: list[int], which: str = "baseline") -> Held:
     return hold(worse(lost), [reference])[0]
 
 
-def outcome(*lost: list[int]) -> Outcome:
+def outcome(*lost: list[int]) -> GateOutcome:
     whiches = ("baseline", "release")
     comparisons = tuple(held(losses, which) for losses, which in zip(lost, whiches, strict=False))
-    return Outcome(
+    return GateOutcome(
         "runs/x",
         "skg",
         comparisons,
@@ -145,7 +145,7 @@ def test_what_is_inconclusive_says_how_many_users_would_decide_it() -> None:
     sentences = [text for text in outputs.sentences(outcome(OPEN)) if "inconclusive" in text]
     assert len(sentences) == 2
     assert all(re.search(r"[\d,]+ users would decide it\.", text) for text in sentences)
-    few = Outcome("r", "skg", (held_to(worse([60], users=9), worse([50], users=9)),), {}, None, (), 250)
+    few = GateOutcome("r", "skg", (held_to(worse([60], users=9), worse([50], users=9)),), {}, None, (), 250)
     assert few.state == "inconclusive"
     assert any(
         "too few users: 9 have it before and after, 30 are needed; 30 users" in s for s in outputs.sentences(few)

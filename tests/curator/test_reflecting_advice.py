@@ -1,0 +1,142 @@
+"""Learning with a model from advice: one job for what the user did and one for each later answer, in Pause's words."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, WORTH_IT
+from skg_bench.core.asking import Completion, Prompt
+from skg_bench.core.batch import ADD, TAG, Batch
+from skg_bench.core.content import Content
+from skg_bench.core.feedback import OUTCOME, RATING, SATISFACTION
+from skg_bench.core.feedback_signals import feedback_signal
+from skg_bench.core.prompts import data_of
+from skg_bench.core.proposals import Limits
+from skg_bench.core.state import check
+from skg_bench.curator.reflecting import Reflecting
+from skg_bench.llm.shared.scripts import SCRIPTS
+from tests.curator.advised import Turn, with_books
+
+GOLDEN = Path(__file__).parents[1] / "core" / "golden"
+Answer = Callable[[Prompt], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A model that answers by a function, and keeps what it was asked."""
+
+    answer: Answer
+    prompts: list[Prompt] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"model": "test", "temperature": 0.0, "top_p": 1.0}
+
+    @property
+    def prices(self) -> None:
+        return None
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        self.prompts.extend(prompts)
+        values = [self.answer(prompt) for prompt in prompts]
+        return [Completion(json.dumps(value), value, "ok", 10, 0, 5, 0.25, 100.0) for value in values]
+
+
+def scripted(prompt: Prompt) -> Any:
+    """As the packaged script says."""
+    return json.loads(SCRIPTS["learner"][prompt.role](prompt))
+
+
+def learner(answer: Answer = scripted) -> tuple[Reflecting, Told]:
+    model = Told(answer)
+    limits = Limits(adds=2, removes=1, tags=3, ratings=1, characters=2000, operations=10)
+    return Reflecting(model, "v1", limits, 8000, "evidence", 1000, None), model
+
+
+def asked(model: Told, role: str) -> list[dict[str, Any]]:
+    return [data_of(prompt) for prompt in model.prompts if prompt.role == role]
+
+
+@pytest.mark.req("P28")
+def test_an_override_pivots_from_the_generic_check_to_time_cost_framing() -> None:
+    """Pause's example: the interaction of day 1, and what the skillbook holds after it."""
+    golden = json.loads((GOLDEN / "pivot.json").read_text("utf-8"))
+
+    def model(prompt: Prompt) -> Any:
+        return golden["reflection"] if prompt.role == "reflector" else golden["update"]
+
+    turn = Turn(1, active=1)
+    generic = turn.texts.contents.add(Content("impulse-check-generic", "Do you really need this?"))
+    with_books(turn, content=np.where(turn.books.active, np.uint64(generic), np.uint64(0)))
+    turn.seen = replace(turn.seen, hit=np.ones(1, np.bool_), skill=np.zeros(1, np.int32))
+    turn.hear(OUTCOME, OVERRIDDEN)
+    turn.hear(RATING, 2)
+    curator, told = learner(model)
+    _, batch = turn.curated(curator)
+    (data,) = asked(told, "reflector")
+    assert data["feedback"] == {"channel": "outcome", "signal": golden["signal"]}
+    assert golden["signal"] == feedback_signal("overridden")
+    assert data["skills_used"] == ["impulse-check-generic-00001"]
+    assert data["answer"] == "a suggestion with skill impulse-check-generic-00001"
+    (curation,) = asked(told, "skill_manager")
+    assert curation["reflection"] == golden["reflection"]
+    use, harmful, added = (one_of(batch, i) for i in range(3))
+    assert (use.op[0], use.uses[0], use.rating[0]) == (TAG, 1, -1)
+    assert (harmful.op[0], harmful.skill[0], harmful.rating[0]) == (TAG, 0, 2)
+    (content,) = turn.texts.contents.of(added.content)
+    assert added.op[0] == ADD
+    assert content is not None
+    assert (content.section, content.issue) == ("time-cost-framing", "That's 4 hours of your hourly rate")
+    assert (added.text[0], added.source[0]) == (turn.seen.text[0], -1)
+    (jobs,) = turn.jobs
+    assert (jobs.kind.tolist(), jobs.value.tolist(), jobs.operations.tolist()) == ([OUTCOME], [OVERRIDDEN], [2])
+    assert json.loads(turn.texts.read(jobs.reflection)[0]) == golden["reflection"]
+
+
+def one_of(batch: Batch, i: int) -> Batch:
+    return Batch(*(getattr(batch, name)[i : i + 1] for name in Batch.__slots__))
+
+
+@pytest.mark.req("P29")
+def test_a_later_answer_is_told_with_what_it_means_after_the_outcome() -> None:
+    curator, told = learner()
+    turn = Turn(3)
+    turn.hear(OUTCOME, np.array([ACCEPTED, OVERRIDDEN, ACCEPTED], np.int32), row=range(3))
+    state, _ = turn.curated(curator)
+    check(state, 3, curator)
+    turn.known = turn.known.rows(turn.known.kind == -1)
+    turn.hear(SATISFACTION, WORTH_IT, row=range(2))
+    turn.hear(RATING, 0, row=range(2))
+    _, batch = turn.curated(curator, state)
+    later = [data["feedback"] for data in asked(told, "reflector")[3:]]
+    assert later == [
+        {"channel": "satisfaction", "signal": "positive_reinforcement — user confirms good decision"},
+        {"channel": "satisfaction", "signal": "negative_reinforcement — user is glad to have overridden the Guardian"},
+    ]
+    assert batch.rating.tolist() == [0, 2]  # what the model says, not what the signs say
+    assert turn.jobs[1].kind.tolist() == [SATISFACTION] * 2
+
+
+def test_ratings_that_signs_make_of_an_outcome_are_no_jobs_of_their_own() -> None:
+    curator, told = learner()
+    turn = Turn(4)
+    turn.hear(OUTCOME, ACCEPTED, skill=-1)
+    turn.hear(RATING, 0, skill=-1)
+    turn.hear(RATING, 0, row=[1], turn=3)
+    turn.curated(curator)
+    assert [job for jobs in turn.jobs for job in jobs.kind.tolist()] == [OUTCOME] * 4 + [RATING]
+    assert asked(told, "reflector")[0]["answer"] == "a generic question"
+    assert asked(told, "reflector")[4]["feedback"] == {"rating": "ok"}
+
+
+def test_the_packaged_script_learns_from_an_override() -> None:
+    turn = Turn(2, active=2)
+    turn.hear(OUTCOME, OVERRIDDEN)
+    _, batch = turn.curated(learner()[0])
+    assert batch.op.tolist() == [TAG, ADD] * 2
+    assert set(batch.rating.tolist()) == {2, -1}
