@@ -32,8 +32,10 @@ def test_codes_of_kinds_are_their_places_and_ratings_are_the_levels_of_their_kin
     assert KINDS["agrees"] == ("other", "same")
 
 
-def test_every_level_of_every_kind_has_a_worth_and_that_of_agreement_is_unknown() -> None:
-    assert {code: len(worth) for code, worth in WORTH.items()} == dict(enumerate(map(len, KINDS.values())))
+def test_every_level_of_what_is_said_of_answers_has_a_worth_and_that_of_agreement_is_unknown() -> None:
+    """What is said of advice has none of its own: an arm's signs make ratings of it."""
+    levels = list(KINDS.values())
+    assert {code: len(worth) for code, worth in WORTH.items()} == {code: len(levels[code]) for code in (RATING, AGREES)}
     assert dict(zip(RATINGS, WORTH[RATING].tolist(), strict=True)) == {"ok": 1.0, "partial": 0.5, "miss": 0.0}
     assert np.isnan(WORTH[AGREES]).all()
 
