@@ -4,10 +4,15 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from skg_bench.core.feedback import KINDS
 from skg_bench.core.grid import I32, I64, U64, Bool
 
 ADD, UPDATE, TAG, REMOVE = 0, 1, 2, 3
 OPERATIONS = ("ADD", "UPDATE", "TAG", "REMOVE")
+_RATINGS = KINDS["rating"]
+TAKEN_BACK = len(_RATINGS)  # what is added to the code of a rating that a TAG takes back
+TAG_RATINGS = (*_RATINGS, *(f"{rating} taken back" for rating in _RATINGS))
+"""What a TAG records: a rating, or that an earlier one of the skill no longer counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,7 @@ class Batch:
     name: I32  # [n] text id of the name (ADD; -1: nobody named it)
     text: I32  # [n] text id of the example to add (ADD, UPDATE)
     source: I32  # [n] turn of the user, this one or an earlier one, whose answer of the LLM is stored (ADD, UPDATE)
-    rating: I32  # [n] code in RATINGS (TAG)
+    rating: I32  # [n] index into TAG_RATINGS (TAG)
     uses: I32  # [n] 1: the operation records a use (TAG)
     reason: I32  # [n] index into the curator's `reasons`
     content: U64  # [n] key of what the skill says from now on (ADD, UPDATE; core/content.py); 0: nothing, or as before

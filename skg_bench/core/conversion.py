@@ -1,7 +1,8 @@
 """Skillbooks from one format into another, and what is lost on the way.
 
 A strategy of ACE is a skill: its counters helpful, neutral and harmful are ok, partial and miss. A format that has no
-place for something loses it; each kind of loss is counted by skills.
+place for something loses it; each kind of loss is counted by skills. Counters are as they stand: no format says that a
+rating was taken back.
 """
 
 from collections import Counter

@@ -11,6 +11,7 @@ such an assistant answered itself is what `fallback_to_llm` says.
 import pyarrow as pa
 
 from skg_bench.core.advice import OUTCOMES, TIERS
+from skg_bench.core.batch import TAG_RATINGS
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
@@ -144,7 +145,7 @@ UPDATES = _schema(
         pa.int32(),
         "turn whose answer is stored (ADD, UPDATE), -1: none is",
     ),
-    _field("rating", _WORD, "rating recorded (TAG)", nullable=True),
+    _field("rating", _WORD, f"rating recorded, or taken back (TAG): {', '.join(TAG_RATINGS)}", nullable=True),
     _field("uses", pa.int32(), "uses recorded (TAG)"),
     _field("after", pa.int32(), "skill that answered the turn before (ADD, UPDATE, TAG with a use), -1: none"),
     _field("born", pa.timestamp("ms"), "time of the turn whose answer is stored (ADD, UPDATE)", nullable=True),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.batch import TAG_RATINGS, TAKEN_BACK
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import U64
@@ -18,6 +19,7 @@ from skg_bench.core.statehash import row_hash, text_hash
 
 _DAY = 86_400
 _MASK = (1 << 64) - 1
+_BACK = TAG_RATINGS[TAKEN_BACK].removeprefix(TAG_RATINGS[0])
 _CHUNK = 4096  # batches whose hashes are computed in one call
 
 
@@ -100,7 +102,9 @@ _LOGGED = tuple(f.name for f in fields(Operation) if f.name not in ("local", "co
 def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
     """The book after one atomic batch (TAGs, ADDs, UPDATEs, REMOVEs): all operations, or UsageError and none."""
     skills = {s.id: s for s in book.skills}
-    for op in sorted(operations, key=lambda o: ("TAG", "ADD", "UPDATE", "REMOVE").index(o.op)):
+    ordered = sorted(operations, key=lambda o: ("TAG", "ADD", "UPDATE", "REMOVE").index(o.op))
+    tags = sum(op.op == "TAG" for op in ordered)
+    for nth, op in enumerate(ordered):
         if op.op == "ADD":
             if op.skill != len(skills):
                 raise UsageError(f"ADD of skill {op.skill}, but the next id of this book is {len(skills)}")
@@ -112,6 +116,8 @@ def apply(book: Skillbook, operations: Sequence[Operation]) -> Skillbook:
         old = skills[op.skill]
         if op.op == "TAG":
             skills[op.skill] = _tagged(old, op)
+            if nth + 1 == tags:
+                _check_counters(skills, ordered[:tags])
         elif op.op == "UPDATE":
             skills[op.skill] = _answered(old, op) if op.source_turn >= 0 else _said(old, op)
         else:
@@ -137,10 +143,21 @@ def _answered(skill: Skill, op: Operation) -> Skill:
     return _remembered(renewed, op)
 
 
+def _check_counters(skills: Mapping[int, Skill], tags: Sequence[Operation]) -> None:
+    """Raises UsageError where all TAGs together took back more ratings than there were."""
+    for op in tags:
+        if op.rating is None or not op.rating.endswith(_BACK):
+            continue
+        counter = op.rating.removesuffix(_BACK)
+        if (left := getattr(skills[op.skill], counter)) < 0:
+            raise UsageError(f"skill {op.skill} would have {left} ratings {counter}: a TAG takes back one too many")
+
+
 def _tagged(skill: Skill, op: Operation) -> Skill:
     counted = skill
     if op.rating is not None:
-        counted = replace(counted, **{op.rating: getattr(skill, op.rating) + 1})
+        counter = op.rating.removesuffix(_BACK)
+        counted = replace(counted, **{counter: getattr(skill, counter) + (1 if counter == op.rating else -1)})
     if op.rating == "ok":
         counted = replace(counted, last_ok=max(skill.last_ok, op.time))
     return _remembered(replace(counted, uses=skill.uses + 1), op) if op.uses else counted

@@ -9,6 +9,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, blank
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
+from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
@@ -34,7 +35,7 @@ class Everything:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for every answer of the LLM."""
-        later = known.ratings(before=seen.turn)
+        later = later_tags(known, seen.turn, books)
         hit, new = np.flatnonzero(seen.hit), np.flatnonzero(~seen.hit)
         same = (books.example[new] == seen.text[new, None]) & (
             np.arange(books.example.shape[1]) < books.n_examples[new, None]

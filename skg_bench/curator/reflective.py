@@ -12,7 +12,7 @@ import numpy as np
 
 from skg_bench.core import strategies as library
 from skg_bench.core.advice import OVERRIDDEN
-from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, blank, joined, part
+from skg_bench.core.batch import ADD, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, blank, joined, part
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, KnownFeedback
@@ -26,7 +26,6 @@ from skg_bench.curator.shelf import Shelf, common_sense, nth_true, shelf_of
 from skg_bench.curator.study import Made, Study, reflections
 
 _MISS = RATINGS.index("miss")
-_TAKEN_BACK = len(RATINGS)  # codes of ratings from here on take an earlier rating back
 _MISSED, _WRONG, _WHICH, _ADDS, _WORDS, _USELESS, _REWORDS, _OTHER_WORDS, _OTHER_USELESS = range(9)  # draws
 _USED, _JUDGED, _ADDED, _REWORDED, _HARMFUL = range(5)  # reasons
 
@@ -138,7 +137,7 @@ class Reflective:
         batch = _blank(TAG, known.row[at], _JUDGED)
         batch.skill[:] = np.concatenate([earlier, credited])
         batch.rating[:] = known.value[at]
-        batch.rating[: len(back)] += _TAKEN_BACK
+        batch.rating[: len(back)] += TAKEN_BACK
         return Made(batch, job[at])
 
     def _credited(self, study: Study, job: I64, used: I32) -> I32:
@@ -163,7 +162,7 @@ class Reflective:
 
         def counted(column: I32, code: int) -> I64:
             more, less = (
-                np.bincount(index[batch.rating == given], minlength=len(at)) for given in (code, code + _TAKEN_BACK)
+                np.bincount(index[batch.rating == given], minlength=len(at)) for given in (code, code + TAKEN_BACK)
             )
             counts: I64 = column[row, skill] + more - less
             return counts

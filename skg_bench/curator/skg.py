@@ -10,6 +10,7 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, blank
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import OFFERS, Reaction
 
@@ -63,7 +64,7 @@ class SKG:
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
         """TAGs for uses and ratings, ADD or UPDATE for captures, REMOVE for what harms or fades."""
-        later = known.ratings(before=seen.turn)
+        later = later_tags(known, seen.turn, books)
         hit = np.flatnonzero(seen.hit)
         name = reaction.name
         captured = np.flatnonzero((reaction.code >= 0) & (reaction.code != _DECLINED))

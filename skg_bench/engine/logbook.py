@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from skg_bench.core import schema
 from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.assistant import Applied
-from skg_bench.core.batch import OPERATIONS, Batch
+from skg_bench.core.batch import OPERATIONS, TAG_RATINGS, TAKEN_BACK, Batch
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.learning import RESULTS, Jobs
@@ -219,6 +219,7 @@ class Logbook:
     def _update_table(self) -> pa.Table:
         flat = _gather(self.updates, self.user)
         n, labels = len(flat["row"]), self.labels
+        ratings = TAG_RATINGS if (flat["rating"] >= TAKEN_BACK).any() else RATINGS
         values = {
             "arm": encoded(np.zeros(n, np.int32), pa.array([self.arm])),
             "user": self.user[flat["row"]],
@@ -229,7 +230,7 @@ class Logbook:
             "name": labels.name(flat["name"]),
             "message": labels.message(flat["message"]),
             "source_turn": flat["source_turn"],
-            "rating": encoded(flat["rating"], pa.array(RATINGS)),
+            "rating": encoded(flat["rating"], pa.array(ratings)),
             "uses": flat["uses"],
             "after": flat["after"],
             "born": _time(flat["born"], none=flat["source_turn"] < 0),

@@ -50,6 +50,16 @@ def test_a_rating_that_comes_later_is_no_use() -> None:
     assert (skill.uses, skill.partial, skill.last_used, skill.last_ok) == (0, 1, SATURDAY, SATURDAY)
 
 
+def test_a_rating_that_no_longer_counts_is_taken_back_and_times_stay() -> None:
+    ok = Operation("TAG", 0, SATURDAY + 60, rating="ok", uses=1)
+    back, again = (Operation("TAG", 0, SATURDAY + 900, rating=rating) for rating in ("ok taken back", "miss"))
+    (skill,) = book_of([ADD], [ok], [back, again]).skills
+    assert (skill.uses, skill.ok, skill.miss, skill.last_ok) == (1, 0, 1, SATURDAY + 60)
+    assert book_of([ADD], [back, ok]) == book_of([ADD], [ok, back])  # in one batch order does not matter
+    with pytest.raises(UsageError, match="skill 0 would have -1 ratings ok: a TAG takes back one too many"):
+        book_of([ADD], [ok], [back], [back])
+
+
 def test_an_update_renews_the_answer_and_keeps_examples_and_uses() -> None:
     use = Operation("TAG", 0, SATURDAY + 60, rating="miss", uses=1)
     again = Operation("UPDATE", 0, SATURDAY + 90, message="time please", source_turn=9, after=0)

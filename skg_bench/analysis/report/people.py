@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core import draws
+from skg_bench.core.batch import TAG_RATINGS
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.run import Run, ratings
@@ -253,7 +254,7 @@ def _updates(updates: Mapping[str, list[Any]], words: Words, title: Any, keep: s
             op,
             title(skill),
             words(message),
-            -1 if rating is None else RATINGS.index(rating),
+            -1 if rating is None else TAG_RATINGS.index(rating),
             uses,
             words(reason),
         ]

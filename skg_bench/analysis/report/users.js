@@ -8,6 +8,7 @@
   const settings = JSON.parse(document.getElementById("users-data").textContent);
   const PAGE = 30, DAY = 86400, WEEK = 7 * DAY, FIRST_MONDAY = Date.UTC(2026, 0, 5) / 1000;
   const RATINGS = ["ok", "partial", "miss"];
+  const TAG_RATINGS = [...RATINGS, ...RATINGS.map((rating) => `${rating} taken back`)];
   const OFFERS = ["accepted", "named badly", "declined"];
   const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"] };
   const [FINE, WRONG, SHADE] = settings.judged ? ["right", "wrong", "right"] : ["not for another intent", "for another intent", "unknown"];
@@ -98,7 +99,7 @@
     if (!operations.length) return null;
     return el("ul", { class: "operations" }, ...operations.map(([, op, skill, example, rating, uses, why]) =>
       el("li", {}, el("code", {}, op), " ", el("b", {}, word(p, skill)), [
-        uses ? "one use counted" : "", rating < 0 ? "" : `rating ${RATINGS[rating]}`, example < 0 ? "" : `example “${word(p, example)}”`,
+        uses ? "one use counted" : "", rating < 0 ? "" : `rating ${TAG_RATINGS[rating]}`, example < 0 ? "" : `example “${word(p, example)}”`,
       ].filter((text) => text).map((text) => `, ${text}`).join(""), el("small", {}, ` (${word(p, why)})`))));
   }
 

@@ -4,7 +4,18 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, lineage, nth, stores
+from skg_bench.core.batch import (
+    ADD,
+    REMOVE,
+    TAG,
+    TAG_RATINGS,
+    TAKEN_BACK,
+    UPDATE,
+    Batch,
+    lineage,
+    nth,
+    stores,
+)
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.statehash import row_hash
 from skg_bench.core.texts import Texts
@@ -130,8 +141,8 @@ class SkillbookTable:
 
         An UPDATE with an answer renews the stored one: the ratings of the old one are forgotten. One without an answer
         changes what the skill says, or adds an example, and nothing else. All or nothing: an operation on a skill that
-        does not exist, or with a content that nobody wrote, raises ValueError before anything is changed; of the skills
-        that the batch itself adds, it may REMOVE some.
+        does not exist, or with a content that nobody wrote, raises ValueError before anything is changed, as do TAGs
+        that take back more ratings than there are; of the skills that the batch itself adds, it may REMOVE some.
         """
         if not len(batch.op):
             return batch.skill
@@ -146,6 +157,7 @@ class SkillbookTable:
         if not ((skill >= 0) & (skill < have)).all():
             wrong = np.flatnonzero((skill < 0) | (skill >= have))[0]
             raise ValueError(f"operation on skill {skill[wrong]}, which the skillbook does not have")
+        self._check_counters(batch, skill)
         self._texts.contents.check(batch.content)
         with_text = (((batch.op == ADD) | (batch.op == UPDATE)) & (batch.text >= 0)).nonzero()[0]
         self._texts.know(batch.text[with_text])
@@ -176,10 +188,27 @@ class SkillbookTable:
         self._rehash(batch.row, skill)
         return skill
 
+    def _check_counters(self, batch: Batch, skill: I32) -> None:
+        """Raises ValueError where a counter would fall below 0."""
+        if not (batch.rating >= TAKEN_BACK).any():
+            return
+        rated = ((batch.op == TAG) & (batch.rating >= 0)).nonzero()[0]
+        width, kinds = self.active.shape[1], TAKEN_BACK
+        back, code = np.divmod(batch.rating[rated], kinds)
+        flat = (batch.row[rated].astype(np.int64) * width + skill[rated]) * kinds + code
+        distinct, index = np.unique(flat, return_inverse=True)
+        code, at = distinct % kinds, np.divmod(distinct // kinds, width)
+        left = np.choose(code, [self.ok[at], self.partial[at], self.miss[at]])
+        left += np.bincount(index, 1 - 2 * back).astype(np.int32)
+        if (wrong := (left < 0).nonzero()[0]).size:
+            s, n, rating = at[1][wrong[0]], left[wrong[0]], TAG_RATINGS[code[wrong[0]]]
+            raise ValueError(f"skill {s} would have {n} ratings {rating}: a TAG takes back one too many")
+
     def _tag(self, row: I32, s: I32, rating: I32, used: Bool, stamp: Stamp) -> None:
         for code, counter in enumerate((self.ok, self.partial, self.miss)):
-            matches = rating == code
-            np.add.at(counter, (row[matches], s[matches]), 1)
+            for given, by in ((code, 1), (code + TAKEN_BACK, -1)):
+                matches = rating == given
+                np.add.at(counter, (row[matches], s[matches]), by)
         good = rating == 0
         np.maximum.at(self.last_ok, (row[good], s[good]), stamp.time[row[good]])
         np.add.at(self.uses, (row[used], s[used]), 1)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import skg_bench
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composer
 from skg_bench.app.overrides import parse
+from skg_bench.app.skillbook import rebuilt
 from skg_bench.assistant.pipeline.signs import HeardOutcomes, Loop, Merge, Signs
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.errors import UsageError
@@ -26,6 +29,8 @@ from skg_bench.core.feedback import (
     SATISFACTION,
     KnownFeedback,
 )
+from skg_bench.core.skillbook import rebuild
+from skg_bench.core.types import RATINGS
 from skg_bench.policy.always import Always
 from tests.arms import changed
 from tests.assistant.pipeline.advice import NOTHING_SAID, Advising, Play, rows
@@ -309,3 +314,22 @@ def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -
         build("signs", root | {"merge": "both"})
     with pytest.raises(UsageError, match=r"signs.outcome.wait=7 must be a sign"):
         build("signs", root | {"outcome": root["outcome"] | {"wait": 7}})
+
+
+# ------------------------------------------------------------------------------------------------- a whole run
+
+
+@pytest.mark.req("P32", "P40")
+def test_ratings_that_are_replaced_are_in_the_log_and_all_books_are_rebuilt_from_it(tmp_path: Path) -> None:
+    """For the simulated reflector, which remembers whom it rated, and for the capturing curators, which look."""
+    arms = "{taught: [], plain: [curator=everything], added: [signs.merge=sum], later: ['fork=added@9']}"
+    setup = ["simulator=guardian", "signs.merge=replace", f"arms={arms}", "reference=taught", "users=8", "weeks=8"]
+    run = skg_bench.run([*setup, f"out={tmp_path / 'run'}"])
+    for arm in run.arms:
+        words = set(run.updates(arm)["rating"].cast("string").to_pylist()) - {None}
+        assert words == set(RATINGS) if arm == "added" else {"ok taken back", "miss taken back"} < words, arm
+        for user in range(8):
+            book, _ = rebuild(rebuilt.updates(run, arm, user))
+            assert book.hash == run.turns(arm, ["book_hash"], [user])["book_hash"].to_pylist()[-1]
+    counts = {arm: sum(sum((s.ok, s.partial, s.miss)) for s in rebuilt.book(run, arm, 1).skills) for arm in run.arms}
+    assert counts["taught"] < counts["added"]

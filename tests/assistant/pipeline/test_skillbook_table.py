@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
-from skg_bench.core.batch import ADD, LINEAGE_BITS, OPERATIONS, REMOVE, TAG, UPDATE, Batch, blank
+from skg_bench.core.batch import (
+    ADD,
+    LINEAGE_BITS,
+    OPERATIONS,
+    REMOVE,
+    TAG,
+    TAG_RATINGS,
+    TAKEN_BACK,
+    UPDATE,
+    Batch,
+    blank,
+)  # fmt: skip
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.texts import Texts
@@ -79,7 +91,7 @@ class Twins(RuleBasedStateMachine):
         self.time: I64 = np.arange(USERS) * 40_000
 
     def _rows(self, data: st.DataObject, n: int) -> list[dict[str, int]]:
-        rows = []
+        rows: list[dict[str, int]] = []
         for _ in range(n):
             u = data.draw(st.integers(0, USERS - 1))
             have = len(self.books[u].skills)
@@ -93,9 +105,17 @@ class Twins(RuleBasedStateMachine):
                 operation["text"] = data.draw(st.integers(0 if op == ADD else -1, len(TEXTS) - 1))
                 operation["source"] = data.draw(st.integers(self.turn // 2, self.turn))
             if op == TAG:
-                operation |= {"rating": data.draw(st.integers(-1, 2)), "uses": data.draw(st.integers(0, 1))}
+                operation |= {"rating": data.draw(self._rating(operation, rows)), "uses": data.draw(st.integers(0, 1))}
             rows.append(operation)
         return rows
+
+    def _rating(self, tag: dict[str, int], rows: list[dict[str, int]]) -> st.SearchStrategy[int]:
+        """None, one, or that one is taken back which the skill has, or gets in this batch before."""
+        skill = self.books[tag["row"]].skills[tag["skill"]]
+        before = [r["rating"] for r in rows if (r["row"], r.get("skill"), r["op"]) == (tag["row"], skill.id, TAG)]
+        counts = [getattr(skill, name) + before.count(code) - before.count(code + TAKEN_BACK) for code, name in
+                  enumerate(RATINGS)]  # fmt: skip
+        return st.sampled_from([-1, 0, 1, 2, *(code + TAKEN_BACK for code, n in enumerate(counts) if n > 0)])
 
     @rule(data=st.data(), n=st.integers(0, 12), last=st.lists(st.integers(-1, 3), min_size=USERS, max_size=USERS))
     def a_turn(self, data: st.DataObject, n: int, last: list[int]) -> None:
@@ -119,7 +139,7 @@ class Twins(RuleBasedStateMachine):
                     NAMES[r["name"]] if "name" in r else None,
                     TEXTS[r["text"]] if r.get("text", -1) >= 0 else None,
                     r.get("source", -1),
-                    RATINGS[r["rating"]] if r.get("rating", -1) >= 0 else None,
+                    TAG_RATINGS[r["rating"]] if r.get("rating", -1) >= 0 else None,
                     r.get("uses", 0),
                     last[u],
                     int(b),
@@ -135,6 +155,27 @@ class Twins(RuleBasedStateMachine):
             assert self.table.answer[at] == source % 7
         self.turn += 1
         self.time = self.time + 3000 * (1 + np.arange(USERS) * (self.turn % 9))
+
+    @precondition(lambda self: any(book.skills for book in self.books))
+    @rule(data=st.data(), code=st.integers(0, 2), more=st.integers(0, 3))
+    def a_batch_that_takes_back_what_is_not_there(self, data: st.DataObject, code: int, more: int) -> None:
+        """Is refused by both, and nothing of it happens; with as many ratings in the same batch it is applied."""
+        u = data.draw(st.sampled_from([u for u, book in enumerate(self.books) if book.skills]))
+        skill = data.draw(st.sampled_from(self.books[u].skills))
+        has = getattr(skill, RATINGS[code])
+        tags = [TAKEN_BACK + code] * (has + more + 1) + [code] * more
+        rows = [{"row": u, "op": TAG, "skill": skill.id, "rating": rating} for rating in tags]
+        mine = [Operation("TAG", skill.id, int(self.time[u]), rating=TAG_RATINGS[rating]) for rating in tags]
+        hashes, versions = self.table.hash.copy(), self.table.version.copy()
+        message = f"skill {skill.id} would have -1 ratings {RATINGS[code]}"
+        with pytest.raises(ValueError, match=message):
+            self.table.apply(batch_of(rows), stamp(self.time), unknown(len(rows)))
+        with pytest.raises(UsageError, match=message):
+            apply(self.books[u], mine)
+        assert np.array_equal(self.table.hash, hashes)
+        assert np.array_equal(self.table.version, versions)
+        self.table.apply(batch_of(rows[1:]), stamp(self.time), unknown(len(rows) - 1))
+        self.books[u] = apply(self.books[u], mine[1:]) if len(rows) > 1 else self.books[u]
 
     @precondition(lambda self: self.turn > 0)
     @rule(data=st.data(), op=st.sampled_from([TAG, UPDATE, REMOVE]), beyond=st.sampled_from([-1, 0, 7, 10_000]))
