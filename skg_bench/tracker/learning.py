@@ -2,8 +2,9 @@
 
 A learning job has a `learning:reflection`; one that later satisfaction began also has a
 `learning:satisfaction_feedback`. A turn at which a skillbook changed, or a job ended, has a
-`learning:skillbook_update`, which names the jobs behind it: the operations of a turn are one batch, applied at once.
-They come with all that a state hash covers, so that the file alone rebuilds every book.
+`learning:skillbook_update`, which names the jobs behind it: the operations of a turn are one batch, applied at once,
+and each says about which turn it is, as the jobs do. They come with all that a state hash covers, so that the file
+alone rebuilds every book.
 """
 
 import json
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from skg_bench.core.content import NAMES
+from skg_bench.core.feedback_signals import satisfaction_signal
 
 Row = dict[str, Any]
 REFLECTION, UPDATE, SATISFACTION = (
@@ -20,12 +22,7 @@ REFLECTION, UPDATE, SATISFACTION = (
 _COST = ("tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms")
 _JOB = ("about", "channel", "value", "result", "reason", "operations", "refused", "refusals", "version_read",
         "version_written")  # fmt: skip
-_OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "reason")
-_AFTERWARDS = {
-    "accepted": ("positive_reinforcement", "negative_reinforcement"),
-    "wait": ("positive_reinforcement", "negative_reinforcement"),
-    "overridden": ("negative_reinforcement", "positive_reinforcement"),
-}
+_OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "reason", "about")
 
 
 def reflection(row: Row) -> Row:
@@ -44,7 +41,10 @@ def satisfaction(row: Row, outcome: str | None) -> Row:
     return {
         **frame(row, SATISFACTION, row["start"], _milliseconds(row)),
         "input": {"about": row["about"], "outcome": outcome, "satisfaction": row["value"]},
-        "output": {"signal": _signal(row["value"], outcome), "analysis": _reflected(row["reflection"])["analysis"]},
+        "output": {
+            "signal": satisfaction_signal(row["value"], outcome),
+            "analysis": _reflected(row["reflection"])["analysis"],
+        },
         "metadata": {name: row[name] for name in ("arm", "user", "turn", "about", "result")},
         "tags": [row["arm"], row["value"]],
     }
@@ -116,12 +116,6 @@ def _reflected(text: str | None) -> Row:
         "new_learnings": len(learnings),
         "learnings": learnings,
     }
-
-
-def _signal(value: str, outcome: str | None) -> str:
-    """What later satisfaction says of advice that ended in `outcome`."""
-    good, bad = _AFTERWARDS.get(outcome or "", ("neutral", "neutral"))
-    return {"worth_it": good, "regret_it": bad}.get(value, "neutral")
 
 
 def _milliseconds(row: Row) -> float:

@@ -24,6 +24,7 @@ DAY = 24 * 3600
 TOP_K = 3
 UTILITY = {"wrong": 1.0, "usd": 10.0, "second": 0.02}
 SEED = Content("general", "ask whether it is needed")
+REVISED = Content("time_cost", "say what it costs in days of work")
 LEARNED = Content("time_cost", "say what it costs in hours of work", "that is 4 hours of your work")
 
 
@@ -41,6 +42,7 @@ class Purchase:
     satisfaction: str | None = None
     after: float = 3.0  # days until that is known
     learned: bool = False  # an ADD of LEARNED
+    revised: bool = False  # an UPDATE of the last skill by REVISED, once the satisfaction is known
     cost: float = 0.001  # USD; 0 and no wait where nothing is said
     learning: float = 0.0  # USD
 
@@ -76,7 +78,7 @@ def make_advice_run(
     config = {
         "seed": 0, "users": n, "weeks": weeks, "experiment": "advice", "question": "Does the Guardian learn?",
         "utility": UTILITY, "reference": reference, "arms": {arm: [] for arm in arms}, "serving": "prompted",
-        "simulator": {"_target_": "skg_bench.simulator.guardian.world.Guardian"},
+        "simulator": {"_target_": "skg_bench.simulator.guardian.Guardian", "blocked": 1.0},
     }  # fmt: skip
     manifest = {
         "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms), "advice": True,
@@ -125,21 +127,19 @@ def _life(
 ) -> None:
     book = Skillbook()
 
-    def add(turn: int, second: int, content: Content, reason: str) -> None:
+    def write(op: str, skill: int, turn: int, second: int, content: Content, reason: str, about: int = -1) -> None:
         nonlocal book
-        skill = len(book.skills)
-        operation = Operation("ADD", skill, second, f"skill-{skill}", "m", content=content)
-        book = apply(book, [operation])
+        named = {"name": f"skill-{skill}", "message": "m"} if op == "ADD" else {"name": None, "message": None}
+        book = apply(book, [Operation(op, skill, second, **named, content=content, about=about)])
         logs["updates"].append({
-            "arm": arm, "user": user, "turn": turn, "time": (MONDAY + second).astype(object), "op": "ADD",
-            "skill": operation.skill, "name": operation.name, "message": "m", "source_turn": -1, "rating": None,
-            "uses": 0, "after": -1, "born": None, "section": content.section, "issue": content.issue,
-            "insight": content.insight, "keywords": None, "reason": reason, "book_version": book.version,
-            "book_hash": book.hash,
+            "arm": arm, "user": user, "turn": turn, "time": (MONDAY + second).astype(object), "op": op, "skill": skill,
+            **named, "source_turn": -1, "rating": None, "uses": 0, "after": -1, "born": None,
+            "section": content.section, "issue": content.issue, "insight": content.insight, "keywords": None,
+            "reason": reason, "about": about, "book_version": book.version, "book_hash": book.hash,
         })  # fmt: skip
 
     if seeds:
-        add(-1, 0, SEED, "seed")
+        write("ADD", 0, -1, 0, SEED, "seed")
     for turn, p in enumerate(purchases):
         second = int(p.day * DAY)
         time = (MONDAY + second).astype(object)
@@ -148,11 +148,13 @@ def _life(
         skill = len(book.skills) - 1 if hit else -1
         for about, earlier in enumerate(purchases[:turn]):
             if earlier.satisfaction and (turn and purchases[turn - 1].day) < earlier.day + earlier.after <= p.day:
-                value = earlier.satisfaction
-                logs["learning"].append(_job(stamp, about, "satisfaction", value, time, book.version, written=False))
+                if earlier.revised:
+                    write("UPDATE", len(book.skills) - 1, turn, second, REVISED, "revised", about)
+                job = _job(stamp, about, "satisfaction", earlier.satisfaction, time, book.version, earlier.revised)
+                logs["learning"].append(job)
         if p.learned:
-            add(turn, second, LEARNED, "learned")
-            logs["learning"].append(_job(stamp, turn, "outcome", p.outcome, time, book.version))
+            write("ADD", len(book.skills), turn, second, LEARNED, "learned", turn)
+            logs["learning"].append(_job(stamp, turn, "outcome", p.outcome, time, book.version, True))
         logs["feedback"].append({**stamp, "time": time, "known_at": time, "skill": skill, "kind": "outcome",
                                  "value": p.outcome})  # fmt: skip
         if p.satisfaction is not None:
@@ -181,7 +183,7 @@ def _life(
 
 
 def _job(
-    stamp: Mapping[str, Any], about: int, channel: str, value: str, time: Any, version: int, *, written: bool = True
+    stamp: Mapping[str, Any], about: int, channel: str, value: str, time: Any, version: int, written: bool
 ) -> dict[str, Any]:
     reflection = {"analysis": "the user felt lectured", "helpful_skill_ids": [], "harmful_skill_ids": ["general-00001"],
                   "new_learnings": [{"section": "time_cost", "content": "hours", "atomicity_score": 0.9}]}  # fmt: skip

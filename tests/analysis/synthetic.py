@@ -173,7 +173,7 @@ def _play(arm: str, world: World, seed: int, user: int, events: list[_Event]) ->
             version += 1
             logs["updates"].append({
                 **stamp, "op": "ADD", "skill": skill_of[event.type], "name": name, "message": event.message,
-                "source_turn": turn, "rating": None, "uses": 0, "after": previous, "reason": "captured",
+                "source_turn": turn, "rating": None, "uses": 0, "after": previous, "reason": "captured", "about": turn,
                 "book_version": version, "book_hash": _hash(user, version),
             })  # fmt: skip
         delay = int(uniforms[6] * 14 * 24 * 3600) if late else 0

@@ -149,7 +149,8 @@ def test_two_evenings_are_found_by_the_names_of_their_traces_and_the_change_betw
     assert reflections[0]["output"]["harmful_skill_ids"] == ["general-00001"]
     later = named(learning.SATISFACTION)
     assert later["input"] == {"about": 0, "outcome": "overridden", "satisfaction": "regret_it"}
-    assert later["output"]["analysis"] == "the user felt lectured"
+    signal = "positive_reinforcement — user regrets having overridden the Guardian"
+    assert later["output"] == {"signal": signal, "analysis": "the user felt lectured"}
 
 
 @pytest.mark.req("P06")

@@ -6,6 +6,7 @@ turn's utility is its worth less money and waiting. Its regret is what the best 
 what was done, on average, to a user without a mood; so it is free of luck, and of what earlier turns did to the user.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,13 @@ def paid(table: pa.Table, prices: Utility) -> F64:
     cost, learning, latency = (column(table, name) for name in PAID_COLUMNS[1:])
     price: F64 = prices.usd * (cost + learning) + prices.second / 1000.0 * latency
     return price
+
+
+def at_blocked(prices: Utility, configured: float, price: float) -> Metric:
+    """Utility where a wanted purchase held back costs `price`, in a run where it cost `configured`."""
+    utility = advice_metrics(prices)["utility"]
+    count = {**utility.count, "blocked_wanted": configured - price}
+    return replace(utility, name=f"utility at {price:g}", count=count)
 
 
 def worth_of(table: pa.Table, prices: Utility) -> F64:

@@ -47,8 +47,8 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     const extra = [section < 0 ? "" : `section ${word(p, section)}`, uses ? "one use counted" : "", rating < 0 ? "" : `rating ${word(p, rating)}`];
     return el("li", {}, el("code", {}, op), " ", el("b", {}, word(p, text)), extra.filter((t) => t).map((t) => `, ${t}`).join(""), el("small", {}, ` (${word(p, why)})`));
   }
-  function operations(p, turn) {
-    const some = p.operations.get(turn) || [];
+  function operations(p, turn, source = null) { // `source`: only those that were learned from this turn
+    const some = (p.operations.get(turn) || []).filter(([,,,,,,, about]) => source === null || about === source);
     return some.length ? el("ul", { class: "operations" }, ...some.map((op) => operation(op, p))) : null;
   }
 
@@ -67,8 +67,10 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
       return [
         el("p", {}, `${span(seconds)} later: ${readable(satisfactions[value])}.`, changed.length ? "" : " Nothing was learned from it."),
         ...changed.map((job) => reflection(p, job)),
-        ...at.map((k) => el("p", {}, p.changes.has(k) ? "What the skillbook took from that turn on: " : "The skillbook stayed as it was, but for counts: ", el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`))),
-        ...at.map((k) => operations(p, k)),
+        ...at.flatMap((k) => {
+          const changes = operations(p, k, turn), link = el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`);
+          return [el("p", {}, changes ? "The skillbook changed by it at " : "The skillbook stayed as it was at ", link, changes ? ":" : "."), changes];
+        }),
       ];
     });
   }
@@ -104,7 +106,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     ],
     begun: (p) => { // the book that a user was given
       const given = [...p.operations.entries()].filter(([turn]) => turn < 0).flatMap(([, some]) => some);
-      return given.length ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${given.length} operations`), el("ul", { class: "operations" }, ...given.map((op) => operation(op, p))))] : [];
+      return given.length ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${given.length} skill${given.length === 1 ? "" : "s"}`), el("ul", { class: "operations" }, ...given.map((op) => operation(op, p))))] : [];
     },
     stack: [["hit right", "listened"], ["llm wrong", "overridden"], ["llm right", "neither, or nothing said"]],
     bar: (p, i) => (listened(p, i) ? 0 : overridden(p, i) ? 1 : 2),

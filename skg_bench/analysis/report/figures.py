@@ -139,6 +139,10 @@ def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) 
     ]
     if reference is None or not lines or len(prices) < 2:
         return None
+    if summary.advised:
+        title = f"Utility beyond {code(reference)}, by the price of a wanted purchase held back"
+        says = "One held back that was not wanted is worth 1."
+        return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)
     title = f"Utility beyond {code(reference)}, by the price of a wrong answer"
     says = f"A right answer is worth 1; the price of a wrong one is set to {summary.utility.wrong:g} in this run."
     return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)

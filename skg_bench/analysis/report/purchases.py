@@ -71,7 +71,7 @@ def _packed(
         "jobs": [_job(job, words) for job in _rows(jobs)],
         "updates": [
             [op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
-             words(op["rating"]), op["uses"], words(op["reason"])]
+             words(op["rating"]), op["uses"], words(op["reason"]), op["about"]]
             for op in operations
             if op["turn"] < 0 or op["turn"] in shown_turns
         ],
@@ -88,7 +88,8 @@ class _Texts:
         self._since: dict[int, list[tuple[int, str]]] = {}
         for op in operations:
             if op["section"] is not None:
-                text = op["issue"] if op["insight"] is None else f"{op['issue']}: {op['insight']}"
+                between = " " if op["issue"].endswith((".", "!", "?")) else ": "
+                text = op["issue"] if op["insight"] is None else between.join((op["issue"], op["insight"]))
                 self._since.setdefault(op["skill"], []).append((op["turn"], text))
 
     def at(self, skill: int, turn: int) -> str | None:

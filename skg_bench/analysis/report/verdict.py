@@ -25,8 +25,8 @@ def words(summary: Summary) -> list[Sentence]:
     if summary.advised:
         sentences += [*advice_sentences(summary), _order(summary)]
     else:
-        sentences += [_answers(summary), _kinds(summary), _pays(summary), _order(summary), _price(summary)]
-    sentences += learning_sentences(summary)
+        sentences += [_answers(summary), _kinds(summary), _pays(summary), _order(summary)]
+    sentences += [_price(summary), *learning_sentences(summary)]
     return [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
 
 
@@ -141,10 +141,12 @@ def _price(summary: Summary) -> Sentence | None:
     price = summary.sensitivity.break_even.get(arm)
     if price is None or reference is None:
         return None
+    level = f"{code(arm)} and {code(reference)} would be level if"
+    if summary.advised:
+        return Sentence(f"{level} a wanted purchase held back cost {price:.2g}.", "plain")
     now = summary.utility.wrong
     return Sentence(
-        f"{code(arm)} and {code(reference)} would be level if a wrong answer cost {price:.2g} right ones "
-        f"(here {now:g}).",
+        f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).",
         "plain",
     )
 

@@ -104,7 +104,13 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
     levels = [ceiling]
     for cause in order:
         levels.append(levels[-1] - _mean(losses[cause]))
-    marks, step = ticks(min(levels), max(levels))
+    reach = [
+        level - end
+        for level, cause in zip(levels, order, strict=False)
+        for end in (losses[cause].low_new, losses[cause].high_new)
+        if end is not None and cause in LINKS
+    ]
+    marks, step = ticks(min(levels + reach), max(levels + reach))
     floor = ROW * len(levels) + ROW + 4
 
     def x(value: float) -> float:
@@ -129,7 +135,8 @@ def svg(look: Look, ceiling: float, losses: Mapping[str, Figure]) -> str:
             turns = f"Turns of {look.arm} lost to: {WORDS[cause][0]}"
             out.append(f'<a href="{escape(lost(look.arm, cause))}" aria-label="{escape(turns)}">')
             out.append(f'<path class="target" d="M0 {n * ROW}H{WIDTH}v{ROW}H0z"/>')
-        out.append(f'<rect x="{min(before, after)}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
+        won = ' class="won"' if after > before else ""
+        out.append(f'<rect{won} x="{min(before, after)}" y="{middle - BAR / 2}" width="{wide:.1f}" height="{BAR}"/>')
         if loss.low_new is not None and loss.high_new is not None:
             ends = [x(levels[n - 1] - end) for end in (loss.high_new, loss.low_new)]
             out.append(f'<line class="reach" x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>')

@@ -35,7 +35,7 @@ class FreezeEffect:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Utility at other prices of a wrong answer."""
+    """Utility at other prices of a wrong answer; where skills are advice, of a wanted purchase held back."""
 
     wrong: Sequence[float]  # the prices, lambda
     arms: Mapping[str, Sequence[Figure]]  # one figure a price

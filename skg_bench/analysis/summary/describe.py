@@ -1,7 +1,8 @@
 """Computes `summary.json` and `curves.csv` of a run, which the page, the table of arms and the trackers read.
 
 `content.py` and `figures.py` say what `summary.json` holds. Of a replayed log, all that needs to know whether answers
-were right is null, and waterfall and ceiling are empty. Where skills are advice, so are ceiling and sensitivity.
+were right is null, and waterfall and ceiling are empty. Where skills are advice, so is the
+ceiling, and sensitivity is that to the price of a wanted purchase held back.
 
 `curves.csv`: arm, period (1-based week), metric, n (users), mean, low, high; low and high are simultaneous bands
 (`curves`). Besides the metrics: `utility_difference` (arm - reference), `learning_effect` (frozen arms: live - frozen,
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, is_advised, metrics_of
+from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, at_blocked, is_advised, metrics_of
 from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.reading import read_once
@@ -79,8 +80,8 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     shown, beyond = metrics_of(run, utility), against_never() if role.never and not advised else {}
     if not requests.judged:
         shown |= logged()
-    lambdas = [] if advised else sorted({*LAMBDAS, utility.wrong})
-    tables = collect(logs, requests, role, shown, beyond, [utility.at(price) for price in lambdas], utility)
+    lambdas, swept = _swept(run, utility)
+    tables = collect(logs, requests, role, shown, beyond, swept, utility)
     log = run.manifest.get("log")
     use = _corpus_use(requests, log)
     content = Summary(
@@ -102,6 +103,16 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     )  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
     return content, sorted(tables.curves, key=lambda curve: position[curve[0]])
+
+
+def _swept(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
+    """Prices of a wrong answer, and utility at each; where skills are advice, of a wanted purchase held back."""
+    if not is_advised(run):
+        lambdas = sorted({*LAMBDAS, utility.wrong})
+        return lambdas, [utility.at(price) for price in lambdas]
+    configured = run.config["simulator"].get("blocked")
+    lambdas = [] if configured is None else sorted({*LAMBDAS, float(configured)})
+    return lambdas, [at_blocked(utility, float(configured), price) for price in lambdas]
 
 
 def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> CorpusUse:

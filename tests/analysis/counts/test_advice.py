@@ -64,7 +64,7 @@ def test_nothing_of_answers_is_in_the_summary(run: Run) -> None:
     assert content.advised
     answers = {"correct", "err_per_hit", "err_per_request", "rated_ok", "calls_saved", "err_excess", "right_per_hit"}
     assert not answers & set(content.metrics)
-    assert (content.ceiling, content.kinds, list(content.sensitivity.wrong)) == ({}, {}, [])
+    assert (content.ceiling, content.kinds, content.sensitivity.pays_from) == ({}, {}, {})
     assert {metric for _, metric, _ in curves} == {*EXPECTED, "utility_difference"}
 
 
@@ -89,6 +89,14 @@ def test_turns_are_worth_what_their_counts_are_worth(run: Run) -> None:
     worth = utility(run, "guardian", events(run), prices)
     assert worth[:2].tolist() == pytest.approx([-0.08, -1.08])
     assert (worth[:4].mean() + worth[4:].mean()) / 2 == pytest.approx(EXPECTED["utility"])
+
+
+def test_utility_is_known_at_other_prices_of_a_wanted_purchase_held_back(run: Run) -> None:
+    """The first user has one of four, the second none."""
+    swept = summary.describe(run)[0].sensitivity
+    assert 1.0 in swept.wrong
+    for price, figure in zip(swept.wrong, swept.arms["guardian"], strict=True):
+        assert figure.mean == pytest.approx(EXPECTED["utility"] - (price - 1.0) / 4 / 2)
 
 
 def test_an_arm_that_users_listen_to_more_is_compared_in_the_metrics_of_its_world(tmp_path: Path) -> None:
