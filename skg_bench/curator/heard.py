@@ -25,15 +25,10 @@ def begins(known: KnownFeedback, asks: Bool) -> I64:
     acts = (known.kind == OUTCOME) | (known.kind == SATISFACTION)
     ratings = known.kind == RATING
     if acts.any():
-        about = turn_key(known.row, known.turn)
-        ratings &= ~np.isin(about, about[acts])
+        about = np.zeros((len(asks), int(known.turn.max()) + 1), np.bool_)
+        about[known.row[acts], known.turn[acts]] = True
+        ratings &= ~about[known.row, known.turn]
     return np.flatnonzero((acts | ratings) & asks[known.row])
-
-
-def turn_key(row: I32, turn: I32) -> I64:
-    """One number for each row of a user and turn."""
-    both: I64 = (row.astype(np.int64) << 32) | turn
-    return both
 
 
 def outcomes(memory: I32, known: KnownFeedback, turn: int) -> I32:

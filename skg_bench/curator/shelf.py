@@ -62,9 +62,11 @@ class Shelf:
 
     def written(self, number: I64, contents: Contents) -> U64:
         """The keys of texts `[n]`, each of which the run then knows."""
-        for i in np.unique(number).tolist():
-            contents.add(self.strategies.contents[i])
-        return self.keys[number]
+        keys: U64 = self.keys[number]
+        for i, text in dict(zip(number.tolist(), keys.tolist(), strict=True)).items():
+            if not contents.knows(text):
+                contents.add(self.strategies.contents[i])
+        return keys
 
     def contexts(self, text: I32, texts: WrittenTexts) -> I64:
         """The contexts that messages `[n]` name, -1: none."""

@@ -13,7 +13,7 @@ from skg_bench.core.feedback import KINDS, SATISFACTION, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.prompt_layout import shown_id
 from skg_bench.core.types import Observation, Skillbooks
-from skg_bench.curator.heard import signal, turn_key
+from skg_bench.curator.heard import signal
 
 _OK, _MISS = (KINDS["rating"].index(level) for level in ("ok", "miss"))
 
@@ -36,10 +36,11 @@ class Study:
 
     def of(self, known: KnownFeedback) -> I64:
         """The job that each row of feedback belongs to, by user and turn; -1: none."""
-        about, each = turn_key(self.row, self.turn), turn_key(known.row, known.turn)
-        order = np.argsort(about, kind="stable")
-        place = order[np.minimum(np.searchsorted(about, each, sorter=order), len(order) - 1)]
-        return np.where(about[place] == each, place, -1)
+        n = len(self.row)
+        job = np.full((len(self.seen.text), self.seen.turn + 1), n)
+        np.minimum.at(job, (self.row, self.turn), np.arange(n))  # of several, the first
+        job[job == n] = -1
+        return job[known.row, known.turn]
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,6 +270,17 @@ def test_a_later_answer_is_read_with_the_outcome_that_it_is_about() -> None:
     assert len(set(analyses)) == 3
 
 
+def test_where_an_outcome_and_a_later_answer_become_known_at_once_the_first_job_has_the_operations() -> None:
+    turn = overridden(20)
+    turn.hear(SATISFACTION, REGRET_IT)
+    turn.hear(RATING, OK)
+    _, batch = turn.curated(learner(adds=0.0))
+    assert Counter(batch.rating.tolist()) == {MISS: 20, OK: 20}
+    (jobs,) = turn.jobs
+    assert jobs.kind.tolist() == [OUTCOME] * 20 + [SATISFACTION] * 20
+    assert jobs.operations.tolist() == [2] * 20 + [0] * 20
+
+
 def test_a_rating_with_no_outcome_is_a_job_itself() -> None:
     turn = Turn(20)
     turn.hear(RATING, OK, row=range(10))

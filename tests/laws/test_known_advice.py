@@ -22,7 +22,7 @@ from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
 from skg_bench.simulator.guardian import Guardian
 
-RUNS, USERS, WEEKS = 40, 40, 12
+RUNS, USERS, WEEKS = 30, 40, 10
 ALIKE = [f"simulator.{name}=0" for name in ("kinds_apart", "fits", "liking", "liking_here", "discerns", "unsound")]
 ALIKE += ["simulator.generic=-0.4", "simulator.persuades=-0.4"]
 NO_MOOD = ["simulator.habit=0", "simulator.annoyance=0"]
@@ -52,14 +52,14 @@ def runs(out: Path, arms: dict[str, list[str]], *more: str, seeds: int = RUNS) -
 
 def differences(some: list[Run]) -> list[Any]:
     """Of utility, of the second arm from the first, with their verdicts."""
-    rows = [row for run in some for row in compare(run).rows if row.metric.name == "utility"]
+    rows = [row for run in some for row in compare([run]).rows if row.metric.name == "utility"]
     assert len(rows) == len(some)
     return [row.difference for row in rows]
 
 
 def test_where_all_that_can_be_said_is_alike_learning_changes_nothing(tmp_path: Path) -> None:
-    live, frozen = [], ["curator=none"]
-    run = runs(tmp_path, {"frozen": frozen, "live": live}, *ALIKE, *NO_MOOD, seeds=1)[0]
+    live: list[str] = []
+    run = runs(tmp_path, {"frozen": ["curator=none"], "live": live}, *ALIKE, *NO_MOOD, seeds=1)[0]
     names = ["outcome", "worth", "worth_expected"]
     assert run.turns("live", names).select(names).equals(run.turns("frozen", names).select(names))
     assert not run.turns("live", ["skill"]).equals(run.turns("frozen", ["skill"]))
@@ -80,7 +80,8 @@ def book(folder: Path, kind: str) -> Path:
     entry |= {"keywords": list(content.keywords), "used_count": 0, "helpful_count": 0, "harmful_count": 0}
     entry["neutral_count"] = 0
     file = folder / f"{kind}.json"
-    file.write_text(json.dumps({**whole, "skills": {entry["id"]: entry}}))
+    sections = {entry["section"]: [entry["id"]]}
+    file.write_text(json.dumps({**whole, "skills": {entry["id"]: entry}, "sections": sections}))
     return file
 
 
