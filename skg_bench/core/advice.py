@@ -37,7 +37,7 @@ class Outcome:
     worth: F64  # what the turn was worth to the user, before cost and waiting
     expected: F64  # what it was worth on average, in the user's mood
     fresh: F64  # the same for a user without a mood
-    best: F64  # the same of the best kind of strategy there is
+    best: F64  # the same of the best that can be said
 
 
 @runtime_checkable

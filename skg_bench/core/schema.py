@@ -127,7 +127,7 @@ def turns(top_k: int) -> pa.Schema:
         _field("worth_expected", pa.float64(), "the same on average", nullable=True, truth=True),
         _field("worth_fresh", pa.float64(), "on average, for a user without a mood", nullable=True, truth=True),
         _field("worth_book", pa.float64(), "of the best in the user's book, without a mood", nullable=True, truth=True),
-        _field("worth_best", pa.float64(), "of the best kind there is, without a mood", nullable=True, truth=True),
+        _field("worth_best", pa.float64(), "of the best that can be said, without a mood", nullable=True, truth=True),
     )
 
 

@@ -49,7 +49,7 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
     assert len(words(base, "live", "turns", "strategy")) > 8
     for arm in ("live", "thompson", "sham", "oracle", "nearest"):
         share = 1 - np.mean(base.turns(arm, ["fallback_to_llm"])["fallback_to_llm"].to_numpy())
-        assert 0.1 < share < 0.95, arm
+        assert 0.05 < share < 0.95, arm
     decided = {arm: base.turns(arm, ["skill", "book_hash"]).to_pydict() for arm in base.arms}
     alike = [(a, b) for i, a in enumerate(base.arms) for b in base.arms[i + 1 :] if decided[a] == decided[b]]
     assert alike == [("live", "as_before")]
@@ -84,7 +84,7 @@ def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
 def test_a_fork_with_the_same_components_goes_on_as_its_trunk(base: Run) -> None:
     for log in world.LOGS:
         trunk, fork = (world.rows(base, log, arm, range(USERS)).drop_columns(["arm"]) for arm in ("live", "as_before"))
-        assert trunk.equals(fork), log
+        assert [c for c in trunk.column_names if world.bits(trunk[c]) != world.bits(fork[c])] == [], log
 
 
 def test_without_a_mood_nothing_wears_off(base: Run) -> None:

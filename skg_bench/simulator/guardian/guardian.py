@@ -214,8 +214,9 @@ class Guardian:
         return self._listening.expected(event, self._listening.logit(event, about, sound))
 
     def _best(self, event: Purchase) -> F64:
-        """The same of the best kind there is, or of the generic question."""
-        best: F64 = self._listening.expected(event, event.logits).max(axis=1)
+        """The same of the best that can be said: a kind, well made or not, or the generic question."""
+        logits = np.concatenate([event.logits, event.logits[:, :-1] - self.unsound], axis=1)
+        best: F64 = self._listening.expected(event, logits).max(axis=1)
         return best
 
     def respond(self, state: Shoppers, event: Event, served: Served, draws: Draws) -> tuple[Shoppers, Response]:
