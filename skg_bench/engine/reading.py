@@ -26,10 +26,10 @@ class Reading:
         return known[..., 0], known[..., 1] > 0
 
     def _read(self, keys: U64) -> I32:
-        said = [content for content in self._contents.of(keys) if content is not None]
+        texts = [content for content in self._contents.of(keys) if content is not None]
         read = np.tile(np.array([-1, 1], np.int32), (len(keys), 1))
-        if said:
-            read[keys != 0] = np.stack(self._world.read(said), axis=1)
+        if texts:
+            read[keys != 0] = np.stack(self._world.read(texts), axis=1)
         return read
 
     def worth(self, users: Any, event: Event) -> Worth:

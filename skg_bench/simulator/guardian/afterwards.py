@@ -29,20 +29,20 @@ class Afterwards:
         """What users say; `content`: the turn ended as they want; `key` of the user, `event` of the event; `[B]`
         each. Asked after: accepted, wait, overridden.
         """
-        asked = (code == ACCEPTED) | (code == WAIT) | (code == OVERRIDDEN)
+        decisions = (code == ACCEPTED) | (code == WAIT) | (code == OVERRIDDEN)
         unsure, wrong, answers = (uniform(fold(fold(event, int(Purpose.SATISFIED)), nth)) for nth in range(3))
         pleased = content ^ (wrong < self.mistaken)
         value = np.where(unsure < self.not_sure, NOT_SURE, np.where(pleased, WORTH_IT, REGRET_IT))
-        value = np.where(asked & (answers < self.answered), value, -1).astype(np.int32)
+        value = np.where(decisions & (answers < self.answered), value, -1).astype(np.int32)
         return said(SATISFACTION, value, self._delay(now, turn, key))
 
     def _delay(self, now: I64, turn: int, key: U64) -> I64:
         """Seconds until the user's next sitting after the question was asked."""
-        asked = now + round(self.asked_after_hours * 3600)
+        question = now + round(self.asked_after_hours * 3600)
         if not self.sitting_days:
             return np.full(len(now), max(round(self.asked_after_hours * 3600), 1))
         period = round(self.sitting_days * _DAY)
         phase = (draw(key, 0, Purpose.SITTING) * period).astype(np.int64)
-        sitting = asked + (phase - asked) % period
+        sitting = question + (phase - question) % period
         later: I64 = np.maximum(sitting - now, 1) + _APART * (turn % 64)
         return later

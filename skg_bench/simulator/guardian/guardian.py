@@ -33,7 +33,7 @@ from skg_bench.core.world import (
 )
 from skg_bench.simulator.chance import normal
 from skg_bench.simulator.guardian.afterwards import Afterwards
-from skg_bench.simulator.guardian.listening import Listening, Prices, holds_back
+from skg_bench.simulator.guardian.listening import Listening, PriceList, holds_back
 from skg_bench.simulator.guardian.people import Fading, Mood, Purchase, Shoppers
 from skg_bench.simulator.guardian.triggers import BANDS, Shopping
 
@@ -187,8 +187,8 @@ class Guardian:
     # ------------------------------------------------------------------------------------------------ turns
 
     @cached_property
-    def _prices(self) -> Prices:
-        return Prices(self.blocked, self.interrupt, self.saving)
+    def _prices(self) -> PriceList:
+        return PriceList(self.blocked, self.interrupt, self.saving)
 
     @cached_property
     def _listening(self) -> Listening:

@@ -19,7 +19,7 @@ from skg_bench.simulator.guardian.people import Purchase, Shoppers
 
 
 @dataclass(frozen=True)
-class Prices:
+class PriceList:
     """What turns are worth to users; meaning and unit of the parameters stand in `conf/simulator/guardian.yaml`."""
 
     blocked: float
@@ -47,7 +47,7 @@ class Listening:
     """How users react; meaning and unit of the parameters stand in `conf/simulator/guardian.yaml`."""
 
     table: Strategies
-    prices: Prices
+    prices: PriceList
     persuades: float
     generic: float
     kinds_apart: float

@@ -53,7 +53,7 @@ class Shopping:
         """The events of users with these keys, in order of time, and what is true of them."""
         time, slot, n = self._times(keys, weeks)
         b, width = time.shape
-        event, there = np.arange(width, dtype=np.int64)[None], np.arange(width)[None] < n[:, None]
+        event = np.arange(width, dtype=np.int64)[None]
         category = self._category(keys, width)
         band = self._drawn(keys, event, np.array(self.bands), 1)
         text = self._text(category, slot, band, draw(keys[:, None], event, Purpose.TRIGGER, 2))
@@ -64,7 +64,7 @@ class Shopping:
             context, category.astype(np.int32), np.zeros((b, width), np.int32), np.zeros((b, width), np.bool_)
         )
         number = np.tile(np.arange(width, dtype=np.int32), (b, 1))
-        events = Events(user, n, number, time, np.where(there, text, 0).astype(np.int32), truth)
+        events = Events(user, n, number, time, np.where(event < n[:, None], text, 0).astype(np.int32), truth)
         return events, Purchases(context, self.tier(band, late), wanted)
 
     def tier(self, band: I64, late: Bool) -> I32:

@@ -18,12 +18,12 @@ from skg_bench.core.advice import (
 from skg_bench.core.feedback import OUTCOME
 from skg_bench.core.world import RIGHT, Response
 from skg_bench.simulator.guardian import Guardian
-from skg_bench.simulator.guardian.listening import Prices
+from skg_bench.simulator.guardian.listening import PriceList
 from tests.simulator.guardian.shoppers import advised, guardian, shoppers
 
 USERS = 20_000
 DAY = 86_400
-PRICES = Prices(blocked=0.8, interrupt=0.1, saving=0.3)
+PRICES = PriceList(blocked=0.8, interrupt=0.1, saving=0.3)
 WORTHS = {  # outcome, tier, wanted -> worth
     (ACCEPTED, THERAPIST, False): 0.9, (ACCEPTED, THERAPIST, True): -0.9,
     (ACCEPTED, NEGOTIATOR, False): 0.2, (ACCEPTED, NEGOTIATOR, True): 0.2,
@@ -121,13 +121,15 @@ def test_outcomes_are_known_at_once_and_a_wait_a_day_later() -> None:
     assert np.array_equal(rows.delay, np.where(outcome.code == WAIT, DAY, 0))
 
 
-def test_no_kind_is_better_than_the_best() -> None:
+def test_nothing_that_can_be_said_is_better_than_the_best() -> None:
     world = guardian()
     state = shoppers(world, 500, 1)
     event = world.events(state, 0)
     every = np.tile(np.arange(-1, 3, dtype=np.int32), (500, 1))
-    worths = world.worth(state, event, every, np.ones(every.shape, np.bool_))
+    sound = np.ones(every.shape, np.bool_)
+    good, bad = world.worth(state, event, every, sound), world.worth(state, event, every, ~sound)
     outcome = advised(world, state, 0, 2, fresh=True)[0].outcome
     assert outcome is not None
-    assert np.array_equal(worths.max(axis=1), outcome.best)
-    assert np.array_equal(worths[:, 3], outcome.fresh)
+    assert np.array_equal(np.maximum(good, np.where(every < 0, -9, bad)).max(axis=1), outcome.best)
+    assert np.array_equal(good[:, 3], outcome.fresh)
+    assert (bad[:, 1:].max(axis=1) > good[:, 1:].max(axis=1))[outcome.wanted].any()  # it persuades less
