@@ -50,7 +50,7 @@ WORLD = ("experiment=guardian", "weeks=6", "simulator.triggers_per_week=6", "sim
 
 
 @lru_cache(maxsize=16)
-def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
+def composition(users: int, arms: tuple[str, ...] = ALL) -> Composed:
     """The world with these arms."""
     table = json.dumps({name: ARMS[name] for name in arms})
     return compose([*WORLD, f"users={users}", f"arms={table}", f"reference={arms[0]}"])
@@ -58,7 +58,7 @@ def composed(users: int, arms: tuple[str, ...] = ALL) -> Composed:
 
 def plan(users: int, arms: tuple[str, ...] = ALL) -> Plan:
     """Its components."""
-    return prepare(composed(users, arms)).plan
+    return prepare(composition(users, arms)).plan
 
 
 def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, ...] = ALL) -> Run:
@@ -66,10 +66,13 @@ def run(out: Path, users: int, cohort: int, workers: int = 1, arms: tuple[str, .
     return carry_out(plan(users, arms), out, users, cohort, workers)
 
 
-def carry_out(made: Plan, out: Path, users: int, cohort: int, workers: int = 1) -> Run:
-    """Simulate a plan, or go on."""
+def carry_out(
+    made: Plan, out: Path, users: int, cohort: int, workers: int = 1, composed: Composed | None = None
+) -> Run:
+    """Simulate a plan, or go on; `composed`: what it is made of, None: arms of this module."""
     arms = tuple(arm.name for arm in made.arms)
-    root, arm_configs = composed(users, arms).root, composed(users, arms).arms
+    whole = composition(users, arms) if composed is None else composed
+    root, arm_configs = whole.root, whole.arms
     out.mkdir(parents=True, exist_ok=True)
     known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs, "advice": True}
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
