@@ -33,7 +33,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.shelf import shelf_of
+from skg_bench.curator.shared.shelf import shelf_of
 
 Turns = Literal["any", "known"]
 Tags = Literal["own", "coin"]
