@@ -17,7 +17,7 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.shelf import shelf_of
+from skg_bench.curator.shared.shelf import shelf_of
 
 
 @dataclass(frozen=True)

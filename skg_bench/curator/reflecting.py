@@ -27,7 +27,7 @@ from skg_bench.core.rendering import render
 from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.heard import Acts, begins, outcomes, signal
+from skg_bench.curator.shared.heard import Acts, begins, outcomes, signal
 
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 NEEDS = {

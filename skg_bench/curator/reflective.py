@@ -21,9 +21,9 @@ from skg_bench.core.learning import APPLIED, UNCHANGED, Jobs
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.heard import begins, outcomes
-from skg_bench.curator.shelf import Shelf, common_sense, nth_true, shelf_of
-from skg_bench.curator.study import Made, Study, reflections
+from skg_bench.curator.shared.heard import begins, outcomes
+from skg_bench.curator.shared.shelf import Shelf, common_sense, nth_true, shelf_of
+from skg_bench.curator.shared.study import Made, Study, reflections
 
 _MISS = RATINGS.index("miss")
 _MISSED, _WRONG, _WHICH, _ADDS, _WORDS, _USELESS, _REWORDS, _OTHER_WORDS, _OTHER_USELESS = range(9)  # draws
@@ -31,7 +31,7 @@ _USED, _JUDGED, _ADDED, _REWORDED, _HARMFUL = range(5)  # reasons
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CreditedTurns:
     """What a simulated reflector remembers of B users' turns."""
 
     skill: I32  # [B, T] whose rating the turn gave, so that it can be taken back; -1: nobody's
@@ -85,19 +85,19 @@ class Reflective:
             raise UsageError(f"curator.remove_after={self.remove_after} must be at least 1, or null for never")
         library.strategies(self.strategies)
 
-    def start(self, n: int) -> Judged:
+    def start(self, n: int) -> CreditedTurns:
         """Nothing is known."""
-        return Judged(np.full((n, 0), -1, np.int32), np.full((n, 0), -1, np.int32))
+        return CreditedTurns(np.full((n, 0), -1, np.int32), np.full((n, 0), -1, np.int32))
 
-    def offers(self, seen: Observation, state: Judged) -> Bool:
+    def offers(self, seen: Observation, state: CreditedTurns) -> Bool:
         """Nobody is asked to name a skill."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Judged
-    ) -> tuple[Judged, Batch]:
+        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: CreditedTurns
+    ) -> tuple[CreditedTurns, Batch]:
         """TAGs for uses and judgements, ADDs, UPDATEs and REMOVEs."""
-        state = Judged(wider(state.skill, seen.turn + 1, -1), outcomes(state.outcome, known, seen.turn))
+        state = CreditedTurns(wider(state.skill, seen.turn + 1, -1), outcomes(state.outcome, known, seen.turn))
         uses = _uses(seen)
         study = self._study(seen, known, books)
         if not len(study.row):
@@ -123,7 +123,7 @@ class Reflective:
         jobs = known.rows(at[kept])
         return Study(jobs.row, jobs.turn, jobs.kind, jobs.value, key[kept], seen, books)
 
-    def _tags(self, study: Study, known: KnownFeedback, state: Judged) -> Made:
+    def _tags(self, study: Study, known: KnownFeedback, state: CreditedTurns) -> Made:
         """Ratings taken back and given; to whom they were given is remembered in `state`."""
         job = study.of(known)
         back, new = (np.flatnonzero((job >= 0) & (known.kind == kind)) for kind in (RETRACTED, RATING))
@@ -231,7 +231,7 @@ class Reflective:
 
     # -------------------------------------------------------------------------------------------- the log
 
-    def _report(self, study: Study, made: Made, state: Judged) -> None:
+    def _report(self, study: Study, made: Made, state: CreditedTurns) -> None:
         n = len(study.row)
         operations = np.bincount(made.job, minlength=n).astype(np.int32)
 

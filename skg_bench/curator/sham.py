@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from skg_bench.core import strategies as library
-from skg_bench.core.batch import TAG, Batch, nth, part, stores
+from skg_bench.core.batch import TAG, TAKEN_BACK, Batch, nth, part, stores
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -33,13 +33,12 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.curator.shelf import shelf_of
+from skg_bench.curator.shared.shelf import shelf_of
 
 Turns = Literal["any", "known"]
 Tags = Literal["own", "coin"]
 Says = Literal["other", "any"]
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
-_TAKEN_BACK = len(RATINGS)  # codes of ratings from here on take an earlier rating back
 _COINS = 1 << 32  # draws from this one on are coins
 
 
@@ -131,10 +130,10 @@ class Sham:
         """With coins for ratings, and what coins gave taken back; and a memory of the coins of this turn."""
         coin, rating = wider(state.coin, seen.turn + 1, -1), batch.rating.copy()
         tags = (batch.op == TAG) & (batch.about >= 0)
-        back = np.flatnonzero(tags & (rating >= _TAKEN_BACK))
+        back = np.flatnonzero(tags & (rating >= TAKEN_BACK))
         earlier = coin[batch.row[back], batch.about[back]]
-        rating[back] = np.where(earlier >= 0, _TAKEN_BACK + earlier, rating[back])
-        given = np.flatnonzero(tags & (rating >= 0) & (rating < _TAKEN_BACK))
+        rating[back] = np.where(earlier >= 0, TAKEN_BACK + earlier, rating[back])
+        given = np.flatnonzero(tags & (rating >= 0) & (rating < TAKEN_BACK))
         row = batch.row[given]
         rating[given] = np.where(self._u(seen.event[row], _COINS + nth(row)) < 0.5, _OK, _MISS)
         coin[row, batch.about[given]] = rating[given]

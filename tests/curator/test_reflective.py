@@ -16,7 +16,7 @@ from skg_bench.core.learning import Jobs
 from skg_bench.core.prompt_layout import shown_id
 from skg_bench.core.state import check, first, rows
 from skg_bench.curator.reflective import Reflective
-from skg_bench.curator.shelf import common_sense
+from skg_bench.curator.shared.shelf import common_sense
 from tests.curator.advised import KINDS, LIBRARY, MESSAGES, TURNS, Library, Turn, of_rows, with_books
 
 pytestmark = pytest.mark.usefixtures("shelf")

@@ -1,0 +1,1 @@
+"""What curators have in common."""
