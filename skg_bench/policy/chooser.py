@@ -59,7 +59,7 @@ class Chooser:
     def propensities(self, candidates: Candidates, state: RatedAfterwards) -> F64:
         """Shares of exp(score / temperature)."""
         b, k = candidates.skill.shape
-        score = np.full((b, 1 + k), self.none)
+        score = np.full((b, 1 + k), float(self.none))
         score[:, 1:] = self.rating * _displayed(candidates, state)
         score[:, 1:] += self.similarity * candidates.similarity
         score[:, 1:] += self.position / (1.0 + np.arange(k))

@@ -192,6 +192,8 @@ def composed(case: Case, folder: Path) -> Composed:
 
 
 def _root(case: Case, folder: Path) -> Sequence[str]:
+    if case.seam == "embedder" and case.option in worlds.EMBEDDED_ALONE:
+        return [worlds.EMBEDDED_ALONE[case.option], *worlds.shoppers(folder), *case.overrides]
     if case.seam == "embedder":
         return [worlds.EMBEDDED, *worlds.recorded(folder)[1:], *case.overrides]
     if case.seam in SEAMS_OF_ARMS:

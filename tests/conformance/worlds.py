@@ -105,11 +105,17 @@ def clinc150(folder: Path) -> Overrides:
     return (*SIMULATED, *files, "simulator.corpus.split=train", "simulator.corpus.values=2", "embedder=hashing")
 
 
+def shoppers(_folder: Path) -> Overrides:
+    """Some who buy often."""
+    return (f"users={USERS}", "weeks=2", "simulator.triggers_per_week=15", "serving=prompted", "seeds=rookie", "seed=7")
+
+
 SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
     "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
-    "clinc150": clinc150,
+    "clinc150": clinc150, "guardian": shoppers,
 }  # fmt: skip
 EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
+EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one world's messages
 DENSER: Mapping[tuple[str, str], Overrides] = {  # what makes a component do something within a week
     ("curator", "budget"): ("curator.capacity=2",),
     ("policy", "exp4"): ("policy.rate=1",),

@@ -74,7 +74,14 @@ def carry_out(
     whole = composition(users, arms) if composed is None else composed
     root, arm_configs = whole.root, whole.arms
     out.mkdir(parents=True, exist_ok=True)
-    known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs, "advice": True}
+    known = {
+        "schema": schema.VERSION,
+        "arms": list(arms),
+        "config": root,
+        "compositions": arm_configs,
+        "advice": True,
+        "identity": "0",
+    }
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
     (out / "manifest.json").write_text(json.dumps(known))
     engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: None)

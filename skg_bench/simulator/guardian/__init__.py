@@ -1,5 +1,1 @@
 """Users who are about to buy something on impulse, and an assistant that steps in (Pause's Guardian)."""
-
-from skg_bench.simulator.guardian.guardian import Guardian
-
-__all__ = ["Guardian"]
