@@ -40,14 +40,9 @@ EMPTY.setflags(write=False)
 
 def blank(n: int) -> Batch:
     """`n` operations in which no field applies yet, to be filled in."""
-
-    def column(value: int = -1) -> I32:
-        return np.full(n, value, np.int32)
-
-    return Batch(
-        column(), column(), column(), column(), column(), column(), column(), uses=column(0), reason=column(),
-        content=np.zeros(n, np.uint64), about=column(),
-    )  # fmt: skip
+    row, op, skill, name, text, source, rating, reason, about = np.full((9, n), -1, np.int32)
+    uses, content = np.zeros(n, np.int32), np.zeros(n, np.uint64)
+    return Batch(row, op, skill, name, text, source, rating, uses, reason, content, about)
 
 
 NOTHING = blank(0)

@@ -7,10 +7,11 @@ negotiator: bought, cheaper (the article's `accepted` is both).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from skg_bench.core.advice import ABANDONED, ACCEPTED, ANALYST, AUTO_APPROVED, NEGOTIATOR, OVERRIDDEN, WAIT
+from skg_bench.core.advice import ABANDONED, ACCEPTED, ANALYST, AUTO_APPROVED, NEGOTIATOR, OVERRIDDEN, TIERS, WAIT
 from skg_bench.core.draws import Purpose
 from skg_bench.core.grid import F64, I32, Bool, sigmoid, snap
 from skg_bench.core.strategies import Strategies
@@ -78,17 +79,24 @@ class Listening:
 
     def expected(self, event: Purchase, logit: F64) -> F64:
         """Worth on average of advice that is listened to by these logits `[B, S]`."""
+        heard, overridden = self._worths[:, event.tier, event.wanted.astype(np.int64), None]
         listens = sigmoid(logit)
-        tier, wanted = event.tier[:, None], event.wanted[:, None]
+        return snap(listens * heard + (1.0 - listens) * overridden)
+
+    @cached_property
+    def _worths(self) -> F64:
+        """Mean worth of advice that is listened to, and worth of advice that is overridden, by tier and wanted."""
         shares = {ACCEPTED: self.accept_share, WAIT: self.wait_share}
         shares[ABANDONED] = 1.0 - self.accept_share - self.wait_share
+        tier, wanted = np.indices((len(TIERS), 2))
 
         def worth(code: int) -> F64:
-            return self.prices.of(np.full(tier.shape, code, np.int32), tier, wanted)
+            return self.prices.of(np.full(tier.shape, code, np.int32), tier.astype(np.int32), wanted == 1)
 
-        heard = sum(share * worth(code) for code, share in shares.items())
-        value = snap(listens * heard + (1.0 - listens) * worth(OVERRIDDEN))
-        return np.where(tier == ANALYST, 0.0, value)
+        heard = sum((share * worth(code) for code, share in shares.items()), start=np.zeros(tier.shape))
+        worths = np.stack([heard, worth(OVERRIDDEN)])
+        worths[:, ANALYST] = 0.0  # nothing is said
+        return worths
 
     def react(self, tier: I32, logit: F64, listen: F64, react: F64) -> I32:
         """Outcomes `[B]` from two uniforms: a logit that is larger never turns a listener away."""
