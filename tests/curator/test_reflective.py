@@ -187,7 +187,7 @@ def test_common_sense_has_the_stated_correlation_to_what_fits(rho: float) -> Non
 # ------------------------------------------------------------------------------------- both loops of feedback
 
 
-@pytest.mark.req("P29", "P30")
+@pytest.mark.req("P07", "P29", "P30")
 def test_a_later_answer_is_a_job_of_its_own_which_takes_the_earlier_rating_back() -> None:
     curator, turn = learner(wrong_skill=0.5), overridden(200, active=3)
     state, before = turn.curated(curator)

@@ -85,7 +85,7 @@ TABLE = {  # of Pause: what the user did, and what was said later
 }
 
 
-@pytest.mark.req("P27")
+@pytest.mark.req("P07", "P09", "P22", "P30")
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_pause_rates_what_users_do_and_what_they_say_later(outcome: str) -> None:
     at_once, *later = TABLE[outcome]
@@ -212,7 +212,7 @@ def play(made: Signs) -> tuple[Play, Advising]:
     return started, curator
 
 
-@pytest.mark.req("P32")
+@pytest.mark.req("P07")
 def test_components_learn_from_ratings_and_still_hear_what_was_said() -> None:
     playing, curator = play(signs())
     playing.answered(3)
@@ -319,7 +319,7 @@ def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -
 # ------------------------------------------------------------------------------------------------- a whole run
 
 
-@pytest.mark.req("P32", "P40")
+@pytest.mark.req("P07", "P40")
 def test_ratings_that_are_replaced_are_in_the_log_and_all_books_are_rebuilt_from_it(tmp_path: Path) -> None:
     """For the simulated reflector, which remembers whom it rated, and for the capturing curators, which look."""
     arms = "{taught: [], plain: [curator=everything], added: [signs.merge=sum], later: ['fork=added@9']}"
