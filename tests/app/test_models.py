@@ -82,7 +82,7 @@ def test_a_dry_run_counts_asks_tokens_and_cost_before_anything_is_sent(
     assert list(tmp_path.iterdir()) == []
     code, shown, _ = call("run", *MODEL, "out=run")
     assert code == 0
-    assert f"model asked a model {asks} times what to learn (" in shown
+    assert f"model had {asks} learning jobs (" in shown
     jobs = Run(tmp_path / "run").learning("model")
     assert jobs.num_rows == asks
     columns = {4: "tokens_in", 5: "tokens_out"}  # of all users, and of the very model that was asked

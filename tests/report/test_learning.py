@@ -23,7 +23,9 @@ def sentence(jobs: LearningJobs) -> tuple[str, str]:
 
 
 def test_jobs_are_counted_by_how_they_ended_with_what_they_cost() -> None:
-    text = "model asked a model 36 times what to learn (30 applied, 6 unchanged); that cost 1.23 USD in all."
+    text = (
+        "model had 36 learning jobs (30 applied, 6 unchanged); by the prices of its configuration they cost 1.23 USD."
+    )
     assert sentence(JOBS) == (text, "plain")
 
 

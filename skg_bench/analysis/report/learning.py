@@ -12,10 +12,10 @@ def learning_sentences(summary: Summary) -> list[Sentence]:
         refused = f"; {jobs.refused:,} proposed operations were refused" if jobs.refused else ""
         lost = sum(jobs.results.get(result, 0) for result in ("timed_out", "invalid", "error"))
         n = sum(jobs.results.values())
-        cost = f"; that cost {jobs.cost_usd or 0.0:,.2f} USD in all"
+        cost = f"; by the prices of its configuration they cost {jobs.cost_usd or 0.0:,.2f} USD"
         if jobs.tokens and not jobs.cost_usd:
             cost = f"; its prices are not known, so that utility does not pay for {jobs.tokens:,} tokens"
         failed = f"; {lost / n:.0%} came to nothing, so that this arm says little about the model" if lost else ""
-        start = f"{code(arm)} asked a model {n:,} times what to learn ({ended})"
+        start = f"{code(arm)} had {n:,} learning jobs ({ended})"
         sentences.append(Sentence(f"{start}{failed}{refused}{cost}.", "caution" if failed else "plain"))
     return sentences
