@@ -30,7 +30,7 @@ def test_jobs_are_counted_by_how_they_ended_with_what_they_cost() -> None:
 
 
 def test_refused_operations_are_counted() -> None:
-    assert "unchanged); 5 proposed operations were refused; that cost" in sentence(replace(JOBS, refused=5))[0]
+    assert "unchanged); 5 proposed operations were refused; by the prices" in sentence(replace(JOBS, refused=5))[0]
 
 
 @pytest.mark.parametrize("result", ["timed_out", "invalid", "error"])

@@ -28,7 +28,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
 
 TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
-OF_ADVICE = ("listened", "overridden", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
+OF_ADVICE = ("listened", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 SCRIPTS = ("figures.js", "tables.js", "export.js", "users.js")
