@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.speed import analysis, asking, embedding, peers, replay, shared_index
+from experiments.speed import advice, analysis, asking, embedding, peers, replay, shared_index
 from experiments.speed.embedding import HASHING, LIBRARY, Way
 from experiments.speed.shared_index import Search
 from skg_bench.app.experiment_report import Table
@@ -104,3 +104,9 @@ def test_a_prompt_is_timed_beside_httpx_alone() -> None:
     assert float(ours.removesuffix(" ms")) > 0
     assert mark == "3.00"
     assert [ratio.endswith("x of it") for *_, ratio in bare] == [True, True]
+
+
+def test_the_loop_of_advice_is_timed_with_all_its_arms() -> None:
+    turns, seconds = advice.closed_loop(3, 1)
+    assert turns >= 3 * advice.WEEKS * len(advice.ARMS)
+    assert seconds > 0
