@@ -24,7 +24,7 @@ ARMS = {
 def closed_loop(users: int, workers: int) -> tuple[int, float]:
     """Turns of all arms, and seconds."""
     arms = f"arms={json.dumps(ARMS)}"
-    composed = compose(["experiment=guardian", f"users={users}", f"weeks={WEEKS}", arms])
+    composed = compose(["experiment=guardian", "contrasts=[]", f"users={users}", f"weeks={WEEKS}", arms])
     plan, cohort, turns = prepare(composed).plan, composed.root["cohort"], 0
 
     def progress(_: int, total: int) -> None:

@@ -30,7 +30,9 @@ def log(batches: int) -> list[dict[str, Any]]:
         stamp = Stamp(now, now, np.array([-1], np.int32), np.array([t], np.int32))
         table.apply(batch, stamp, Stored(now, np.array([t], np.int32)))
         state = {"book_version": int(table.version[0]), "book_hash": table.hash[0].astype("<u8").tobytes()}
-        rows.append({**row, "turn": t, "time": t * MINUTE, "after": -1, "born": None, "reason": "", "about": -1, **state})
+        rows.append(
+            {**row, "turn": t, "time": t * MINUTE, "after": -1, "born": None, "reason": "", "about": -1, **state}
+        )
     return rows
 
 

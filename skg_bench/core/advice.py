@@ -49,6 +49,16 @@ class Advised(Protocol):
         """Kinds of strategies, by their index; -1 is the generic question."""
         ...
 
+    @property
+    def texts(self) -> Sequence[Content]:
+        """Strategies whose kind is known."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of these."""
+        ...
+
     def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
         """What skills that say this are really about, `[n]`: a kind; and is it well made?"""
         ...

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
+from skg_bench.core.advice import Advised
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
@@ -221,6 +222,10 @@ class Stackable(Protocol):
 
     def unlogged(self) -> str | None:
         """Why a replayed log cannot serve it, after `arm NAME`; None: it can."""
+        ...
+
+    def unadvised(self, world: Advised) -> str | None:
+        """Why it cannot be used in a world in which skills are advice, after `arm NAME`; None: it can."""
         ...
 
     def alike(self, arm: Any, other: Any) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
 from skg_bench.core.errors import UsageError
@@ -33,6 +34,19 @@ class Plan:
             for arm in self.arms:
                 if reason := _unlogged(arm):
                     raise UsageError(f"arm {arm.name!r} {reason}; leave it out: '~arms.{arm.name}'")
+        for arm in self.arms:
+            if reason := _unadvised(arm, self.simulator):
+                raise UsageError(f"arm {arm.name!r} {reason}")
+
+
+def _unadvised(arm: Arm, world: World[Any]) -> str | None:
+    """Why an arm and this world say different things of advice; None: they do not."""
+    if not isinstance(world, Advised):
+        moody = any(phase.mood == "fresh" for phase in arm.phases)
+        return "has mood=fresh, and users remember no advice here; leave mood out" if moody else None
+    assistants = [phase.assistant for phase in arm.phases]
+    reasons = [assistant.unadvised(world) for assistant in assistants if isinstance(assistant, Stackable)]
+    return next((reason for reason in reasons if reason), None)
 
 
 def _unlogged(arm: Arm) -> str | None:

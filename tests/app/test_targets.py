@@ -117,7 +117,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     write(site / "first_parts" / "conf" / "router" / "shell.yaml", "_target_: first_parts.things.subprocess.Popen\n")
     write(site / "second_parts.py", THINGS + "\n    @dataclass\n    class Chooser:\n        options: Any\n")
     chooser = "defaults: [{/reranker@options.scorer: around}, _self_]\n_target_: second_parts.Chooser\n"
-    write(site / "conf" / "policy" / "chooser.yaml", chooser)
+    write(site / "conf" / "policy" / "picker.yaml", chooser)
     declare(site, "first_parts")
     declare(site, "second_parts")
     with pytest.MonkeyPatch.context() as patch:

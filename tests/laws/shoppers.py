@@ -46,7 +46,14 @@ ARMS = {
 }  # fmt: skip
 ALL = tuple(ARMS)
 BLIND = tuple(arm for arm in ALL if arm != "oracle" and not "".join(ARMS[arm]).startswith("fork="))
-WORLD = ("experiment=guardian", "weeks=6", "simulator.triggers_per_week=6", "simulator.answered=0.8", "seed=3")
+WORLD = (
+    "experiment=guardian",
+    "contrasts=[]",
+    "weeks=6",
+    "simulator.triggers_per_week=6",
+    "simulator.answered=0.8",
+    "seed=3",
+)
 
 
 @lru_cache(maxsize=16)

@@ -33,7 +33,7 @@ FREE = ["utility.usd=0", "utility.second=0"]
 def runs(out: Path, arms: dict[str, list[str]], *more: str, seeds: int = RUNS) -> list[Run]:
     """The same arms for so many populations."""
     composed = compose(
-        ["experiment=guardian", f"users={USERS}", f"weeks={WEEKS}", f"arms={json.dumps(arms)}",
+        ["experiment=guardian", "contrasts=[]", f"users={USERS}", f"weeks={WEEKS}", f"arms={json.dumps(arms)}",
          f"reference={next(iter(arms))}", *FREE, *more]
     )  # fmt: skip
     plan, made = prepare(composed).plan, []

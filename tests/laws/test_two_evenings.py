@@ -54,7 +54,7 @@ class Evenings(Guardian):
         text = [self.messages.index(message) for message in EVENINGS]
         context = self.table.context_of(EVENINGS[0])
         truth = replace(
-            state.events.rows(np.arange(n)).truth, type=both(context, context), intent=both(context // 4, context // 4),
+            state.events.rows(np.arange(n)).truth, type=both(context, context), intent=both(context, context),
             answerable=both(0, 0), used_up=both(0, 0) > 0,
         )  # fmt: skip
         time = both(ELEVEN, DAY + ELEVEN).astype(np.int64)
@@ -93,7 +93,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     first["sections"] = {"impulse-check-generic": [name]}
     (out / "seed.json").write_text(json.dumps(first))
     composed = compose([
-        "experiment=guardian", "users=1", "weeks=1", "arms={live: []}", "reference=live",
+        "experiment=guardian", "contrasts=[]", "users=1", "weeks=1", "arms={live: []}", "reference=live",
         f"seeds={out / 'seed.json'}", *CERTAIN,
     ])  # fmt: skip
     plan = prepare(composed).plan

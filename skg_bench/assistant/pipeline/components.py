@@ -6,9 +6,13 @@ from typing import Any, Literal, get_args
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.assistant.pipeline.signs import Signs
+from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
+from skg_bench.core.asking import parts
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
+from skg_bench.core.prompt_layout import frame
+from skg_bench.core.strategies import strategies
 from skg_bench.core.types import Curator, Reranker, Router, Serving
 
 Scope = Literal["user", "pool", "pool+user"]
@@ -88,6 +92,23 @@ class Components:
             return "runs procedures, and nobody knows what they would have said; take serving=stored or prompted"
         if self.scope != "user" and not isinstance(self.pool, str):
             return "learns from people beside the users, and a log has no others"
+        return None
+
+    def unadvised(self, world: Advised) -> str | None:
+        """Why they cannot be used in a world in which skills are advice, after `arm NAME`; None: they can."""
+        if self.serving != "prompted":
+            return f"has serving={self.serving}, and advice goes into a prompt; take serving=prompted"
+        for part in parts(self.curator):
+            folder = getattr(part, "strategies", None)
+            if hasattr(part, "strategies") and strategies(folder).digest != world.digest:
+                return (
+                    f"learns strategies of {folder or 'data/guardian'} (curator.strategies), and the world has others "
+                    "(simulator.strategies); give both the same folder"
+                )
+        seeds = () if self.seeds is None else [skill.content for skill in self.seeds.skills]
+        shortest = min(frame(content) for content in (*world.texts, *seeds) if content is not None)
+        if (limit := getattr(self.router, "limit", shortest)) < shortest:
+            return f"has router.limit={limit}, and the shortest strategy takes {shortest} characters of a prompt"
         return None
 
 

@@ -8,6 +8,7 @@ from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.ensemble import Pipelines
 from skg_bench.assistant.pipeline.pretraining import Simulate, pretrained
 from skg_bench.assistant.pipeline.stack import alike
+from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 
 
@@ -35,6 +36,10 @@ class Pipeline:
     def unlogged(self) -> str | None:
         """Why a replayed log cannot serve it, after `arm NAME`; None: it can."""
         return self.components.unlogged()
+
+    def unadvised(self, world: Advised) -> str | None:
+        """Why it cannot be used in a world in which skills are advice, after `arm NAME`; None: it can."""
+        return self.components.unadvised(world)
 
     def alike(self, arm: Arm, other: Arm) -> bool:
         """Can both be stepped together?"""

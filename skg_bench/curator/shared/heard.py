@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
+from skg_bench.core.advice import AUTO_APPROVED, OUTCOMES, SATISFACTIONS
 from skg_bench.core.feedback import KINDS, OUTCOME, RATING, SATISFACTION, KnownFeedback
 from skg_bench.core.feedback_signals import feedback_signal, satisfaction_signal
 from skg_bench.core.grid import I32, I64, Bool
@@ -19,10 +19,11 @@ class Acts:
 
 
 def begins(known: KnownFeedback, asks: Bool) -> I64:
-    """The rows that begin a job, of users who are asked about: what the user did or said of advice, and ratings where
-    there is no such row of the same turn to make them from.
+    """The rows that begin a job, of users who are asked about: what the user decided or said of advice, and ratings
+    where there is no such row of the same turn to make them from. Where nothing was said there is nothing to learn.
     """
-    acts = (known.kind == OUTCOME) | (known.kind == SATISFACTION)
+    decided = (known.kind == OUTCOME) & (known.value != AUTO_APPROVED)
+    acts = decided | (known.kind == SATISFACTION)
     ratings = known.kind == RATING
     if acts.any():
         about = np.zeros((len(asks), int(known.turn.max()) + 1), np.bool_)

@@ -44,7 +44,10 @@ _NOT_NEGATIVE = (
     "unsound", "habit", "annoyance", "blocked", "interrupt", "saving", "wait_hours", "asked_after_hours",
     "sitting_days",
 )  # fmt: skip
-_FINITE = ("persuades", "generic", "wanted_late", "wanted_per_band")
+_TIMES = ("wait_hours", "asked_after_hours", "sitting_days")
+_LOGITS = ("persuades", "generic", "wanted_late", "wanted_per_band")
+_LARGEST, _LONGEST = 1000, 10_000  # of a logit or a weight, and of days or hours
+MOST_A_WEEK = 50  # for the median user: a day has room for 16
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,13 @@ class Guardian:
         for name in _SHARES:
             self._check(name, 0 <= getattr(self, name) <= 1, "a number in [0, 1]")
         for name in _POSITIVE:
-            self._check(name, 0 < getattr(self, name) < np.inf, "a number above 0, and finite")
+            self._check(name, 0 < getattr(self, name) <= _LONGEST, f"a number above 0, at most {_LONGEST}")
         for name in _NOT_NEGATIVE:
-            self._check(name, 0 <= getattr(self, name) < np.inf, "a number from 0, and finite")
-        for name in _FINITE:
-            self._check(name, bool(np.isfinite(getattr(self, name))), "a finite number")
+            most = _LONGEST if name in _TIMES else _LARGEST
+            self._check(name, 0 <= getattr(self, name) <= most, f"a number from 0 to {most}")
+        for name in _LOGITS:
+            self._check(name, abs(getattr(self, name)) <= _LARGEST, f"a number from -{_LARGEST} to {_LARGEST}")
+        self._check("triggers_per_week", self.triggers_per_week <= MOST_A_WEEK, f"at most {MOST_A_WEEK}")
         if self.accept_share + self.wait_share > 1:
             raise UsageError(
                 f"simulator.accept_share={self.accept_share} and wait_share={self.wait_share} are shares of those who "
@@ -135,8 +140,8 @@ class Guardian:
 
     @property
     def intents(self) -> Sequence[str]:
-        """Categories."""
-        return self.table.categories
+        """Contexts as well: all that there are, and enough of them to stand for new purchases."""
+        return self.types
 
     @cached_property
     def names(self) -> Sequence[str]:
@@ -147,6 +152,11 @@ class Guardian:
     def kinds(self) -> Sequence[str]:
         """Kinds of strategies."""
         return self.table.kinds
+
+    @property
+    def texts(self) -> Sequence[Content]:
+        """Strategies whose kind is known."""
+        return self.table.contents
 
     @property
     def digest(self) -> str:

@@ -60,9 +60,7 @@ class Shopping:
         late = slot == len(_HOURS) - 1
         context = (category * len(self.table.times) + slot).astype(np.int32)
         wanted = self._wanted(keys, event, late, band)
-        truth = Truth(
-            context, category.astype(np.int32), np.zeros((b, width), np.int32), np.zeros((b, width), np.bool_)
-        )
+        truth = Truth(context, context, np.zeros((b, width), np.int32), np.zeros((b, width), np.bool_))
         number = np.tile(np.arange(width, dtype=np.int32), (b, 1))
         events = Events(user, n, number, time, np.where(event < n[:, None], text, 0).astype(np.int32), truth)
         return events, Purchases(context, self.tier(band, late), wanted)

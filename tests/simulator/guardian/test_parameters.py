@@ -11,7 +11,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("wanted_share", 1.2, "in [0, 1]"), ("answered", -0.1, "in [0, 1]"), ("mistaken", float("nan"), "in [0, 1]"),
     ("triggers_per_week", 0, "above 0"), ("habit_half_life_days", 0, "above 0"),
     ("annoyance_half_life_days", float("inf"), "above 0"), ("habit", -1, "from 0"), ("kinds_apart", -1, "from 0"),
-    ("persuades", float("inf"), "a finite number"), ("times", [1, 2, 3], "4 numbers"), ("bands", [0] * 6, "6 numbers"),
+    ("persuades", float("inf"), "from -1000 to 1000"), ("habit", 1e308, "from 0 to 1000"),
+    ("triggers_per_week", 51, "at most 50"), ("sitting_days", 1e9, "from 0 to 10000"),
+    ("times", [1, 2, 3], "4 numbers"), ("bands", [0] * 6, "6 numbers"),
     ("bands", [1, 1, 1, 1, 1, -1], "6 numbers"),
 ]  # fmt: skip
 
