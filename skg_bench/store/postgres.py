@@ -109,7 +109,7 @@ class Postgres:
                     repeated = repeated or connected
                     if patience.over:
                         raise self._failure(error, unknown=repeated) from error
-                except psycopg.Error as error:
+                except (psycopg.Error, UnicodeEncodeError) as error:
                     self._drop()
                     raise self._failure(error, unknown=False) from error
             patience.wait(_PAUSE)

@@ -26,7 +26,7 @@ def server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, pytest.MonkeyPatch.context() as patch:
         (Path(folder) / "run").mkdir(mode=0o700)
         patch.setenv("XDG_RUNTIME_DIR", str(Path(folder) / "run"))
-        os.chmod(folder, 0o711)  # noqa: PTH101  as root it runs under a user of its own  # noqa: S103
+        Path(folder).chmod(0o711)
         running = pgserver.get_server(Path(folder) / "data")
         address = running.get_uri()
         try:
@@ -37,31 +37,32 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture
-def make(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
+def make(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Makes a store of a kind, empty, that waits at most so many seconds."""
+    stores: list[Store] = []
 
     def made(kind: str, seconds: float = 60.0) -> Store:
         if kind == "memory":
             return Memory()
         if kind == "sqlite":
             return SQLite(str(tmp_path / "skillbooks.db"), seconds)
+        address, schema = request.getfixturevalue("server"), f"s{os.getpid()}_{next(_NUMBERS)}"
         import psycopg
 
-        address, schema = request.getfixturevalue("server"), f"s{os.getpid()}_{next(_NUMBERS)}"
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(f"create schema {schema}")
         return Postgres(f"{address}&options=-csearch_path%3D{schema}", seconds)
 
-    def checked(kind: str, seconds: float = 60.0) -> Store:
-        if kind == "postgres":
-            request.getfixturevalue("server")
-        return made(kind, seconds)
+    def kept(kind: str, seconds: float = 60.0) -> Store:
+        stores.append(made(kind, seconds))
+        return stores[-1]
 
-    return checked
+    yield kept
+    for store in stores:
+        store.close()
 
 
 @pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, make: Callable[..., Any]) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, make: Callable[..., Any]) -> Store:
     made: Store = make(request.param)
-    yield made
-    made.close()
+    return made

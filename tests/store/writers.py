@@ -82,6 +82,7 @@ def _write(
             assert update(store, user, batch(tag()), key=key, now=NOW).end != "given up"
             file.write(f"{key}\n")
             file.flush()
+    store.close()
 
 
 def names(writer: int, count: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What `skillbook push` and `skillbook pull` do: skillbooks of a run into a store, and those of a store into files."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,6 +8,7 @@ from urllib.parse import quote
 
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import files
+from skg_bench.app.skillbook.converting import say_losses
 from skg_bench.app.skillbook.files import Named
 from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.ace.book import AceBook
@@ -26,19 +28,20 @@ def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:
         raise UsageError(f"{path} is no run; push takes a run directory")
     run, screen = Run(path), console()
     everybody = users or range(int(run.manifest["users"]))
-    books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user).book for user in everybody}
+    books = {user: to_ace(Named(path, arm, user).read().book, "v2", files.MONDAY, user) for user in everybody}
     with at_address(address) as stored:
         new = 0
-        for user, book in books.items():
+        for user, converted in books.items():
             key = f"{run.manifest['identity']}/{arm}/{user}"
             try:
-                new += _pushed(stored, f"user-{user}", book, key)
+                new += _pushed(stored, f"user-{user}", converted.book, key)
             except StoreError as error:
                 rest = f"the rest from user {user} on is kept in {path}: push again"
                 raise StoreError(f"{error}; stored are {new} new skillbooks, {rest}") from error
     screen.print(f"{new} skillbooks of arm {arm} stored in {address}", highlight=False, markup=False, soft_wrap=True)
     if len(books) > new:
         screen.print(f"{len(books) - new} were stored there before", highlight=False)
+    say_losses(sum((Counter(converted.losses) for converted in books.values()), Counter()))
 
 
 def pull(folder: Path, address: str, users: Sequence[str]) -> None:
@@ -68,12 +71,9 @@ def _pushed(stored: StoredBooks, user: str, book: AceBook, key: str) -> bool:
     """Was it stored now? Its key tells that it was before, whatever was learned since."""
     if stored.store.swap(user, 0, text_of(with_key(book, key)), key):
         return True
-    there = load(stored.store, user, files.now())
-    if there is None or key not in there.book.batches:
-        version = there.version if there is not None else 0
-        raise UsageError(
-            f"{user} has another skillbook there (version {version}), which stays; push into another store"
-        )
+    kept = load(stored.store, user, files.now())
+    if kept is None or key not in kept.book.batches:
+        raise UsageError(f"the store has another skillbook of {user}, which stays; push into another store")
     return False
 
 
