@@ -168,7 +168,7 @@ def test_a_write_whose_acknowledgement_was_lost_counts_once(
     psycopg = pytest.importorskip("psycopg")
     store = make("postgres", 5.0)
     seed(store, ["anna"])
-    execute, lost = psycopg.Connection.execute, []
+    execute, lost = psycopg.Connection.execute, list[str]()
 
     def losing(self: Any, query: Any, *rest: Any, **options: Any) -> Any:
         cursor = execute(self, query, *rest, **options)
