@@ -24,7 +24,7 @@ import typer
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.store import Store
-from skg_bench.store.memory import Memory
+from skg_bench.store.memory import InMemory
 from skg_bench.store.postgres import Postgres
 from skg_bench.store.shared.table import NAME
 from skg_bench.store.sqlite import SQLite
@@ -64,7 +64,7 @@ def syncs(folder: Path, seconds: float = 0.5) -> float:
 
 def swaps_in_memory(count: int = 20_000) -> float:
     """Swaps a second of the store `memory`, by one writer."""
-    store, begun = Memory(), time.perf_counter()
+    store, begun = InMemory(), time.perf_counter()
     for version in range(count):
         store.swap("anna", version, _DOCUMENT, "k")
     return count / (time.perf_counter() - begun)

@@ -68,7 +68,7 @@ EXAMPLES = {
     "skillbook replay": (f"skg-bench skillbook replay {RUN} --arm skg --users 4",),
     "skillbook push": (
         f"skg-bench skillbook push {RUN} skillbooks.db --arm skg",
-        f"skg-bench skillbook push {RUN} postgresql://localhost/skillbooks --arm skg --user 7",
+        "skg-bench skillbook push runs/one postgresql://localhost/books --arm skg",
     ),
     "skillbook pull": (
         "skg-bench skillbook pull books skillbooks.db",

@@ -79,8 +79,8 @@ def _fate(change: Change, read: AceBook, now: AceBook) -> Fate:
     if before is None or after is None or (before.active and not after.active):
         return "misdirected"
     if change.type == "UPDATE":
-        said = _words(after, now)
-        if said != _words(before, read) and any(said[name] != value for name, value in change.values.items()):
+        words = _words(after, now)
+        if words != _words(before, read) and any(words[name] != value for name, value in change.values.items()):
             return "aside"
     return "applied"
 

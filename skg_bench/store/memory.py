@@ -6,7 +6,7 @@ from threading import Lock
 
 
 @dataclass(eq=False)
-class Memory:
+class InMemory:
     """Documents in the memory of one process, which are gone when it ends."""
 
     _stored: dict[str, tuple[str, int]] = field(default_factory=dict, init=False, repr=False)

@@ -10,7 +10,7 @@ from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
 from skg_bench.core.prompt_layout import TRUNCATED
 from skg_bench.core.store import StoreError
-from skg_bench.store.memory import Memory
+from skg_bench.store.memory import InMemory
 from skg_bench.store.sqlite import SQLite
 from tests.app.test_cli import call
 from tests.store.writers import add, batch, seed, tag
@@ -37,7 +37,7 @@ def test_a_skillbook_is_a_text_for_prompts_and_an_object_with_its_version_for_le
 
 @pytest.mark.req("P16")
 def test_a_prompt_does_not_wait_for_a_slow_store() -> None:
-    class Slow(Memory):
+    class Slow(InMemory):
         def load(self, user: str) -> tuple[str, int] | None:
             time.sleep(1.5)
             return super().load(user)
@@ -49,14 +49,14 @@ def test_a_prompt_does_not_wait_for_a_slow_store() -> None:
 
 
 def test_what_is_wrong_with_a_document_is_raised_where_its_text_is_asked_for() -> None:
-    store = Memory()
+    store = InMemory()
     store.swap("anna", 0, '{"schema_version":"9"}', "k")
     with pytest.raises(UsageError, match="schema_version '9'"):
         StoredBooks(store).prompt("anna")
 
 
 def test_a_store_is_named_by_its_yaml_with_other_parameters() -> None:
-    assert isinstance(skg_bench.open_store("memory").store, Memory)
+    assert isinstance(skg_bench.open_store("memory").store, InMemory)
     store = skg_bench.open_store("sqlite", seconds=2.0).store
     assert isinstance(store, SQLite)
     assert (store.path, store.seconds) == ("skillbooks.db", 2.0)
@@ -89,6 +89,6 @@ def test_stores_and_their_parameters_are_listed_and_no_run_has_one() -> None:
 
 
 def test_a_store_that_was_seeded_elsewhere_is_read() -> None:
-    store = Memory()
+    store = InMemory()
     seed(store, ["anna"])
     assert "Buys at night." in StoredBooks(store).prompt("anna")

@@ -7,11 +7,11 @@ import pytest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import KEYS, StoreError
 from skg_bench.core.storing import TRIES, Rule, UpdateEnd, VersionedBook, load, update
-from skg_bench.store.memory import Memory
+from skg_bench.store.memory import InMemory
 from tests.store.writers import NOW, SKILL, add, batch, helpful, remove, rewrite, seed, tag
 
 
-class Overtaken(Memory):
+class Overtaken(InMemory):
     """A store in which another writer is first, so many times."""
 
     def __init__(self, times: int, *operations: dict[str, Any]) -> None:
@@ -29,13 +29,13 @@ class Overtaken(Memory):
         return super().swap(user, expected, document, key)
 
 
-def skills(store: Memory) -> dict[str, Any]:
+def skills(store: InMemory) -> dict[str, Any]:
     stored = load(store, "anna", NOW)
     assert stored is not None
     return dict(stored.book.skills)
 
 
-def learned(store: Memory, rule: Rule, *operations: dict[str, Any]) -> UpdateEnd:
+def learned(store: InMemory, rule: Rule, *operations: dict[str, Any]) -> UpdateEnd:
     return update(store, "anna", batch(*operations), rule, key="ours", now=NOW)
 
 
@@ -90,7 +90,7 @@ def test_operations_on_what_was_removed_are_reported() -> None:
 
 @pytest.mark.req("P26")
 def test_a_batch_that_is_repeated_counts_once_among_the_newest_keys() -> None:
-    store = Memory()
+    store = InMemory()
     seed(store, ["anna"])
     read = load(store, "anna", NOW)
     assert learned(store, "rebase", tag()).end == "stored"
@@ -115,12 +115,12 @@ def test_two_writers_with_one_key_count_once() -> None:
 
 
 def test_the_first_batch_of_a_user_makes_a_skillbook() -> None:
-    store = Memory()
+    store = InMemory()
     assert learned(store, "rebase", add("Buys at noon.")) == UpdateEnd("stored", 1, 1, _report(store))
     assert [*skills(store)] == [SKILL]
 
 
-def _report(store: Memory) -> Any:
+def _report(store: InMemory) -> Any:
     return update(store, "bert", batch(add("Buys at noon.")), key="k", now=NOW).report
 
 
@@ -133,7 +133,7 @@ def _report(store: Memory) -> Any:
     ],
 )
 def test_a_batch_that_does_not_fit_what_was_read_is_refused_whole(given: Any, message: str) -> None:
-    store = Memory()
+    store = InMemory()
     seed(store, ["anna"])
     with pytest.raises(UsageError, match=message):
         update(store, "anna", given, key="ours", now=NOW)
@@ -142,13 +142,13 @@ def test_a_batch_that_does_not_fit_what_was_read_is_refused_whole(given: Any, me
 
 def test_an_unknown_rule_and_a_key_that_says_nothing_are_refused() -> None:
     with pytest.raises(UsageError, match="rule='merge'; valid: rebase, replay, blind"):
-        update(Memory(), "anna", batch(), "merge", key="k", now=NOW)  # type: ignore[arg-type]
+        update(InMemory(), "anna", batch(), "merge", key="k", now=NOW)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the key of the batch is ' '"):
-        update(Memory(), "anna", batch(), key=" ", now=NOW)
+        update(InMemory(), "anna", batch(), key=" ", now=NOW)
 
 
 def test_a_store_that_fails_says_which_batch_is_not_stored_and_how_to_go_on() -> None:
-    class Failing(Memory):
+    class Failing(InMemory):
         def swap(self, user: str, expected: int, document: str, key: str) -> bool:
             raise StoreError("books: nothing is stored: the disk is full")
 
@@ -157,7 +157,7 @@ def test_a_store_that_fails_says_which_batch_is_not_stored_and_how_to_go_on() ->
 
 
 def test_a_time_before_the_last_one_changes_nothing_but_times() -> None:
-    store = Memory()
+    store = InMemory()
     seed(store, ["anna"])
     assert update(store, "anna", batch(tag()), key="k", now="1999-01-01T00:00:00+00:00").end == "stored"
     assert helpful(store, "anna") == 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skg_bench.core.store import Store
-from skg_bench.store.memory import Memory
+from skg_bench.store.memory import InMemory
 from skg_bench.store.postgres import Postgres
 from skg_bench.store.sqlite import SQLite
 
@@ -43,7 +43,7 @@ def make(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..
 
     def made(kind: str, seconds: float = 60.0) -> Store:
         if kind == "memory":
-            return Memory()
+            return InMemory()
         if kind == "sqlite":
             return SQLite(str(tmp_path / "skillbooks.db"), seconds)
         address, schema = request.getfixturevalue("server"), f"s{os.getpid()}_{next(_NUMBERS)}"

@@ -14,7 +14,7 @@ import pytest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import KEYS, Store, StoreError
 from skg_bench.core.storing import update
-from skg_bench.store.memory import Memory
+from skg_bench.store.memory import InMemory
 from skg_bench.store.postgres import Postgres
 from skg_bench.store.sqlite import SQLite
 from tests.store.writers import NOW, batch, helpful, seed, tag
@@ -108,7 +108,7 @@ def test_a_store_without_a_file_is_refused(path: str) -> None:
     ],
 )
 def test_a_document_of_another_schema_is_refused_and_stays(document: str, message: str) -> None:
-    store = Memory()
+    store = InMemory()
     store.swap("anna", 0, document, "k")
     with pytest.raises(UsageError, match=rf"document of user 'anna' is no skillbook that is read here: .*{message}"):
         update(store, "anna", batch(tag()), key="k", now=NOW)
