@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from skg_bench.core.ace.book import AceBook, Era, to_dict
 from skg_bench.core.ace.changes import commit
 from skg_bench.core.ace.checks import AceLimits, a_text
-from skg_bench.core.ace.codec import format_of, loads
+from skg_bench.core.ace.codec import format_of, from_dict, loads
 from skg_bench.core.ace.strict import changes_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.rebase import ALIKE, RebasedOperation, as_it_is, rebase, replayed
@@ -87,8 +87,8 @@ def update(
     `key` names the batch: however often an update is repeated, the batch counts once, unless KEYS others came in
     between. `now`: the time that changed skills get. `era`: the format of a skillbook that begins here.
 
-    Raises UsageError for an unknown rule, a batch that does not fit `read`, and a document that is no skillbook, and
-    StoreError where the store fails: repeat the update then with the same key.
+    Raises UsageError for an unknown rule, a batch that does not fit `read` or makes a skillbook that is too large, and a
+    document that is no skillbook, and StoreError where the store fails: repeat the update then with the same key.
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule={rule!r}; valid: {', '.join(get_args(Rule))}")
@@ -100,7 +100,7 @@ def update(
         changes = changes_of(batch, read.book)
         after, todo, base = commit(read.book, changes, now), as_it_is(changes), read
         for tries in range(1, TRIES[rule] + 1):
-            if store.swap(user, base.version, text_of(with_key(after, key)), key):
+            if store.swap(user, base.version, _readable(with_key(after, key), now), key):
                 return UpdateEnd("stored", base.version + 1, tries, todo.report)
             base = load(store, user, now) or VersionedBook(AceBook(read.book.era), 0)
             if key in base.book.batches:
@@ -113,3 +113,12 @@ def update(
         advice = "keep the batch and repeat it with this key"
         raise StoreError(f"batch {key!r} of user {user!r}: {error}; {advice}") from error
     return UpdateEnd("given up", base.version, TRIES[rule])
+
+
+def _readable(book: AceBook, now: str) -> str:
+    """The document of a skillbook that can be read again: sums may pass limits that each batch keeps."""
+    try:
+        from_dict(to_dict(book), book.era, now)
+    except UsageError as error:
+        raise UsageError(f"the skillbook with this batch could not be read again: {error}") from error
+    return text_of(book)

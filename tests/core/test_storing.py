@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skg_bench.core.ace.checks import AceLimits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import KEYS, StoreError
 from skg_bench.core.storing import TRIES, Rule, UpdateEnd, VersionedBook, load, update
@@ -138,6 +139,16 @@ def test_a_batch_that_does_not_fit_what_was_read_is_refused_whole(given: Any, me
     with pytest.raises(UsageError, match=message):
         update(store, "anna", given, key="ours", now=NOW)
     assert (store.load("anna") or ("", 0))[1] == 1
+
+
+def test_a_skillbook_that_could_not_be_read_again_is_not_stored() -> None:
+    store = InMemory()
+    seed(store, ["anna"])
+    sources = [{"trace_uid": f"t{i}"} for i in range(AceLimits().sources)]
+    learned(store, "rebase", {**tag(), "insight_source": sources})
+    with pytest.raises(UsageError, match=r"could not be read again: .*1,001 entries; at most 1,000 are taken"):
+        update(store, "anna", batch({**tag(), "insight_source": {"trace_uid": "more"}}), key="more", now=NOW)
+    assert helpful(store, "anna") == 1
 
 
 def test_an_unknown_rule_and_a_key_that_says_nothing_are_refused() -> None:
