@@ -87,8 +87,8 @@ def update(
     `key` names the batch: however often an update is repeated, the batch counts once, unless KEYS others came in
     between. `now`: the time that changed skills get. `era`: the format of a skillbook that begins here.
 
-    Raises UsageError for an unknown rule, a batch that does not fit `read` or makes a skillbook that is too large, and a
-    document that is no skillbook, and StoreError where the store fails: repeat the update then with the same key.
+    Raises UsageError for an unknown rule, a batch that does not fit `read` or makes a skillbook too large, and a
+    document that is no skillbook; StoreError where the store fails: repeat the update then with the same key.
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule={rule!r}; valid: {', '.join(get_args(Rule))}")
