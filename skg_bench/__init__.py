@@ -5,6 +5,7 @@
 >>> run.turns("skg").to_pandas()
 >>> skg_bench.compare(run, reference="never")
 >>> skg_bench.gate("runs/gate", "data/gate/baseline.json").state
+>>> skg_bench.open_store(path="skillbooks.db").prompt("anna")
 """
 
 from importlib import import_module
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     from skg_bench.app.api import run as run
     from skg_bench.app.gate import gate as gate
     from skg_bench.app.launch import compare as compare
+    from skg_bench.app.stored import open_store as open_store
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.core.run import Run as Run
 
 __version__ = "0.1.0"
-__all__ = ["Comparison", "Run", "UsageError", "compare", "gate", "run"]
+__all__ = ["Comparison", "Run", "UsageError", "compare", "gate", "open_store", "run"]
 
 _HOMES = {
     "Comparison": "skg_bench.analysis.comparison.compare",
@@ -27,6 +29,7 @@ _HOMES = {
     "UsageError": "skg_bench.core.errors",
     "compare": "skg_bench.app.launch",
     "gate": "skg_bench.app.gate",
+    "open_store": "skg_bench.app.stored",
     "run": "skg_bench.app.api",
 }
 

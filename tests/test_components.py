@@ -13,6 +13,7 @@ import yaml
 
 from skg_bench.app.components import build
 from skg_bench.core import asking, deciding, launching, types
+from skg_bench.core import store as core_store
 from skg_bench.core import world as core_world
 from skg_bench.core.batch import ADD, NOTHING, OPERATIONS, REMOVE, UPDATE, Batch
 from skg_bench.core.content import Content
@@ -29,7 +30,7 @@ from tests.core import samples
 from tests.policy.played import Living, candidates, decided, keys
 
 ROOT = Path(__file__).resolve().parents[1]
-SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm", "launcher")
+SEAMS = ("simulator", "embedder", "router", "reranker", "policy", "curator", "llm", "store", "launcher")
 B = 24
 
 
@@ -73,7 +74,7 @@ def test_a_seam_is_one_word_for_its_yamls_its_package_its_tests_and_its_protocol
     assert (ROOT / "skg_bench" / seam / "__init__.py").is_file()
     assert list((ROOT / "tests" / seam).glob("test_*.py"))
     protocol = {"llm": "LLM", "simulator": "World"}.get(seam, seam.capitalize())
-    home = {"policy": deciding, "launcher": launching, "simulator": core_world}.get(seam, types)
+    home = {"policy": deciding, "launcher": launching, "simulator": core_world, "store": core_store}.get(seam, types)
     assert getattr(getattr(home, protocol), "_is_protocol", False)
 
 
@@ -84,12 +85,12 @@ def test_a_yaml_names_a_class_of_its_own_seam(path: Path) -> None:
     assert is_dataclass(getattr(importlib.import_module(f"skg_bench.{seam}.{module}"), name))
 
 
-@pytest.mark.parametrize("path", yamls("router", "reranker", "policy", "curator", "llm"))
-def test_a_component_of_an_arm_lives_in_the_module_of_its_name(path: Path) -> None:
+@pytest.mark.parametrize("path", yamls("router", "reranker", "policy", "curator", "llm", "store"))
+def test_a_component_lives_in_the_module_of_its_name(path: Path) -> None:
     assert yaml.safe_load(path.read_text("utf-8"))["_target_"].split(".")[2] == path.stem
 
 
-@pytest.mark.parametrize("seam", ["router", "reranker", "policy", "curator", "llm"])
+@pytest.mark.parametrize("seam", ["router", "reranker", "policy", "curator", "llm", "store"])
 def test_every_module_of_a_seam_can_be_chosen(seam: str) -> None:
     modules = {path.stem for path in (ROOT / "skg_bench" / seam).glob("*.py")} - {"__init__"}
     assert modules == {path.stem for path in (ROOT / "conf" / seam).glob("*.yaml")}

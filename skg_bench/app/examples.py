@@ -66,6 +66,14 @@ EXAMPLES = {
         "skg-bench skillbook convert skills --to v2 --out book.json",
     ),
     "skillbook replay": (f"skg-bench skillbook replay {RUN} --arm skg --users 4",),
+    "skillbook push": (
+        f"skg-bench skillbook push {RUN} skillbooks.db --arm skg",
+        "skg-bench skillbook push runs/one postgresql://localhost/books --arm skg",
+    ),
+    "skillbook pull": (
+        "skg-bench skillbook pull books skillbooks.db",
+        "skg-bench skillbook pull books skillbooks.db --user user-7",
+    ),
     "data list": ("skg-bench data list",),
     "data get": (
         "skg-bench data get clinc150",

@@ -22,8 +22,9 @@ from skg_bench.curator.shared.shelf import shelf_of
 
 @dataclass(frozen=True)
 class Population:
-    """At a user's first turn, the first sound text of each kind is added, in the order of kinds. All have that turn's
-    message as their example, so that similarity prefers none of them.
+    """Gives all users one book: the first sound text of each kind, in the order of kinds, at their first turn.
+
+    All have that turn's message as their example, so that similarity prefers none of them.
     """
 
     strategies: str | None

@@ -40,7 +40,7 @@ class CreditedTurns:
 
 @dataclass(frozen=True)
 class Reflective:
-    """A job for each act and later answer of a user that becomes known, in which
+    """Learns from what users do and from what they say later, a job for each.
 
     * the reflector rates the skill that was used, as the arm's signs say. It overlooks the whole job with probability
       `misses`, and with `wrong_skill` it credits another active skill. A rating that no longer counts is taken back

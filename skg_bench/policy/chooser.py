@@ -27,7 +27,9 @@ class RatedAfterwards:
 
 @dataclass(frozen=True)
 class Chooser:
-    """A skill in proportion to exp(score / temperature), the generic question as one whose score is `none`:
+    """Chooses a skill in proportion to exp(score / temperature).
+
+    The generic question is one whose score is `none`; of the others it is
 
         score = rating * what the prompt says of its success + similarity * MaxSim + position * 1 / (1 + place)
 

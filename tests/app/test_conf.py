@@ -20,7 +20,7 @@ COMPONENTS = [
     (seam, option)
     for seam, options in groups().items()
     for option in options
-    if seam not in ("experiment", "profile", "signals", "signs")
+    if seam not in ("experiment", "profile", "signals", "signs", "store")  # a run has no store
 ]
 
 

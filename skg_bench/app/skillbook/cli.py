@@ -107,3 +107,34 @@ def replay(
         from skg_bench.app.skillbook.rebuilt import verify as command
 
         command(run, arm or [], users)
+
+
+_Address = Annotated[str, typer.Argument(metavar="STORE", help="A file of SQLite, or postgresql://HOST/DATABASE.")]
+
+
+@skillbook.command("push", epilog=examples.of("skillbook push"))
+def push(
+    run: _RunFolder,
+    store: _Address,
+    *,
+    arm: Annotated[str, typer.Option(help="Name of the arm.")],
+    user: Annotated[list[int] | None, typer.Option(help="Only this user; may be given again.")] = None,
+) -> None:
+    """Store the skillbooks of a run, as they stood at the end. What is stored already is not stored again."""
+    with plain_errors():
+        from skg_bench.app.skillbook.moving import push as command
+
+        command(run, store, arm, user or [])
+
+
+@skillbook.command("pull", epilog=examples.of("skillbook pull"))
+def pull(
+    folder: Annotated[Path, typer.Argument(help="A new folder, for a file of each user.")],
+    store: _Address,
+    user: Annotated[list[str] | None, typer.Option(help="Only this user; may be given again.")] = None,
+) -> None:
+    """Write the skillbooks of a store into files, in ACE's format."""
+    with plain_errors():
+        from skg_bench.app.skillbook.moving import pull as command
+
+        command(folder, store, user or [])

@@ -77,11 +77,15 @@ def _written(read: ConvertedBook, to: str, out: Path, user: int | None) -> Mappi
 
 
 def _say(written: str, losses: Mapping[str, int]) -> None:
-    screen = console()
-    screen.print(f"written: {written}", highlight=False, markup=False, soft_wrap=True)
+    console().print(f"written: {written}", highlight=False, markup=False, soft_wrap=True)
+    say_losses(losses)
+
+
+def say_losses(losses: Mapping[str, int]) -> None:
+    """Print what is lost."""
     kinds = ", ".join(f"{kind} ({n})" for kind, n in losses.items())
     words = f"lost: {kinds}; in brackets: of how many skills" if losses else "nothing is lost"
-    screen.print(words, highlight=False, markup=False)
+    console().print(words, highlight=False, markup=False)
 
 
 def _era(to: str) -> Era:

@@ -1,17 +1,15 @@
 """Skillbooks in files: of ACE, of Agent Skills and of agentropy, told apart by what is there."""
 
-import json
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
 
 from skg_bench.app.skillbook import agent_skills, rebuilt
-from skg_bench.core.ace.book import AceBook, Era, dumps, to_dict
+from skg_bench.core.ace.book import AceBook, dumps, to_dict
 from skg_bench.core.ace.checks import AceLimits
-from skg_bench.core.ace.codec import from_dict, loads
+from skg_bench.core.ace.codec import format_of, from_dict, loads
 from skg_bench.core.agentropy import SKILLS
 from skg_bench.core.agentropy import read as read_agentropy
 from skg_bench.core.conversion import ConvertedBook, from_ace
@@ -82,7 +80,7 @@ def document(path: Path, limits: AceLimits = LIMITS) -> AceBook:
     """
     content = text(path)
     try:
-        return loads(content, _era(content), now(), limits)
+        return loads(content, format_of(content), now(), limits)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
 
@@ -131,16 +129,3 @@ def write(book: AceBook, path: Path, *, strictly: bool = True) -> None:
         os.link(file.name, path)  # which never writes over what is there
     finally:
         Path(file.name).unlink()
-
-
-def _era(content: str) -> Era:
-    """By what only one format has: a version, or counters of skills."""
-    try:
-        value: Any = json.loads(content)
-    except (ValueError, RecursionError):
-        return "v2"  # whose reader says what is wrong
-    if not isinstance(value, dict) or "schema_version" in value:
-        return "v2"
-    skills = value.get("skills")
-    entries = [entry for entry in skills.values() if isinstance(entry, dict)] if isinstance(skills, dict) else []
-    return "v1" if not entries or any("helpful" in entry for entry in entries) else "v09"

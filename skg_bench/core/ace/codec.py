@@ -1,5 +1,6 @@
 """Strict books as files (P11): what is read is whole, of the format that was named, and free of collisions."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -51,6 +52,19 @@ def loads(text: str, era: Era, now: str, limits: AceLimits = _DEFAULT) -> AceBoo
     beyond the limits, and ids that collide.
     """
     return from_dict(parsed(text, "the skillbook"), era, now, limits)
+
+
+def format_of(content: str) -> Era:
+    """The format of a file's text, by what only one has: a version, or counters of skills."""
+    try:
+        value: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return "v2"  # whose reader says what is wrong
+    if not isinstance(value, dict) or "schema_version" in value:
+        return "v2"
+    skills = value.get("skills")
+    entries = [entry for entry in skills.values() if isinstance(entry, dict)] if isinstance(skills, dict) else []
+    return "v1" if not entries or any("helpful" in entry for entry in entries) else "v09"
 
 
 def from_dict(payload: Any, era: Era, now: str, limits: AceLimits = _DEFAULT) -> AceBook:
@@ -189,4 +203,4 @@ def _decisions(raw: Any, limits: AceLimits) -> dict[frozenset[str], KeepDecision
     return decisions
 
 
-__all__ = ["dumps", "from_dict", "loads", "to_dict"]
+__all__ = ["dumps", "format_of", "from_dict", "loads", "to_dict"]

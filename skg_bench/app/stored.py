@@ -1,0 +1,122 @@
+"""`skg_bench.open_store`: skillbooks of an application, in a store.
+
+The function is not named `store`: the package `skg_bench.store` would take its place once something imports it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self
+
+from skg_bench.app.components import build
+from skg_bench.app.compose import Composer
+from skg_bench.core.ace.book import ERAS, AceBook, Era
+from skg_bench.core.conversion import from_ace
+from skg_bench.core.errors import UsageError
+from skg_bench.core.prompt_layout import LIMIT
+from skg_bench.core.rendering import render
+from skg_bench.core.store import Store, StoreError
+from skg_bench.core.storing import Rule, UpdateEnd, VersionedBook, load, update
+
+_MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # times are not shown in a prompt
+_SECONDS = 1.0  # that a prompt waits for its skillbook: our choice, the article names no number
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class StoredBooks:
+    """Skillbooks of users in a store, as texts for prompts and as objects for learning (P16)."""
+
+    store: Store
+    era: Era = "v2"  # the format of skillbooks that begin here
+    clock: Callable[[], str] = field(default=_now, repr=False)  # ISO 8601
+
+    def prompt(self, user: str, seconds: float = _SECONDS, limit: int = LIMIT) -> str:
+        """What a user's skillbook says in a prompt, at most `limit` characters; empty for a user without one.
+
+        Raises StoreError where it is not read within `seconds`, and whatever `load` raises.
+        """
+        results = SimpleQueue[str | Exception]()
+
+        def read() -> None:
+            try:
+                stored = self.load(user)
+                results.put("" if stored is None else _text(stored.book, limit))
+            except Exception as error:  # noqa: BLE001  raised below, in the caller's thread
+                results.put(error)
+
+        Thread(target=read, daemon=True).start()  # ends by itself, as every store waits with a bound
+        try:
+            result = results.get(timeout=seconds)
+        except Empty:
+            raise StoreError(f"the skillbook of user {user!r} was not read within {seconds:g} s; ask again") from None
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def load(self, user: str) -> VersionedBook | None:
+        """A user's skillbook and its version, to learn from and to hand to `update`; None for a user without one.
+
+        Raises StoreError, and UsageError for a document that is no skillbook.
+        """
+        return load(self.store, user, self.clock())
+
+    def update(
+        self, user: str, batch: Any, *, key: str, read: VersionedBook | None = None, rule: Rule = "rebase"
+    ) -> UpdateEnd:
+        """Store a batch that was made from `read` (None: from what is stored now), as text or parsed JSON.
+
+        >>> books = skg_bench.open_store(path="skillbooks.db")
+        >>> read = books.load("anna")
+        >>> books.update("anna", batch, key="anna-2026-01-05-17", read=read).end
+        'stored'
+
+        Raises what core/storing.py says; an update that raised StoreError is repeated with the same key.
+        """
+        return update(self.store, user, batch, rule, key=key, now=self.clock(), read=read, era=self.era)
+
+    def users(self) -> list[str]:
+        """Everyone who has a skillbook."""
+        return list(self.store.users())
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_store(name: str = "sqlite", *, era: Era = "v2", **parameters: Any) -> StoredBooks:
+    """Skillbooks in a store: `sqlite`, `postgres` or `memory`. Parameters are those of its yaml: `skg-bench list
+    store.sqlite` shows them.
+
+    >>> skg_bench.open_store(path="skillbooks.db").prompt("anna")
+    ''
+
+    Raises UsageError for an unknown store, format or parameter.
+    """
+    if era not in ERAS:
+        raise UsageError(f"era={era!r}; valid: {', '.join(ERAS)}")
+    (node,) = Composer().options("store", [name])
+    return StoredBooks(build("store", {**node, **parameters}), era)
+
+
+def at_address(address: str) -> StoredBooks:
+    """The store of a command line: an address of PostgreSQL, or else a file of SQLite."""
+    if address.startswith(("postgresql://", "postgres://")):
+        return open_store("postgres", address=address)
+    return open_store("sqlite", path=address)
+
+
+def _text(book: AceBook, limit: int) -> str:
+    return render(from_ace(book, _MONDAY).book, limit, label=lambda skill: skill.name).text

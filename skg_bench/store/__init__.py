@@ -1,0 +1,1 @@
+"""Stores of skillbooks: one document and one version a user, changed by compare and swap."""

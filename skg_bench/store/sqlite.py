@@ -1,0 +1,112 @@
+"""The store `sqlite`: a file that many processes of one machine write at once."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.store import StoreError
+from skg_bench.store.shared.table import NAME, check_columns
+from skg_bench.store.shared.waiting import Patience
+
+_COLUMNS = {"user_id": "TEXT", "document": "TEXT", "version": "INTEGER"}
+_CREATE = (
+    f"create table if not exists {NAME} (user_id TEXT primary key, "
+    "document TEXT not null check (json_valid(document)), version INTEGER not null)"
+)
+_LOAD = f"select document, version from {NAME} where user_id = ?"  # noqa: S608  a constant
+_INSERT = f"insert into {NAME} values (?, ?, 1) on conflict do nothing"  # noqa: S608
+_UPDATE = f"update {NAME} set document = ?, version = version + 1 where user_id = ? and version = ?"  # noqa: S608
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_ADVICE = {
+    sqlite3.SQLITE_READONLY: "allow writing to the file and to its folder",
+    sqlite3.SQLITE_FULL: "make room on its disk",
+    sqlite3.SQLITE_CANTOPEN: "its folder must be there, and allow files beside it",
+    sqlite3.SQLITE_NOTADB: "name another file",
+    sqlite3.SQLITE_CORRUPT: "restore it from a copy",
+}
+
+
+@dataclass(eq=False)
+class SQLite:
+    """A file of SQLite. What is stored is on the disk: a computer that loses its power loses nothing of it."""
+
+    path: str
+    seconds: float
+
+    _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
+    _process: int = field(default=0, init=False, repr=False)  # that opened the connection
+    _inherited: list[sqlite3.Connection] = field(default_factory=list, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.path or self.path.startswith((":", "file:")):
+            raise UsageError(f"store.path={self.path!r} must be a file; what is not to be kept goes to store memory")
+        if not 0 <= self.seconds <= 600:
+            raise UsageError(f"store.seconds={self.seconds!r} must be 0 to 600")
+
+    def load(self, user: str) -> tuple[str, int] | None:
+        rows, _ = self._execute(_LOAD, user)
+        return rows[0] if rows else None
+
+    def swap(self, user: str, expected: int, document: str, key: str) -> bool:
+        if expected == 0:
+            _, count = self._execute(_INSERT, user, document)
+        else:
+            _, count = self._execute(_UPDATE, document, user, expected)
+        return count == 1
+
+    def users(self) -> Iterator[str]:
+        rows, _ = self._execute(f"select user_id from {NAME} order by user_id")  # noqa: S608
+        return (name for (name,) in rows)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def _execute(self, statement: str, *values: str | int) -> tuple[list[Any], int]:
+        """Rows and how many were changed; waits while others write. A statement is a transaction: it is done or not."""
+        patience = Patience(self.seconds)
+        while True:
+            try:
+                with self._lock:
+                    cursor = self._open().execute(statement, values)
+                    return cursor.fetchall(), cursor.rowcount
+            except (sqlite3.Error, UnicodeEncodeError) as error:
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if code not in _BUSY or patience.over:
+                    raise self._failure(error, code) from error
+            patience.wait()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._process == os.getpid():
+            return self._connection
+        if self._connection is not None:  # of the parent process: closing it would drop its locks
+            self._inherited.append(self._connection)
+            self._connection = None
+        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = full")  # a WAL would else lose what was acknowledged last
+            columns = connection.execute(f"pragma table_info({NAME})").fetchall()
+            if columns:
+                check_columns(self.path, {row[1]: row[2] for row in columns}, _COLUMNS)
+            else:
+                connection.execute(_CREATE)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._process = connection, os.getpid()
+        return connection
+
+    def _failure(self, error: Exception, code: int) -> StoreError:
+        reason = f"another program held it for {self.seconds:g} s" if code in _BUSY else str(error)
+        advice = _ADVICE.get(code, "try again" if code in _BUSY else "")
+        what = f"{Path(self.path)}: nothing is stored, as {reason}"
+        return StoreError(f"{what}; {advice}" if advice else what)

@@ -1,0 +1,88 @@
+"""`skillbook push` and `pull`: books of a run into a store, and those of a store into files."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.app.skillbook.files import document
+from skg_bench.app.stored import at_address
+from tests.app.test_cli import call
+from tests.store.writers import add, batch
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> skg_bench.Run:
+    """Three users of the Guardian, whose skillbooks begin with seeds."""
+    folder = tmp_path_factory.mktemp("runs") / "guardian"
+    return skg_bench.run([
+        "experiment=guardian", "users=3", "weeks=3", f"out={folder}", "~arms", "+arms.rookie=[seeds=rookie]",
+        "reference=rookie", "contrasts=[]",
+    ])  # fmt: skip
+
+
+@pytest.mark.req("P10", "P12")
+def test_books_of_a_run_come_back_from_a_store_as_they_were(run: skg_bench.Run, tmp_path: Path) -> None:
+    address, arm = str(tmp_path / "books.db"), run.arms[0]
+    code, out, _ = call("skillbook", "push", str(run.path), address, "--arm", arm)
+    assert code == 0
+    assert f"3 skillbooks of arm {arm} stored" in " ".join(out.split())
+    assert call("skillbook", "pull", str(tmp_path / "books"), address)[0] == 0
+    files = sorted(path.name for path in (tmp_path / "books").iterdir())
+    assert files == ["user-0.json", "user-1.json", "user-2.json"]
+    assert call("skillbook", "convert", str(run.path), "--arm", arm, "--to", "v2", "--out", str(tmp_path / "x"))[0] == 0
+    for name in files:
+        pulled, converted = (document(tmp_path / folder / name) for folder in ("books", "x"))
+        assert pulled.batches == (f"{run.manifest['identity']}/{arm}/{name[5]}",)
+        assert replace(pulled, batches=()) == converted
+        assert pulled.skills
+        assert list(pulled.skills) == list(converted.skills)
+    assert call("skillbook", "show", str(tmp_path / "books" / "user-0.json"))[0] == 0
+
+
+def test_books_that_are_stored_already_are_not_stored_again(run: skg_bench.Run, tmp_path: Path) -> None:
+    address, arm = str(tmp_path / "books.db"), run.arms[0]
+    assert call("skillbook", "push", str(run.path), address, "--arm", arm, "--user", "1")[0] == 0
+    with at_address(address) as books:
+        books.update("user-1", batch(add("Buys at noon.")), key="later")
+        before = books.store.load("user-1")
+        code, out, _ = call("skillbook", "push", str(run.path), address, "--arm", arm)
+        assert code == 0
+        assert "2 skillbooks" in out
+        assert "1 were stored there before" in out
+        assert books.store.load("user-1") == before
+        books.store.swap("user-1", 2, '{"schema_version":"2"}', "another")
+        code, _, error = call("skillbook", "push", str(run.path), address, "--arm", arm)
+        assert code == 2
+        assert "another skillbook of user-1, which stays" in error
+
+
+def test_users_of_any_name_get_files_of_their_own_in_the_folder(tmp_path: Path) -> None:
+    address, names = str(tmp_path / "books.db"), ["../x", "..", "a/b", "Zoë", "a b"]
+    with at_address(address) as books:
+        for name in names:
+            books.update(name, batch(add("Buys at noon.")), key="k")
+    assert call("skillbook", "pull", str(tmp_path / "books"), address)[0] == 0
+    assert len(list((tmp_path / "books").iterdir())) == 5
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["books"]
+    assert call("skillbook", "pull", str(tmp_path / "some"), address, "--user", "a b")[0] == 0
+    assert [path.name for path in (tmp_path / "some").iterdir()] == ["a b.json"]
+
+
+def test_what_cannot_be_moved_is_refused_and_leaves_nothing(run: skg_bench.Run, tmp_path: Path) -> None:
+    missing, empty, out = str(tmp_path / "missing.db"), str(tmp_path / "empty.db"), str(tmp_path / "books")
+    at_address(empty).users()
+    for words, message in (
+        (("push", str(tmp_path), empty, "--arm", "skg"), "is no run"),
+        (("push", str(run.path), empty, "--arm", "nobody"), "has no arm"),
+        (("push", str(run.path), empty, "--arm", run.arms[0], "--user", "9"), "has users 0 to 2"),
+        (("pull", out, missing), "is no file; name a file that `skillbook push` has made"),
+        (("pull", out, empty), "holds no skillbooks"),
+        (("pull", out, empty, "--user", "anna"), "has no skillbook of 'anna'"),
+        (("pull", str(tmp_path), empty), "is there already"),
+    ):
+        code, _, error = call("skillbook", *words)
+        assert (code, message in error) == (2, True), error
+    assert not Path(missing).exists()
+    assert not Path(out).exists()
