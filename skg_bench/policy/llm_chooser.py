@@ -31,10 +31,10 @@ class _Listed:
 
 @dataclass(frozen=True)
 class LLMChooser(Memoryless):
-    """Certain of what the model says: a listed skill, or the fallback. The fallback too where it names a skill that is
-    not listed, and where no valid answer comes; that is paid for all the same.
+    """The skill that a model names, of those that are listed; the fallback where it names none.
 
-    Skills that say nothing are not listed, and where none is, nothing is asked.
+    It is the fallback too where the model names a skill that is not listed, and where no valid answer comes; both are
+    paid for. Skills that say nothing are not listed, and where none is listed the model is not asked.
     """
 
     llm: TextModel
