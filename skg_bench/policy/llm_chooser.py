@@ -83,7 +83,7 @@ class LLMChooser(Memoryless):
 def _lists(candidates: Candidates, shown: Shown) -> list[list[_Listed]]:
     """For each user the skills that say something, in the order of the shortlist."""
     lists: list[list[_Listed]] = [[] for _ in candidates.skill]
-    rows, places = np.nonzero((candidates.skill >= 0) & (shown.content != 0))
+    rows, places = np.nonzero(candidates.skill >= 0)
     ok, miss = 2 * candidates.ok - candidates.rated + candidates.miss, candidates.miss  # `ok` counts partial ones half
     counts = (ok.astype(np.int64), candidates.rated - miss - ok.astype(np.int64), miss)
     columns = (candidates.skill, *counts)

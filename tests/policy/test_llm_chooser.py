@@ -240,10 +240,12 @@ def test_a_turn_pays_for_its_choice_and_its_propensity_is_1(tmp_path: Path) -> N
     assert set(more["explored"].to_pylist()) == {False}
     assert more["skill"].to_pylist() == less["skill"].to_pylist()
     assert more.num_rows == len(model.prompts) > 50
-    completions = [by_draw(prompt) for prompt in model.prompts]
+    asked = [(data_of(prompt)["message"], by_draw(prompt)) for prompt in model.prompts]
+    messages = more["message"].to_pylist()
     for name in ("tokens_in", "tokens_out", "cost_usd", "latency_ms"):
-        extra = more[name].to_numpy() - less[name].to_numpy()
-        assert sorted(extra.round(9).tolist()) == sorted(float(getattr(c, name)) for c in completions), name
+        extra = (more[name].to_numpy() - less[name].to_numpy()).round(9)
+        paid_for = sorted(zip(messages, extra.tolist(), strict=True))
+        assert paid_for == sorted((message, float(getattr(completion, name))) for message, completion in asked), name
 
 
 def test_a_recorded_log_and_a_redacted_one_say_so_to_the_model(tmp_path: Path) -> None:
