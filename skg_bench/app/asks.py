@@ -6,7 +6,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +45,25 @@ class CountedModel:
         return completions
 
 
+class _Counters:
+    """Those of an arm, one for each model: its curator's and its policy's may be two. Equal models share one, so that
+    components that were equal still are.
+    """
+
+    def __init__(self) -> None:
+        self.models: list[CountedModel] = []
+
+    def in_place_of(self, part: Any) -> Any:
+        """`part`, or the counter where it is a model."""
+        if not writes_texts(part):
+            return part
+        for model in self.models:
+            if (model.settings, model.prices) == (part.settings, part.prices):
+                return model
+        self.models.append(CountedModel(part.settings, part.prices))
+        return self.models[-1]
+
+
 def announce(screen: Console, job: PreparedRun) -> None:
     """Print asks, tokens and cost of each arm and role; nothing where no arm asks a model."""
     asking = [arm for arm in job.plan.arms if _models(arm)]
@@ -54,16 +72,14 @@ def announce(screen: Console, job: PreparedRun) -> None:
     n = min(_SAMPLED, job.plan.users)
     counted, models = [], {}
     for arm in asking:
-        model = _models(arm)[0]
-        models[arm.name] = CountedModel(model.settings, model.prices)
-        change = partial(_replaced, models[arm.name])
-        counted.append(mapped(arm, change))
+        models[arm.name] = _Counters()
+        counted.append(mapped(arm, models[arm.name].in_place_of))
     with tempfile.TemporaryDirectory() as folder:
         plan = replace(job.plan, users=n, arms=tuple(counted))
         plan = said_only(plan, job.turns() // len(job.plan.arms))
         execute(plan, Path(folder), cohort=512, workers=1, launcher=job.launcher, progress=lambda _done, _total: None)
     rows, scale = [], job.plan.users / n
-    for name, model in models.items():
+    for name, model in ((name, model) for name, counters in models.items() for model in counters.models):
         for role, asks in model.asks.items():
             tokens_in, tokens_out, limit = (
                 round(counter[role] * scale) for counter in (model.tokens_in, model.tokens_out, model.limit)
@@ -82,10 +98,6 @@ def announce(screen: Console, job: PreparedRun) -> None:
 
 def _cost(prices: Prices | None, tokens_in: int, tokens_out: int) -> str:
     return "no prices" if prices is None else f"{prices.cost(tokens_in, 0, tokens_out):,.2f}"
-
-
-def _replaced(stand_in: CountedModel, part: Any) -> Any:
-    return stand_in if writes_texts(part) else part
 
 
 def _models(arm: Arm) -> list[Any]:

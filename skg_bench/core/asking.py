@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
+from skg_bench.core.errors import UsageError
+
 End = Literal["ok", "timeout", "invalid", "refused", "error"]
 ASKED = "asked"  # the folder of a run where recordings and what was spent are kept
 
@@ -89,6 +91,15 @@ class TextModel(Protocol):
 def writes_texts(model: Any) -> bool:
     """Is a component, or a class of components, a TextModel? Other models answer users (core.types.LLM)."""
     return hasattr(model, "settings") and hasattr(model, "complete")
+
+
+def check_writes(model: Any, key: str) -> None:
+    """Raises UsageError where the model at `key` of the configuration writes no texts."""
+    if not writes_texts(model):
+        raise UsageError(
+            f"{key}={type(model).__name__} draws what it costs to answer users and writes no text; take "
+            f"{key}=scripted, endpoint or recorded"
+        )
 
 
 def timed_out(role: str) -> str:

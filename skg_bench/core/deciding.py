@@ -3,15 +3,34 @@
 B users stepped together, K places of a shortlist.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.types import Completions, WrittenTexts
 
 S = TypeVar("S")  # the memory of a component: see core/state.py
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Words of messages and of shortlisted skills, for a policy that asks a model; and whom to tell what this cost."""
+
+    row: I64  # [B] of the user in the turn, for `report`
+    message: I32  # [B] text id
+    content: U64  # [B, K] key of what the skill says, 0: nothing
+    event: U64  # [B] key of the event, to fold purposes and items on
+    texts: WrittenTexts
+    report: Callable[[I64, Completions], None]  # what was spent for rows [n], `[n]` each
+
+    def rows(self, which: I64 | Bool) -> "Shown":
+        """Those of these users only."""
+        return Shown(
+            self.row[which], self.message[which], self.content[which], self.event[which], self.texts, self.report
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +47,7 @@ class Candidates:
     rated: I32  # [B, K] rated uses
     llm_turns: I32  # [B] earlier turns answered by the LLM
     miss: I32  # [B, K] uses rated miss
+    shown: Shown | None = None  # None: nothing can be read, or the decision was made
 
     def rows(self, which: I64 | Bool) -> "Candidates":
         """Those of these users only."""
@@ -35,6 +55,7 @@ class Candidates:
             self.skill[which], self.similarity[which], self.preference[which],
             None if self.score is None else self.score[which], self.combined[which], self.uses[which], self.ok[which],
             self.rated[which], self.llm_turns[which], self.miss[which],
+            None if self.shown is None else self.shown.rows(which),
         )  # fmt: skip
 
 

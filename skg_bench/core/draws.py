@@ -61,6 +61,7 @@ class Purpose(IntEnum):
     RELABEL = 82
     REFLECT = 84
     MANAGE = 85
+    CHOOSE = 86
     PRIOR = 90
     WANTED = 100
     TRIGGER = 101

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from skg_bench.core import learning
-from skg_bench.core.asking import Completion, End, Prompt, TextModel, timed_out, writes_texts
+from skg_bench.core.asking import Completion, End, Prompt, TextModel, check_writes, timed_out
 from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
@@ -86,11 +86,7 @@ class Reflecting:
     reasons: ClassVar[Sequence[str]] = ("used", "learned", "reworded", "judged", "harmful")
 
     def __post_init__(self) -> None:
-        if not writes_texts(self.llm):
-            raise UsageError(
-                f"curator.llm={type(self.llm).__name__} draws what it costs to answer users and writes no text; take "
-                "curator.llm=scripted, endpoint or recorded"
-            )
+        check_writes(self.llm, "curator.llm")
         if self.batches not in get_args(Batches):
             raise UsageError(f"curator.batches={self.batches!r}, valid are {', '.join(get_args(Batches))}")
         if self.order not in get_args(Order):

@@ -37,6 +37,14 @@ def test_an_option_of_llm_is_chosen_for_a_curator_like_an_option_of_a_group() ->
     assert own.arms["model"]["curator"]["llm"]["latency_ms"] == 7
 
 
+def test_a_policy_has_a_model_of_its_own_beside_the_curators() -> None:
+    asked = composed("policy=llm_chooser", "policy.llm=recorded", "policy.llm.model=small", "curator.llm.latency_ms=7")
+    policy, curator = (asked.arms["model"][seam]["llm"] for seam in ("policy", "curator"))
+    assert policy["_target_"].endswith(".RecordedModel")
+    assert policy["llm"]["llm"]["model"] == "small"
+    assert (curator["_target_"].rpartition(".")[2], curator["latency_ms"]) == ("Scripted", 7)
+
+
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
@@ -49,6 +57,10 @@ def test_an_option_of_llm_is_chosen_for_a_curator_like_an_option_of_a_group() ->
         (("curator.llm._target_=skg_bench.curator.skg.SKG",), "is refused, as no yaml of curator names it there"),
         (("curator.llm.script=wise",), "curator.llm.script='wise' must be one of learner, obedient"),
         (("curator.prompts=nowhere",), "there is no prompt file nowhere/reflector.md"),
+        (("policy.llm=scripted",), "there is no key 'policy.llm'"),
+        (("policy=llm_chooser", "policy.llm=scriptd"), "llm has no such option; did you mean 'scripted'"),
+        (("policy=llm_chooser", "policy.llm=simulated"), "policy.llm=Simulated draws what it costs to answer users"),
+        (("policy=llm_chooser", "policy.prompts=nowhere"), "there is no prompt file nowhere/chooser.md"),
     ],
 )
 def test_what_no_curator_can_ask_is_refused_before_anything_runs(overrides: tuple[str, ...], says: str) -> None:
@@ -66,6 +78,9 @@ def test_prompt_files_are_part_of_what_a_run_is(tmp_path: Path) -> None:
     load.cache_clear()
     after = prepared(f"curator.prompts={tmp_path}")
     assert after.identity != before.identity
+    chooser = prepared(f"curator.prompts={tmp_path}", "policy=llm_chooser").data["prompts.model"]
+    assert chooser != after.data["prompts.model"]
+    assert set(after.data["prompts.model"].split()) < set(chooser.split())
     assert before.data.keys() == after.data.keys() == {"simulator", "embedder", "prompts.model"}
 
 
@@ -91,3 +106,18 @@ def test_a_dry_run_counts_asks_tokens_and_cost_before_anything_is_sent(
     tokens_in, tokens_out = (int(rows[0][at].replace(",", "")) for at in columns)
     for at, longest in ((6, tokens_out), (7, asks * 1000)):  # 3 and 15 USD a million
         assert float(rows[0][at]) == pytest.approx((3 * tokens_in + 15 * longest) / 1e6, abs=0.006)
+
+
+def test_a_dry_run_counts_each_model_of_an_arm_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    policy = ("policy=llm_chooser", "policy.llm.script=obedient", "policy.llm.usd_per_million_in=1000")
+    both = (*MODEL, *policy, "serving=prompted", "arms={model: [], asked: [policy=never]}")
+    _, shown, _ = call("run", *both, "--dry-run")
+    rows = [line.split() for line in shown.splitlines() if "scripted/" in line and line.startswith("model")]
+    assert {(row[1], row[2]) for row in rows} == {
+        ("scripted/obedient", "chooser"), ("scripted/learner", "reflector"), ("scripted/learner", "skill_manager")
+    }  # fmt: skip
+    (chooser,) = (row for row in rows if row[2] == "chooser")
+    tokens_in, tokens_out = (int(chooser[at].replace(",", "")) for at in (4, 5))
+    assert float(chooser[6].replace(",", "")) == pytest.approx((1000 * tokens_in + 15 * tokens_out) / 1e6, abs=0.006)

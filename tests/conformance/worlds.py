@@ -121,5 +121,6 @@ DENSER: Mapping[tuple[str, str], Overrides] = {  # what makes a component do som
     ("policy", "exp4"): ("policy.rate=1",),
     ("policy", "matched_random"): ("policy.rate=0.3",),
     ("policy", "vcache"): ("policy.delta=0.3", "policy.least=1"),
+    ("policy", "llm_chooser"): ("curator=reflecting", "serving=prompted"),  # skills say something
     ("policy", "epsilon_threshold"): ("policy.epsilon=0.3",),
 }

@@ -30,6 +30,7 @@ ARMS = {
     "replace": ["signs.merge=replace"],
     "separate": ["signs.merge=separate"],
     "thompson": ["policy=thompson"],
+    "asked": ["policy=llm_chooser"],
     "uniform": ["policy=uniform"],
     "nearest": ["router=maxsim", "policy=threshold", "policy.threshold=0.3"],
     "frozen": ["curator=none"],

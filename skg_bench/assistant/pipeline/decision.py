@@ -1,6 +1,6 @@
 """From a message to a decision. Answering one message online is `decide` with B = 1."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,9 @@ import numpy as np
 from skg_bench.assistant.pipeline.sample import sample
 from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import Stack
-from skg_bench.core.deciding import Candidates, Decision
-from skg_bench.core.grid import F64, I32, U64, sigmoid
-from skg_bench.core.types import Query, Scorer, Shortlist, Skillbooks
+from skg_bench.core.deciding import Candidates, Decision, Shown
+from skg_bench.core.grid import F64, I32, I64, U64, sigmoid
+from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillbooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Choice:
     features: F64 | None  # [B, K, F]
     decision: Decision
     skill: I32  # [B] -1: the LLM answers
+    cost: Completions | None = None  # what policies spent; None: nothing
 
 
 def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64) -> Choice:
@@ -47,7 +48,36 @@ def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event:
     ok = positions.ok + 0.5 * positions.partial
     candidates = Candidates(shortlist.skill, shortlist.similarity, preference, score, combined, positions.uses, ok,
                             positions.rated, memory.llm_turns, positions.miss)  # fmt: skip
-    share = stack.propensities(candidates, memory.policies)
+    spent = _Spent()
+    if query.texts is not None:
+        rows, content = np.arange(len(query.text)), positions.at(books.content)
+        shown = Shown(rows, query.text, content, event, query.texts, spent.add)
+        share = stack.propensities(replace(candidates, shown=shown), memory.policies)
+    else:
+        share = stack.propensities(candidates, memory.policies)
     place, propensity = sample(share, positions.at(books.lineage), event)
     skill = np.where(place >= 0, shortlist.skill[np.arange(len(place)), np.maximum(place, 0)], -1).astype(np.int32)
-    return Choice(shortlist, features, Decision(query.turn, candidates, place, propensity), skill)
+    decision = Decision(query.turn, candidates, place, propensity)
+    return Choice(shortlist, features, decision, skill, spent.total(len(place)))
+
+
+class _Spent:
+    """What policies report that they spent."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[I64, Completions]] = []
+
+    def add(self, rows: I64, cost: Completions) -> None:
+        """For these rows of the turn."""
+        self._parts.append((rows, cost))
+
+    def total(self, n: int) -> Completions | None:
+        """For each of `n` rows; None: nothing was reported."""
+        if not self._parts:
+            return None
+        none = np.zeros(n, np.int32)
+        total = Completions(none, none.copy(), np.zeros(n), np.zeros(n))
+        for rows, cost in self._parts:
+            for f in fields(Completions):
+                np.add.at(getattr(total, f.name), rows, getattr(cost, f.name))
+        return total

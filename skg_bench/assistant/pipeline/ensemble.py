@@ -77,7 +77,7 @@ class Pipelines:
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
             InBook(query.similarity, query.text, books.example), TermsOfBook(vocabulary, query.text, books.example),
-            truth if parts.router.sees_truth else None, query.local, query.texts.contents,
+            truth if parts.router.sees_truth else None, query.local, query.texts,
         )  # fmt: skip
         choice = decide(state.stack, seen, books, state.memory(), query.event)
         state.decided = Decided(seen, books, choice, truth)
@@ -94,7 +94,7 @@ class Pipelines:
         return Reply(
             how, np.where(hit, table.answer[rows, at], -1), skill=skill, propensity=choice.decision.propensity,
             source=np.where(how == STORED, table.source[rows, at], -1), compared=_compared(state, choice),
-            says=np.where(hit, table.content[rows, at], 0), context=_context(state, query),
+            says=np.where(hit, table.content[rows, at], 0), context=_context(state, query), cost=choice.cost,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------- learn

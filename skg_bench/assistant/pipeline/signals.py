@@ -13,7 +13,7 @@ from skg_bench.core.grid import F64, I32, I64, snap
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 DAY = 86_400
-Width = TypeVar("Width", np.int32, np.int64)
+Width = TypeVar("Width", np.int32, np.int64, np.uint64)
 GROUPS = {
     "signals": ("similarity", "preference", "margin", "lead"),
     "time": ("hour_fit", "weekday_fit"),

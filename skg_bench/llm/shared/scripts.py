@@ -14,6 +14,7 @@ _ORDER = re.compile(
     r"UPDATE (?P<update>[\w-]+-\d+) \"(?P<words>[^\"]+)\"|TAG (?P<tag>[\w-]+-\d+) (?P<counter>helpful|harmful|neutral)"
 )
 _WORDS = re.compile("[a-z0-9]+")
+_LISTED = re.compile(r"\[(\S+)\] .*\nHelpful (\d+), harmful (\d+), neutral \d+", re.DOTALL)
 _ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
 
 
@@ -74,6 +75,15 @@ def _quote(prompt: Prompt) -> str:
     return _json(**{**reflection, "analysis": f"{reflection['analysis']} {data_of(prompt)['question']}"})
 
 
+def _choose(prompt: Prompt) -> str:
+    """The first skill that did not harm more often than it helped."""
+    for match in filter(None, map(_LISTED.match, data_of(prompt)["skills"])):
+        label, helpful, harmful = match.groups()
+        if int(helpful) >= int(harmful):
+            return _json(skill_id=label, reason=f"It helped {helpful} times and harmed {harmful} times.")
+    return _json(skill_id=None, reason="None of the skills helped.")
+
+
 def _learned(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     reflection, sections = data["reflection"], dict(_ID.findall(data["skillbook"]))
     tags = [_tag(key, "helpful", sections) for key in reflection["helpful_skill_ids"]]
@@ -121,6 +131,11 @@ def _of_schema_2(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 SCRIPTS: Mapping[str, Mapping[str, Rule]] = {
-    "learner": {"reflector": _reflect, "skill_manager": _manage, "skill_manager_v2": _second(_manage)},
-    "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey)},
+    "learner": {
+        "reflector": _reflect,
+        "skill_manager": _manage,
+        "skill_manager_v2": _second(_manage),
+        "chooser": _choose,
+    },
+    "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},
 }
