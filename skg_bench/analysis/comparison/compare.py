@@ -26,7 +26,7 @@ from skg_bench.analysis.counts.measure import (
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.reading import read_once
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
@@ -122,11 +122,13 @@ def compare(
     priced as in the reference's run.
 
     Raises UsageError when runs share no user, when the events that they share differ, for an unknown reference, metric
-    or correction.
+    or correction, and for flips where nothing is answered.
     """
     if not runs:
         raise UsageError("nothing to compare; name at least one run directory")
     same_events(runs, "a comparison")
+    for run in runs if flips else ():
+        needs_answers(run, "compare --flips")
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)

@@ -109,8 +109,9 @@ def advice_metrics(prices: Utility) -> dict[str, Metric]:
         Metric("interventions_per_week", "interventions a week", "per week", "neither", "week", {"spoken": 1},
                "How often a week something was said. Neither more nor fewer are better by themselves: utility has "
                "the price of each."),
-        Metric("hit_rate", "learned strategies", "share", "neither", "turn", {"hit": 1},
-               "Share of purchases that were met with a strategy of the skillbook, not with the generic question."),
+        Metric("hit_rate", "strategies of the book", "share", "neither", "turn", {"hit": 1},
+               "Share of purchases that were met with a strategy of the skillbook, learned or given, "
+               "not with the generic question."),
         Metric("answered_later", "answers later", "share", "neither", "turn", {"answered": 1},
                "Share of purchases of which users said later whether they were worth it, by the end of the run."),
         Metric("worth_it", "worth it", "share", "neither", "answered", {"worth_it": 1},

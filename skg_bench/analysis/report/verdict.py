@@ -142,9 +142,9 @@ def _price(summary: Summary) -> Sentence | None:
     if price is None or reference is None:
         return None
     level = f"{code(arm)} and {code(reference)} would be level if"
-    if summary.advised:
-        return Sentence(f"{level} a wanted purchase held back cost {price:.2g}.", "plain")
     now = summary.utility.wrong
+    if summary.advised:
+        return Sentence(f"{level} a wanted purchase held back cost {price:.2g}, in place of {now:g}.", "plain")
     return Sentence(
         f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).",
         "plain",
