@@ -65,6 +65,24 @@ def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: 
         assert words in shown, words
 
 
+def test_what_users_bring_are_purchases_wherever_it_is_named(path: Path) -> None:
+    text = re.sub(r"<(script|style|pre)\b.*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
+    shown = re.sub(r"<[^>]+>", " ", text)
+    assert re.findall(r".{0,30}[Rr]equest.{0,30}", shown) == []
+    for words in ("New purchases", "These purchases", "new users and purchases", "Purchase, turn",
+                  "utility per purchase", "Strategies of the book"):  # fmt: skip
+        assert words in shown, words
+
+
+def test_the_chart_of_prices_marks_that_of_the_run(path: Path) -> None:
+    text = path.read_text("utf-8")
+    chart = text[text.index('<figure id="f-sensitivity"') :].partition("</figure>")[0]
+    assert "one that was wanted costs 1 in this run." in chart
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", chart[chart.index('<g class="places">') :].partition("</g>")[0])
+    assert labels == ["price 0", "1", "2", "3", "5", "10"]
+    assert chart.count('class="now"') == 1
+
+
 def test_bands_hold_for_a_whole_curve(run: Run) -> None:
     rows = [line.split(",") for line in (run.path / "curves.csv").read_text("utf-8").splitlines()[1:]]
     for metric in ("utility", "listened", "regret", "skills"):

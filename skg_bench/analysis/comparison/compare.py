@@ -82,6 +82,11 @@ class Comparison:
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
     break_even: Mapping[str, BreakEven]  # by arm, the reference too; of those whose hits the LLM's answers are known to
 
+    @property
+    def advised(self) -> bool:
+        """Are skills advice, so that users bring purchases?"""
+        return any(row.metric.name == "listened" for row in self.rows)
+
     def to_pandas(self) -> "DataFrame":
         """A row for each arm and metric. `low` and `high` are for new requests, `low_these` and `high_these` for these
         requests; `p` is corrected over the arms.

@@ -197,6 +197,8 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
         start = position == chart.positions[0]
         text = f"{chart.axis} {position:g}" if start else f"{position:g}"
         x, anchor = (LEFT - 6, "start") if start else (frame.x(position), "middle")
+        if position == chart.now and LEFT < x < LEFT + 60:
+            x += 5.0  # clear of the first label, which names the axis
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}">{escape(text)}</text>')
     out.append(f'</g><g clip-path="url(#{chart.id}-c)">')
     for ceiling in chart.ceilings:

@@ -120,7 +120,22 @@ def test_the_terminal_shows_the_metrics_of_the_world(run: Run, capsys: pytest.Ca
     assert all(heading in printed for heading in ("listened", "overridden", "regret", "wanted, held back"))
     assert "per hit" not in printed
     commands.compare([run.path], reference=None, correction="holm", margins=[], flips=0, figure=None, metrics=["all"])
-    assert "answers from memory" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "answers from memory" not in printed
+    assert "a verdict is by new purchases" in printed
+    assert "request" not in printed
+
+
+def test_a_comparison_fits_into_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    run = make_advice_run(tmp_path / "run", {"guardian": drawn(12, 20, 0.9), "never": drawn(12, 20, 0.3)})
+    commands.compare([run.path], reference=None, correction="holm", margins=[], flips=0, figure=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("other metrics" in line for line in lines)
+    assert any("effective intents" in line for line in lines)
+    assert max(map(len, lines)) <= 86  # the longest is the line on verdicts
 
 
 def test_a_gate_says_that_it_is_about_answers(run: Run) -> None:
@@ -149,7 +164,7 @@ def test_the_price_at_which_arms_are_level_is_told_beside_the_price_of_the_run(t
 
 def test_arms_that_hold_back_the_same_are_level_at_no_price(tmp_path: Path) -> None:
     """Differences at two prices then differ by rounding, if at all, and no line through them leads anywhere."""
-    lives = drawn(7, 11, 0.9)
+    lives = drawn(7, 11, 0.9, seed=1)
     better = [[replace(p, worths=(*p.worths[:4], p.worths[4] + 0.1)) for p in life] for life in lives]
     content = summary.write(make_advice_run(tmp_path / "run", {"guardian": better, "never": lives}))
     assert content.sensitivity.break_even == {"guardian": None}
