@@ -160,7 +160,8 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     for gap in compared.gaps:
         screen.print(f"  {gap}", soft_wrap=True)
     tables.differences(screen, compared, names)
-    screen.print("a verdict is by new requests: p is that interval's, corrected for the number of arms", soft_wrap=True)
+    by = f"a verdict is by new {'purchases' if compared.advised else 'requests'}"
+    screen.print(f"{by}: p is that interval's, corrected for the number of arms", soft_wrap=True)
     if compared.break_even:
         tables.pays(screen, compared)
     if compared.matched:
@@ -170,7 +171,7 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     for line in tables.flips(compared):
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     if others := sorted({row.metric.name for row in compared.rows} - set(names)):
-        screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}", soft_wrap=True)
+        screen.print(f"other metrics: --metric NAME, or all: {', '.join(others)}")
 
 
 def _draw(compared: "Comparison", file: Path, screen: Console) -> None:

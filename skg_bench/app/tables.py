@@ -12,7 +12,7 @@ from skg_bench.analysis.comparison.compare import pays as paying
 from skg_bench.analysis.comparison.flips import lines
 from skg_bench.analysis.comparison.matched import Matched
 from skg_bench.analysis.comparison.seeds import STRIDE
-from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.analysis.counts.wording import bare, interval, number, of_purchases
 from skg_bench.analysis.report.advised import LINKS
 from skg_bench.analysis.summary import Summary
 from skg_bench.app.blocks import show
@@ -36,7 +36,8 @@ def arms(screen: Console, summary: Summary) -> None:
             m for m in OF_A_LOG if any(arm_figures[m].mean is not None for arm_figures in summary.arms.values())
         )
     compared = reference is not None and "utility" in names and len(summary.arms) > 1
-    headings = ["arm", *((f"utility - {reference}, new requests", "verdict") if compared else ())]
+    new = of_purchases("new requests") if summary.advised else "new requests"
+    headings = ["arm", *((f"utility - {reference}, {new}", "verdict") if compared else ())]
     rows = []
     for arm, figures in summary.arms.items():
         row = [arm]
@@ -72,10 +73,12 @@ def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> 
     for name in names:
         rows = [row for row in cells(compared, [name]) if row[known.index("metric")] == _label(compared, name)]
         screen.print(Text(_label(compared, name), style="bold"))
-        show(screen, [known[at] for at in order], [[row[at] for at in order] for row in rows])
+        named = [of_purchases(heading) if compared.advised else heading for heading in known]
+        show(screen, [named[at] for at in order], [[row[at] for at in order] for row in rows])
         for row in compared.rows:
             if row.metric.name == name and (words := carried(row)):
-                screen.print(Text(f"{row.arm}: {words}"), soft_wrap=True)
+                text = of_purchases(words) if compared.advised else words
+                screen.print(Text(f"{row.arm}: {text}"))
 
 
 def _label(compared: Comparison, name: str) -> str:

@@ -65,6 +65,24 @@ def test_the_page_has_the_four_curves_of_its_world_and_nothing_of_answers(path: 
         assert words in shown, words
 
 
+def test_what_users_bring_are_purchases_wherever_it_is_named(path: Path) -> None:
+    text = re.sub(r"<(script|style|pre)\b.*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
+    shown = re.sub(r"<[^>]+>", " ", text)
+    assert re.findall(r".{0,30}[Rr]equest.{0,30}", shown) == []
+    for words in ("New purchases", "These purchases", "new users and purchases", "Purchase, turn",
+                  "utility per purchase", "Strategies of the book"):  # fmt: skip
+        assert words in shown, words
+
+
+def test_the_chart_of_prices_marks_that_of_the_run(path: Path) -> None:
+    text = path.read_text("utf-8")
+    chart = text[text.index('<figure id="f-sensitivity"') :].partition("</figure>")[0]
+    assert "one that was wanted costs 1 in this run." in chart
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", chart[chart.index('<g class="places">') :].partition("</g>")[0])
+    assert labels == ["price 0", "1", "2", "3", "5", "10"]
+    assert chart.count('class="now"') == 1
+
+
 def test_bands_hold_for_a_whole_curve(run: Run) -> None:
     rows = [line.split(",") for line in (run.path / "curves.csv").read_text("utf-8").splitlines()[1:]]
     for metric in ("utility", "listened", "regret", "skills"):
@@ -140,13 +158,15 @@ def test_a_user_is_told_purchase_by_purchase(visit: Visit, own: Path, scheme: st
     assert "generic question" in first.inner_text()
     assert "overridden, regret it" in first.inner_text()
     assert "+ learned" in first.inner_text()
+    ends = [page.locator("#person .turn").nth(n).locator(".right, .wrong").inner_text() for n in range(4)]
+    assert ends == ["bought, not wanted", "held back, wanted", "bought, not wanted", "bought, wanted"]
     first.locator("summary").click()
     text = first.locator(".why").inner_text()
     for words in ("The therapist asked the generic question.", "Overridden: bought all the same.",
                   "From overridden (outcome, applied): “the user felt lectured”; harmful: general-00001; new learnings",
                   LEARNED.issue, "3 days later: regret it.", "said of turn 0 (satisfaction, unchanged)",
                   "The skillbook stayed as it was at turn 2.",
-                  "The purchase was not really wanted; what happened was wrong for the user.",
+                  "The purchase was bought, and was not really wanted.",
                   "never overridden"):  # fmt: skip
         assert words in text, words
     assert HOSTILE.replace("\u2028", "") in second.inner_text().replace("\u2028", "")
@@ -161,6 +181,33 @@ def test_a_user_is_told_purchase_by_purchase(visit: Visit, own: Path, scheme: st
     changed = text[text.index("3 days later: worth it.") :]
     assert "The skillbook changed by it at turn 3:" in changed
     assert re.search(rf"UPDATE {REVISED.issue}, section time_cost \(revised\)", changed)
+
+
+def test_a_book_that_was_given_with_ratings_is_counted_in_skills(visit: Visit, own: Path, tmp_path: Path) -> None:
+    text = own.read_text("utf-8")
+    begun = '"updates":[[-1,"ADD"'
+    assert text.count(begun) == 1
+    ratings = "".join(f'[-{turn},"TAG",0,-1,0,1,0,-1],' for turn in (2, 1))
+    rated = tmp_path / "rated.html"
+    rated.write_text(text.replace(begun, f'"updates":[{ratings}[-1,"ADD"'), "utf-8")
+    given = visit(rated).locator("#person .given")
+    assert given.locator("summary").inner_text() == "The skillbook began with 1 skill, with 2 ratings"
+    given.locator("summary").click()
+    assert given.locator("li").count() == 1
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_a_purchase_has_room_for_its_message_and_two_lines_of_its_strategy(visit: Visit, own: Path, width: int) -> None:
+    page = visit(own)
+    page.set_viewport_size({"width": width, "height": 900})
+    turn = page.locator("#person .turn").nth(1)
+    message, strategy = turn.locator(".message").bounding_box(), turn.locator(".by").bounding_box()
+    assert message is not None
+    assert strategy is not None
+    assert message["width"] > 270
+    assert strategy["width"] > 270
+    assert strategy["y"] >= message["y"] + message["height"]
+    assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_filters_count_what_the_log_holds(visit: Visit, path: Path, run: Run) -> None:

@@ -103,6 +103,10 @@ def test_the_first_and_the_last_week_are_marked_and_marks_do_not_crowd(weeks: in
 
 def test_marks_keep_apart_where_places_are_uneven() -> None:
     assert position_ticks([0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]) == [0.0, 2.0, 3.0, 5.0, 10.0]
+    prices = [0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]
+    assert position_ticks(prices, 1.0) == [0.0, 1.0, 2.0, 3.0, 5.0, 10.0]
+    assert position_ticks(prices, 0.5) == position_ticks(prices)  # too near to the first label
+    assert position_ticks([0.0, 2.0, 2.5, 10.0], 2.5) == [0.0, 2.5, 10.0]
     assert position_ticks([float(w) for w in range(1, 27)]) == [1.0, 8.0, 12.0, 16.0, 20.0, 26.0]
 
 

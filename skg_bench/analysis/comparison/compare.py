@@ -26,7 +26,7 @@ from skg_bench.analysis.counts.measure import (
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.reading import read_once
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
@@ -82,6 +82,11 @@ class Comparison:
     flips: tuple[Flipped, ...]  # of arms that meet the events in the reference's order
     break_even: Mapping[str, BreakEven]  # by arm, the reference too; of those whose hits the LLM's answers are known to
 
+    @property
+    def advised(self) -> bool:
+        """Are skills advice, so that users bring purchases?"""
+        return any(row.metric.name == "listened" for row in self.rows)
+
     def to_pandas(self) -> "DataFrame":
         """A row for each arm and metric. `low` and `high` are for new requests, `low_these` and `high_these` for these
         requests; `p` is corrected over the arms.
@@ -122,11 +127,13 @@ def compare(
     priced as in the reference's run.
 
     Raises UsageError when runs share no user, when the events that they share differ, for an unknown reference, metric
-    or correction.
+    or correction, and for flips where nothing is answered.
     """
     if not runs:
         raise UsageError("nothing to compare; name at least one run directory")
     same_events(runs, "a comparison")
+    for run in runs if flips else ():
+        needs_answers(run, "compare --flips")
     if correction not in CORRECTIONS:
         raise UsageError(f"correction={correction!r}, valid are {', '.join(CORRECTIONS)}")
     groups = by_configuration(runs)

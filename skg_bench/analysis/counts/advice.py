@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from skg_bench.analysis.counts.columns import column, says
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
+from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.core.grid import F64, Bool
 from skg_bench.core.run import RunTables
 
@@ -109,14 +110,17 @@ def advice_metrics(prices: Utility) -> dict[str, Metric]:
         Metric("interventions_per_week", "interventions a week", "per week", "neither", "week", {"spoken": 1},
                "How often a week something was said. Neither more nor fewer are better by themselves: utility has "
                "the price of each."),
-        Metric("hit_rate", "learned strategies", "share", "neither", "turn", {"hit": 1},
-               "Share of purchases that were met with a strategy of the skillbook, not with the generic question."),
+        Metric("hit_rate", "strategies of the book", "share", "neither", "turn", {"hit": 1},
+               "Share of purchases that were met with a strategy of the skillbook, learned or given, "
+               "not with the generic question."),
         Metric("answered_later", "answers later", "share", "neither", "turn", {"answered": 1},
                "Share of purchases of which users said later whether they were worth it, by the end of the run."),
         Metric("worth_it", "worth it", "share", "neither", "answered", {"worth_it": 1},
                "Share of these answers that say worth it: of a purchase held back, that it was right to hold it back; "
                "of one that was made, that it was right to make it."),
-        *(known[name] for name in ("skills", "new_skills_per_week", "tokens", "cost_usd", "learning_cost_usd",
-                                   "latency_ms")),
+        *(
+            replace(known[name], says=of_purchases(known[name].says))
+            for name in ("skills", "new_skills_per_week", "tokens", "cost_usd", "learning_cost_usd", "latency_ms")
+        ),
     )  # fmt: skip
     return {metric.name: metric for metric in table}

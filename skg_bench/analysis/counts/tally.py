@@ -98,6 +98,11 @@ def needs_truth(run: RunTables, what: str) -> None:
     """
     if run.manifest.get("log"):
         raise UsageError(f"{run.path} replays a log, which does not say whether answers were right: {what} needs that")
+    needs_answers(run, what)
+
+
+def needs_answers(run: RunTables, what: str) -> None:
+    """Raises UsageError where `what` is about answers, and the run has none."""
     if is_advised(run):
         raise UsageError(
             f"{run.path} is of a world in which skills are advice and nothing is answered: {what} is about answers; "

@@ -37,3 +37,10 @@ def interval(low: float | None, high: float | None, unit: str, *, signed: bool =
 def bare(text: str) -> str:
     """Without the unit, where what stands beside it has one."""
     return text.replace(" pp", "").replace(" s", "").replace("$", "")
+
+
+def of_purchases(text: str) -> str:
+    """A text about requests, for a world in which users bring purchases; what stands between backticks is a name."""
+    parts = text.split("`")
+    parts[::2] = [part.replace("request", "purchase").replace("Request", "Purchase") for part in parts[::2]]
+    return "`".join(parts)

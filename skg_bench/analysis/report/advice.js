@@ -6,6 +6,8 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
   const readable = (text) => text.replaceAll("_", " ");
   const tier = (p, i) => tiers[p.tier[i]], outcome = (p, i) => outcomes[p.outcome[i]];
   const spoken = (p, i) => p.served[i] !== 2, listened = (p, i) => spoken(p, i) && LISTENED.includes(outcome(p, i));
+  const held = (p, i) => LISTENED.includes(outcome(p, i)) && !(outcome(p, i) === "accepted" && tier(p, i) === "negotiator");
+  const ended = (p, i) => (held(p, i) ? "held back" : "bought"), want = (p, i) => (p.wanted[i] ? "wanted" : "not wanted");
   const overridden = (p, i) => outcome(p, i) === "overridden";
   const later = (p, turn) => p.later.filter(([about]) => about === turn);
   const jobs = (p, test) => p.jobs.filter(test);
@@ -24,7 +26,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     ["generic", "The generic question", (p, i) => p.served[i] === 0],
     ["listened", "Listened", listened],
     ["overridden", "Overridden", overridden],
-    ["blocked", "Wanted, and held back (truth)", (p, i) => p.wanted[i] === 1 && p.correct[i] === 0],
+    ["blocked", "Wanted, and held back (truth)", (p, i) => p.wanted[i] === 1 && held(p, i)],
     ["later", "Answered later", (p, i) => later(p, p.turn[i]).length > 0],
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
   ];
@@ -76,11 +78,11 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
   }
 
   function truth(p, i) {
-    const want = `The purchase was ${p.wanted[i] ? "" : "not "}really wanted; what happened was ${p.correct[i] ? "right" : "wrong"} for the user.`;
+    const end = `The purchase was ${ended(p, i)}, and was ${p.wanted[i] ? "" : "not "}really wanted.`;
     const kind = word(p, p.strategy[i]);
     const about = kind === null ? "" : ` The strategy is really of the kind ${readable(kind)}.`;
     const book = p.worth_book[i] === null ? "" : `, the best in the book ${permille(p.worth_book[i])}`;
-    return `${want}${about} Worth ${permille(p.worth[i])}; expected, without a mood, ${permille(p.worth_fresh[i])}${book}, the best kind there is ${permille(p.worth_best[i])}.`;
+    return `${end}${about} Worth ${permille(p.worth[i])}; expected, without a mood, ${permille(p.worth_fresh[i])}${book}, the best kind there is ${permille(p.worth_best[i])}.`;
   }
 
   function elsewhere(p, i) {
@@ -93,7 +95,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     cells: (p, i) => [
       el("span", { class: p.served[i] === 1 ? "by skill" : "by" }, p.served[i] === 1 ? word(p, p.skill[i]) : spoken(p, i) ? "generic question" : "nothing said"),
       el("span", { class: "said" }, readable(outcome(p, i)), later(p, p.turn[i]).length ? el("small", {}, `, ${readable(satisfactions[later(p, p.turn[i])[0][1]])}`) : null),
-      el("span", { class: p.correct[i] ? "right" : "wrong" }, p.correct[i] ? "✓ right" : "✗ wrong"),
+      el("span", { class: p.correct[i] ? "right" : "wrong" }, `${ended(p, i)}, ${want(p, i)}`),
       el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : ""),
     ],
     details: (p, i) => [
@@ -106,7 +108,10 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     ],
     begun: (p) => { // the book that a user was given
       const given = [...p.operations.entries()].filter(([turn]) => turn < 0).flatMap(([, some]) => some);
-      return given.length ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${given.length} skill${given.length === 1 ? "" : "s"}`), el("ul", { class: "operations" }, ...given.map((op) => operation(op, p))))] : [];
+      const added = given.filter(([, op]) => op === "ADD").length, ratings = given.filter(([, op, , , rating]) => op === "TAG" && rating >= 0).length;
+      const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`, rated = ratings ? `, with ${count(ratings, "rating")}` : "";
+      return added ? [el("details", { class: "given" }, el("summary", {}, `The skillbook began with ${count(added, "skill")}${rated}`),
+        el("ul", { class: "operations" }, ...given.filter(([, op]) => op !== "TAG").map((op) => operation(op, p))))] : [];
     },
     stack: [["hit right", "listened"], ["llm wrong", "overridden"], ["llm right", "neither, or nothing said"]],
     bar: (p, i) => (listened(p, i) ? 0 : overridden(p, i) ? 1 : 2),

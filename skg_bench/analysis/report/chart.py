@@ -47,6 +47,7 @@ class Chart:
     positions: Sequence[float]  # ascending
     series: Sequence[Series]
     ceilings: Sequence[Series] = ()  # drawn behind the lines, never switched off
+    now: float | None = None  # the position at which the run was made, which is marked
 
 
 def tick(value: float, unit: str, step: float) -> str:
@@ -94,12 +95,17 @@ def last(track: Track) -> int | None:
     return next((i for i in range(len(track) - 1, -1, -1) if track[i] is not None), None)
 
 
-def position_ticks(positions: Sequence[float]) -> list[float]:
-    """The first position, then about every sixth of the way, then the last; apart by what their labels need."""
+def position_ticks(positions: Sequence[float], now: float | None = None) -> list[float]:
+    """The first position, then about every sixth of the way, then the last; apart by what their labels need. Others
+    give way to `now`, if there is room for it.
+    """
     n, first, final = len(positions), positions[0], positions[-1]
     step = next(k for k in (1, 2, 4, 8, 13, 26, 52, n) if n / k <= 8 or k == n)
     marks, span = [first], max(final - first, 1e-9)
     for position in positions:
+        if position == now and 0.1 * span <= position - first and final - position >= 0.08 * span:
+            marks = [mark for mark in marks if mark == first or position - mark >= 0.08 * span] + [position]
+            continue
         room = (0.16 if len(marks) == 1 else 0.08) * span  # the first label names the axis
         if position % step == 0 and position - marks[-1] >= room and final - position >= 0.1 * span:
             marks.append(position)
@@ -184,10 +190,15 @@ def svg(chart: Chart, visible: Collection[str], attributes: str = "") -> str:
         out.append(f'<line x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"{zero}/>')
         out.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick(mark, chart.unit, step)}</text>')
     out.append('</g><g class="places">')
-    for position in position_ticks(chart.positions):
+    if chart.now is not None:
+        x = frame.x(chart.now)
+        out.append(f'<line class="now" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{floor}"/>')
+    for position in position_ticks(chart.positions, chart.now):
         start = position == chart.positions[0]
         text = f"{chart.axis} {position:g}" if start else f"{position:g}"
         x, anchor = (LEFT - 6, "start") if start else (frame.x(position), "middle")
+        if position == chart.now and LEFT < x < LEFT + 60:
+            x += 5.0  # clear of the first label, which names the axis
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}">{escape(text)}</text>')
     out.append(f'</g><g clip-path="url(#{chart.id}-c)">')
     for ceiling in chart.ceilings:

@@ -141,8 +141,9 @@ def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) 
         return None
     if summary.advised:
         title = f"Utility beyond {code(reference)}, by the price of a wanted purchase held back"
-        says = "One held back that was not wanted is worth 1."
-        return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)
+        now = summary.utility.wrong
+        says = f"One held back that was not wanted is worth 1; one that was wanted costs {now:g} in this run."
+        return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines, now=now)
     title = f"Utility beyond {code(reference)}, by the price of a wrong answer"
     says = f"A right answer is worth 1; the price of a wrong one is set to {summary.utility.wrong:g} in this run."
     return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)

@@ -1,5 +1,6 @@
 """What the words on the page mean."""
 
+from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.analysis.report.typeset import typeset
 from skg_bench.analysis.summary.content import Summary
 from skg_bench.analysis.summary.figures import NOTHING
@@ -33,7 +34,7 @@ WORDS = {
     "Propensity": "Probability with which the policy makes the choice it made.",
 }
 OF_ADVICE = {
-    "Request, turn": "Here a purchase that a user is about to make; with what was done about it and what came of that.",
+    "Request, turn": "What a user is about to buy; with what was done about it and what came of that, a turn.",
     "Intervention": "A turn in which something was said. In others the analyst approves, and no model is asked.",
     "Tier": "By a declared rule of price and time: the analyst approves, the negotiator offers savings, the therapist "
     "adds friction.",
@@ -67,5 +68,6 @@ def entries(summary: Summary) -> list[tuple[str, str]]:
     ]
     words = WORDS if summary.log is None else WORDS | OF_A_LOG
     if summary.advised:
-        words = {term: meaning for term, meaning in (WORDS | OF_ADVICE).items() if term not in NOT_OF_ADVICE}
+        of_advice = {term: meaning for term, meaning in (WORDS | OF_ADVICE).items() if term not in NOT_OF_ADVICE}
+        words = {of_purchases(term): of_purchases(meaning) for term, meaning in of_advice.items()}
     return [(term, typeset(meaning)) for term, meaning in (*words.items(), *metrics)]

@@ -1,7 +1,9 @@
 """The head of the page: what a run shows, in sentences with numbers, whoever wins."""
 
+from dataclasses import replace
+
 from skg_bench.analysis.counts.kinds import WORDS
-from skg_bench.analysis.counts.wording import interval, number
+from skg_bench.analysis.counts.wording import interval, number, of_purchases
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.advised import ALONE, advice_sentences
 from skg_bench.analysis.report.learning import learning_sentences
@@ -27,7 +29,8 @@ def words(summary: Summary) -> list[Sentence]:
     else:
         sentences += [_answers(summary), _kinds(summary), _pays(summary), _order(summary)]
     sentences += [_price(summary), *learning_sentences(summary)]
-    return [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
+    known = [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
+    return [replace(s, marked=of_purchases(s.marked)) for s in known] if summary.advised else known
 
 
 def _against_reference(summary: Summary) -> Sentence | None:
@@ -142,9 +145,9 @@ def _price(summary: Summary) -> Sentence | None:
     if price is None or reference is None:
         return None
     level = f"{code(arm)} and {code(reference)} would be level if"
-    if summary.advised:
-        return Sentence(f"{level} a wanted purchase held back cost {price:.2g}.", "plain")
     now = summary.utility.wrong
+    if summary.advised:
+        return Sentence(f"{level} a wanted purchase held back cost {price:.2g}, in place of {now:g}.", "plain")
     return Sentence(
         f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).",
         "plain",

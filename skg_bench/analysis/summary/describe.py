@@ -11,6 +11,8 @@ utility), and `ceiling_1, 2, 3`, which belong to the events, under arm `*`.
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ REUSE = {
         "Right answers from memory beyond the share from which on they are worth more than the LLM's.",
     ),
 }  # fmt: skip
+LEVEL = 1e-9  # a difference that changes less from the lowest price to the highest changes by rounding only
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
 
 
@@ -76,7 +79,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     advised = is_advised(run)
     (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *(ADVICE_COLUMNS if advised else ())])
     requests, role = events(logs), roles(run)
-    utility = Utility.of(run.config)
+    utility = _prices(run)
     shown, beyond = metrics_of(run, utility), against_never() if role.never and not advised else {}
     if not requests.judged:
         shown |= logged()
@@ -105,14 +108,23 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     return content, sorted(tables.curves, key=lambda curve: position[curve[0]])
 
 
+def _prices(run: Run) -> Utility:
+    """The price list; where skills are advice and the world says it, with that of a wanted purchase held back as the
+    price of what is wrong.
+    """
+    prices = Utility.of(run.config)
+    blocked = run.config["simulator"].get("blocked") if is_advised(run) else None
+    return prices if blocked is None else replace(prices, wrong=float(blocked))
+
+
 def _swept(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
-    """Prices of a wrong answer, and utility at each; where skills are advice, of a wanted purchase held back."""
+    """Prices of what is wrong, and utility at each; none where skills are advice and the world does not price it."""
+    lambdas = sorted({*LAMBDAS, utility.wrong})
     if not is_advised(run):
-        lambdas = sorted({*LAMBDAS, utility.wrong})
         return lambdas, [utility.at(price) for price in lambdas]
-    configured = run.config["simulator"].get("blocked")
-    lambdas = [] if configured is None else sorted({*LAMBDAS, float(configured)})
-    return lambdas, [at_blocked(utility, float(configured), price) for price in lambdas]
+    if run.config["simulator"].get("blocked") is None:
+        return [], []
+    return lambdas, [at_blocked(utility, utility.wrong, price) for price in lambdas]
 
 
 def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> CorpusUse:
@@ -153,8 +165,10 @@ def _break_even(against: Sequence[Estimate], lambdas: Sequence[float]) -> float 
     if not against:
         return None
     first, last = against[0].mean, against[-1].mean
+    if isclose(first, last, rel_tol=LEVEL, abs_tol=LEVEL):
+        return None
     slope = (last - first) / (lambdas[-1] - lambdas[0])
-    price = lambdas[0] - first / slope if slope != 0 else float("nan")
+    price = lambdas[0] - first / slope
     return digits(price) if price >= 0 else None
 
 

@@ -12,6 +12,7 @@ from skg_bench.analysis.counts.advice import ADVISED
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import COUNTS, events, tallies
 from skg_bench.analysis.gate.panel import panel
+from skg_bench.analysis.report import verdict
 from skg_bench.app import commands
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -119,9 +120,52 @@ def test_the_terminal_shows_the_metrics_of_the_world(run: Run, capsys: pytest.Ca
     assert all(heading in printed for heading in ("listened", "overridden", "regret", "wanted, held back"))
     assert "per hit" not in printed
     commands.compare([run.path], reference=None, correction="holm", margins=[], flips=0, figure=None, metrics=["all"])
-    assert "answers from memory" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "answers from memory" not in printed
+    assert "a verdict is by new purchases" in printed
+    assert "request" not in printed
+
+
+def test_a_comparison_fits_into_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    run = make_advice_run(tmp_path / "run", {"guardian": drawn(12, 20, 0.9), "never": drawn(12, 20, 0.3)})
+    commands.compare([run.path], reference=None, correction="holm", margins=[], flips=0, figure=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("other metrics" in line for line in lines)
+    assert any("effective intents" in line for line in lines)
+    assert max(map(len, lines)) <= 86  # the longest is the line on verdicts
 
 
 def test_a_gate_says_that_it_is_about_answers(run: Run) -> None:
     with pytest.raises(UsageError, match="skills are advice and nothing is answered: a gate is about answers; hold"):
         panel(run, "guardian")
+    with pytest.raises(UsageError, match="skills are advice"):
+        panel(run, "skg")  # the arm of a baseline from a world of answers
+
+
+def test_turns_that_an_arm_answered_worse_are_not_asked_for_where_nothing_is_answered(run: Run) -> None:
+    with pytest.raises(UsageError, match="nothing is answered: compare --flips is about answers"):
+        compare([run], flips=2)
+
+
+def test_the_price_at_which_arms_are_level_is_told_beside_the_price_of_the_run(tmp_path: Path) -> None:
+    """One wanted purchase in four is held back under `guardian`, which is worth 0.5 more to these users at price 1."""
+    life = [Purchase("wait", wanted=True, strategy="time_cost", day=1.0, worths=(*BEFORE_PRICES, -1.0), cost=0.0),
+            *(Purchase("wait", day=2.0 + k, worths=(*BEFORE_PRICES, 1.0), cost=0.0) for k in range(3))]  # fmt: skip
+    quiet = [replace(p, outcome="overridden", strategy=None, worths=(*BEFORE_PRICES, 0.0)) for p in life]
+    content = summary.write(make_advice_run(tmp_path / "run", {"guardian": [life] * 2, "never": [quiet] * 2}))
+    assert content.sensitivity.break_even["guardian"] == pytest.approx(3.0)
+    assert content.utility.wrong == 1.0
+    said = [sentence.text for sentence in verdict.words(content)]
+    assert "guardian and never would be level if a wanted purchase held back cost 3, in place of 1." in said
+
+
+def test_arms_that_hold_back_the_same_are_level_at_no_price(tmp_path: Path) -> None:
+    """Differences at two prices then differ by rounding, if at all, and no line through them leads anywhere."""
+    lives = drawn(7, 11, 0.9, seed=1)
+    better = [[replace(p, worths=(*p.worths[:4], p.worths[4] + 0.1)) for p in life] for life in lives]
+    content = summary.write(make_advice_run(tmp_path / "run", {"guardian": better, "never": lives}))
+    assert content.sensitivity.break_even == {"guardian": None}
+    assert not any("would be level" in sentence.text for sentence in verdict.words(content))
