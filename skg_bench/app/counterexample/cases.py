@@ -243,7 +243,8 @@ def whole_node(node: Any) -> Any:
     """A component in the same way; all else as it is."""
     if not isinstance(node, Mapping):
         return node
-    later = {k: v for k, v in _by_target().get(str(node.get("_target_", "")), {}).items() if k != "defaults"}
+    known = _by_target().get(str(node["_target_"]), {}) if "_target_" in node else {}
+    later = {k: v for k, v in known.items() if k != "defaults"}
     return later | {key: whole_node(value) for key, value in node.items()}
 
 

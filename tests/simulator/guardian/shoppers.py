@@ -14,8 +14,8 @@ from skg_bench.core.paths import CONF
 from skg_bench.core.strategies import Strategies, Triggers
 from skg_bench.core.world import FALLBACK, PROMPTED, Draws, Response, Served
 from skg_bench.engine.step import draws_of
-from skg_bench.simulator.guardian.guardian import Guardian
-from skg_bench.simulator.guardian.people import Shoppers
+from skg_bench.simulator.guardian import Guardian
+from skg_bench.simulator.shoppers.people import Shoppers
 
 CATEGORIES, TIMES, BANDS = ("coffee", "electronics"), ("morning", "midday", "evening", "late at night"), 6
 KINDS = ("generic", "framing", "waiting")

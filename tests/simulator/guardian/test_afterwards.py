@@ -9,7 +9,7 @@ from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, NOT_SURE, 
 from skg_bench.core.draws import fold, key
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, Bool
-from skg_bench.simulator.guardian.afterwards import Afterwards
+from skg_bench.simulator.shoppers.afterwards import Afterwards
 
 N = 20_000
 HOUR, DAY = 3600, 86_400

@@ -17,8 +17,8 @@ from skg_bench.core.advice import (
 )
 from skg_bench.core.feedback import OUTCOME
 from skg_bench.core.world import RIGHT, Response
-from skg_bench.simulator.guardian.guardian import Guardian
-from skg_bench.simulator.guardian.listening import PriceList
+from skg_bench.simulator.guardian import Guardian
+from skg_bench.simulator.shoppers.listening import PriceList
 from tests.simulator.guardian.shoppers import advised, guardian, shoppers
 
 USERS = 20_000

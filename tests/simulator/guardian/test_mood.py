@@ -5,8 +5,8 @@ import pytest
 
 from skg_bench.core.advice import ANALYST, Outcome
 from skg_bench.core.grid import F64
-from skg_bench.simulator.guardian.guardian import Guardian
-from skg_bench.simulator.guardian.people import Fading
+from skg_bench.simulator.guardian import Guardian
+from skg_bench.simulator.shoppers.people import Fading
 from tests.simulator.guardian.shoppers import advised, guardian, shoppers
 
 USERS = 300

@@ -5,7 +5,7 @@ import pytest
 
 from skg_bench.core.advice import ANALYST, NEGOTIATOR, THERAPIST
 from skg_bench.core.world import Events
-from skg_bench.simulator.guardian.people import Shoppers
+from skg_bench.simulator.shoppers.people import Shoppers
 from tests.simulator.guardian.shoppers import BANDS, guardian, shoppers, table
 
 USERS, WEEKS = 400, 20

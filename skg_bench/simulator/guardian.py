@@ -32,10 +32,10 @@ from skg_bench.core.world import (
     Supposing,
 )
 from skg_bench.simulator.chance import normal
-from skg_bench.simulator.guardian.afterwards import Afterwards
-from skg_bench.simulator.guardian.listening import Listening, PriceList, holds_back
-from skg_bench.simulator.guardian.people import Fading, Mood, Purchase, Shoppers
-from skg_bench.simulator.guardian.triggers import BANDS, Shopping
+from skg_bench.simulator.shoppers.afterwards import Afterwards
+from skg_bench.simulator.shoppers.listening import Listening, PriceList, holds_back
+from skg_bench.simulator.shoppers.people import Fading, Mood, Purchase, Shoppers
+from skg_bench.simulator.shoppers.triggers import BANDS, Shopping
 
 _SHARES = ("wanted_share", "accept_share", "wait_share", "answered", "not_sure", "mistaken")
 _POSITIVE = ("triggers_per_week", "habit_half_life_days", "annoyance_half_life_days")

@@ -12,7 +12,7 @@ from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
 from skg_bench.core.strategies import Strategies
 from skg_bench.core.world import Events, Truth
 from skg_bench.simulator.chance import normal
-from skg_bench.simulator.guardian.people import Purchases
+from skg_bench.simulator.shoppers.people import Purchases
 
 _DAY, _HOUR = 86_400, 3600
 _HOURS = ((6, 11), (11, 17), (17, 22), (22, 24))  # of the day: morning, midday, evening, late at night

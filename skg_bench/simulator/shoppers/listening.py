@@ -16,7 +16,7 @@ from skg_bench.core.draws import Purpose
 from skg_bench.core.grid import F64, I32, Bool, sigmoid, snap
 from skg_bench.core.strategies import Strategies
 from skg_bench.simulator.chance import normal
-from skg_bench.simulator.guardian.people import Purchase, Shoppers
+from skg_bench.simulator.shoppers.people import Purchase, Shoppers
 
 
 @dataclass(frozen=True)
