@@ -62,7 +62,9 @@ def world(seed: int = 0, users: int = B, examples: int = 40) -> tuple[types.Quer
     quality = rng.integers(0, 3, books.active.shape).astype(np.int32)
     kind = rng.integers(-1, 9, users).astype(np.int32)
     query = samples.query(rng.integers(0, 100, users).astype(np.int32), samples.table(rng, 100, 32), books)
-    return replace(query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_)), texts=samples.TEXTS), books
+    return replace(
+        query, truth=TurnTruth(quality, kind, np.zeros(users, np.bool_)), contents=samples.TEXTS.contents
+    ), books
 
 
 # ----------------------------------------------------------------------------------------- one word per seam

@@ -171,7 +171,7 @@ class Query:
     terms: BookWords
     truth: "TurnTruth | None"  # given to components with `sees_truth` only
     local: I64 | None = None  # what the user's clock shows, for hours and weekdays; None: `time`
-    texts: WrittenTexts | None = None  # what messages and skills say; None: nothing
+    contents: Contents | None = None  # what skills say, by the keys of `Skillbooks.content`; None: nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ LEAST = 100  # characters of a prompt: a strategy of one sentence, its label and
 
 @dataclass(frozen=True)
 class InPrompt:
-    """Active skills that say something, in the order of the prompt, as many as `limit` characters hold, and of these
-    the first `top_k`. Similarity is MaxSim; it does not order them.
+    """Lists active skills that say something, in the order of the prompt.
+
+    As many as `limit` characters hold, and of these the first `top_k`. Similarity is MaxSim; it does not order them.
     """
 
     order: Order
@@ -41,10 +42,10 @@ class InPrompt:
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """What the model reads."""
         skill = np.full((len(query.text), self.top_k), -1, np.int32)
-        if query.texts is not None:
+        if query.contents is not None:
             inside = books.active & (books.content != 0)
             order = ordered(inside, books.ok, books.miss, self.order)
-            size = np.take_along_axis(_sizes(query.texts.contents, books, inside), order, axis=1)
+            size = np.take_along_axis(_sizes(query.contents, books, inside), order, axis=1)
             n = np.minimum(fitting(size, inside.sum(axis=1), self.limit), self.top_k)
             width = min(self.top_k, order.shape[1])
             np.copyto(skill[:, :width], order[:, :width], where=np.arange(width) < n[:, None], casting="same_kind")

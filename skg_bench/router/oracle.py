@@ -13,8 +13,10 @@ from skg_bench.core.world import RIGHT
 
 @dataclass(frozen=True)
 class RightSkill:
-    """A skill whose stored answer is right for this event, with similarity 1; nothing if there is none. Of advice, the
-    skill that is worth most, if it is worth more than the generic question: with policy=always the oracle's choice.
+    """A skill whose stored answer is right for this event, with similarity 1; nothing if there is none.
+
+    Of advice, the skill that is worth most, if it is worth more than the generic question: with policy=always the
+    oracle's choice.
     """
 
     sees_truth: ClassVar[bool] = True

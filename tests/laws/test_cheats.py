@@ -71,8 +71,9 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
         hints = set(get_type_hints(value).values()) - {TurnTruth | None, I64 | None}
         assert BookSimilarity in hints
         learning = {WrittenTexts, Callable[[Jobs], None], Bool | None}  # jobs go out to the log; frozen is the arm's
-        assert hints <= data | seams | (learning if value is Observation else set())
-    assert set(get_type_hints(TurnTruth).values()) <= data
+        says = {Contents | None}  # by keys of the own book, which nobody can guess
+        assert hints <= data | seams | (learning if value is Observation else says)
+    assert set(get_type_hints(TurnTruth).values()) <= data | {F64 | None}
     for seam in seams:
         for name, member in vars(seam).items():
             if not name.startswith("_"):
@@ -87,9 +88,10 @@ def test_similarities_and_words_are_asked_for_by_place_in_the_own_book() -> None
         "redacts",
     }
     methods = {name: member for name, member in vars(Contents).items() if not name.startswith("_")}
-    assert set(methods) == {"add", "of", "shown", "check", "logged"}
+    assert set(methods) == {"add", "of", "shown", "check", "logged", "knows"}
     returned = {name: get_type_hints(member).get("return") for name, member in methods.items()}
     assert returned["of"] == returned["shown"] == list[Content | None]  # words, no vectors
+    assert returned["knows"] is bool
     assert (returned["add"], returned["check"], returned["logged"]) == (int, NoneType, U64)
 
 

@@ -19,7 +19,7 @@ def overrides(server: Server | None, out: Path, recording: Path, *more: str) -> 
         for text in (f"{seam}.llm=recorded", *(f"{seam}.llm.{key}={value}" for key, value in values.items()))
     ]
     return [
-        "experiment=guardian", "policy=llm_chooser", "curator=reflecting", *models,
+        "experiment=guardian", "contrasts=[]", "policy=llm_chooser", "curator=reflecting", *models,
         "arms={model: [], never: [policy=never, curator=none]}", "reference=never",
         "users=3", "weeks=2", "cohort=4", f"out={out}", *more,
     ]  # fmt: skip

@@ -145,7 +145,7 @@ def test_what_a_skill_is_given_does_not_depend_on_its_place(policy: Policy[Any])
     if isinstance(policy, VCache):  # the first place is that of the nearest skill, so only the others are turned
         order = np.array([0, 4, 2, 1, 3])
         found = {f.name: getattr(c, f.name) for f in fields(Candidates)}
-        other = Candidates(**{name: x[:, order] if x.ndim == 2 else x for name, x in found.items()})
+        other = Candidates(**{name: x[:, order] if np.ndim(x) == 2 else x for name, x in found.items()})
     else:
         order, other = np.arange(K)[::-1], turned(c)
     one, mixed = policy.propensities(c, state), policy.propensities(other, state)

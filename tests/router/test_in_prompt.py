@@ -35,16 +35,16 @@ def world(seed: int) -> tuple[Query, Skillbooks]:
     counter = rng.integers(0, 3, books.active.shape).astype(np.int32) * rng.choice([1, 60], books.active.shape)
     books = replace(books, ok=counter.astype(np.int32), miss=np.minimum(books.miss, 2))
     text = rng.integers(0, 40, USERS).astype(np.int32)
-    return replace(samples.query(text, samples.table(rng, 100, 32), books), texts=texts), books
+    return replace(samples.query(text, samples.table(rng, 100, 32), books), contents=texts.contents), books
 
 
 def book_of(books: Skillbooks, query: Query, row: int) -> Skillbook:
     """A user's book as a value."""
-    assert query.texts is not None
+    assert query.contents is not None
     n = int(books.n_skills[row])
     columns = (books.active, books.uses, books.ok, books.partial, books.miss)
     values = zip(*(column[row, :n].tolist() for column in columns), strict=True)
-    words = query.texts.contents.of(books.content[row, :n])
+    words = query.contents.of(books.content[row, :n])
     return Skillbook(
         tuple(
             Skill(i, "", -1, (), active, uses, ok, partial, miss, 0, 0, 0, (0,) * 8, 0, -1, content)
@@ -101,7 +101,7 @@ def test_a_user_is_routed_the_same_alone_and_among_others(seed: int) -> None:
 def test_skills_that_say_nothing_are_in_no_prompt() -> None:
     query, books = world(3)
     router = InPrompt("evidence", 8000, 16)
-    assert (router.route(replace(query, texts=None), books).skill == -1).all()
+    assert (router.route(replace(query, contents=None), books).skill == -1).all()
     silent = replace(books, content=np.zeros_like(books.content))
     assert (router.route(query, silent).skill == -1).all()
 

@@ -10,7 +10,7 @@ from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.deciding import Candidates, Decision, Shown
 from skg_bench.core.grid import F64, I32, I64, U64, sigmoid
-from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillbooks
+from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillbooks, WrittenTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,12 @@ class Choice:
     cost: Completions | None = None  # what policies spent; None: nothing
 
 
-def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64) -> Choice:
-    """From messages to decisions: route, describe, score, choose; `event` `[B]` is the key of the draw."""
+def decide(
+    stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
+) -> Choice:
+    """From messages to decisions: route, describe, score, choose; `event` `[B]` is the key of the draw, `texts` is for
+    policies that read.
+    """
     parts = stack.shared
     shortlist = parts.router.route(query, books)
     positions = Positions(shortlist, books)
@@ -49,9 +53,9 @@ def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event:
     candidates = Candidates(shortlist.skill, shortlist.similarity, preference, score, combined, positions.uses, ok,
                             positions.rated, memory.llm_turns, positions.miss)  # fmt: skip
     spent = _Spent()
-    if query.texts is not None:
+    if texts is not None:
         rows, content = np.arange(len(query.text)), positions.at(books.content)
-        shown = Shown(rows, query.text, content, event, query.texts, spent.add)
+        shown = Shown(rows, query.text, content, event, texts, spent.add)
         share = stack.propensities(replace(candidates, shown=shown), memory.policies)
     else:
         share = stack.propensities(candidates, memory.policies)

@@ -77,9 +77,9 @@ class Pipelines:
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
             InBook(query.similarity, query.text, books.example), TermsOfBook(vocabulary, query.text, books.example),
-            truth if parts.router.sees_truth else None, query.local, query.texts,
+            truth if parts.router.sees_truth else None, query.local, query.texts.contents,
         )  # fmt: skip
-        choice = decide(state.stack, seen, books, state.memory(), query.event)
+        choice = decide(state.stack, seen, books, state.memory(), query.event, texts=query.texts)
         state.decided = Decided(seen, books, choice, truth)
         return state, self._served(state, choice, query)
 

@@ -57,9 +57,9 @@ def everyones_scores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
     decide = decision.decide
 
-    def noting(stack: Any, query: Any, books: Any, memory: Any, event: Any) -> Any:
+    def noting(stack: Any, query: Any, books: Any, memory: Any, event: Any, **more: Any) -> Any:
         seen.append(memory.scorer)
-        return decide(stack, query, books, memory, event)
+        return decide(stack, query, books, memory, event, **more)
 
     monkeypatch.setattr(ensemble, "decide", noting)
     return seen

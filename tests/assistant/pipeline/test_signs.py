@@ -323,7 +323,15 @@ def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -
 def test_ratings_that_are_replaced_are_in_the_log_and_all_books_are_rebuilt_from_it(tmp_path: Path) -> None:
     """For the simulated reflector, which remembers whom it rated, and for the capturing curators, which look."""
     arms = "{taught: [], plain: [curator=everything], added: [signs.merge=sum], later: ['fork=added@9']}"
-    setup = ["simulator=guardian", "signs.merge=replace", f"arms={arms}", "reference=taught", "users=8", "weeks=8"]
+    setup = [
+        "simulator=guardian",
+        "contrasts=[]",
+        "signs.merge=replace",
+        f"arms={arms}",
+        "reference=taught",
+        "users=8",
+        "weeks=8",
+    ]
     run = skg_bench.run([*setup, f"out={tmp_path / 'run'}"])
     for arm in run.arms:
         words = set(run.updates(arm)["rating"].cast("string").to_pylist()) - {None}
