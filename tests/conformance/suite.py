@@ -36,7 +36,11 @@ from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
 
 NO_COMPONENTS = ("experiment", "profile")  # groups of values
-APART = {"tracker": "takes no part in a turn: tests/tracker", "launcher": "starts other processes: tests/launcher"}
+APART = {
+    "tracker": "takes no part in a turn: tests/tracker",
+    "launcher": "starts other processes: tests/launcher",
+    "store": "is no part of a run: tests/store",
+}
 DOWNLOADED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first"}
 SERVED = {  # they need a server: tests/llm
     "llm=endpoint": "asks a server",
