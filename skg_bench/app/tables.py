@@ -53,15 +53,15 @@ def arms(screen: Console, summary: Summary) -> None:
 
 
 def regret(screen: Console, summary: Summary) -> None:
-    """Where skills are advice: one row an arm, from the best kind of strategy there is to the utility reached."""
+    """Where skills are advice: one row an arm, from the best that can be said to the utility reached."""
     unit = "utility"
     rows = [
         [arm, number(fall.ceiling, unit), *(number(fall.losses[link].mean, unit) for link in LINKS),
          number(summary.arms[arm]["utility"].mean, unit)]
         for arm, fall in summary.waterfall.items()
     ]  # fmt: skip
-    screen.print(Text("from the best kind of strategy there is to what was reached", style="bold"))
-    show(screen, ["arm", "best kind", *(f"- {label.lower()}" for label, _ in LINKS.values()), "= utility"], rows)
+    screen.print(Text("from the best that can be said to what was reached", style="bold"))
+    show(screen, ["arm", "best", *(f"- {label.lower()}" for label, _ in LINKS.values()), "= utility"], rows)
 
 
 def differences(screen: Console, compared: Comparison, names: Sequence[str]) -> None:

@@ -149,6 +149,6 @@ def test_of_advice_it_is_said_what_users_did_about_it_and_where_regret_comes_fro
     text = " ".join(sentences)
     assert "guardian serves its users better than the generic question alone (never): " in sentences[0]
     assert f"; users listened to {number(content.arms['guardian']['listened'].mean, 'share')}" in text
-    assert "because the best kind of strategy is not in the book" in text
+    assert "because the best that can be said is not in the book" in text
     assert "from memory" not in text
     assert "right" not in text.replace("really", "")

@@ -2,7 +2,7 @@
 
 An *intervention* is a turn in which something was said. Advice that users *listen* to ends as accepted, wait or
 abandoned. These outcomes hold a purchase back, but for one: `accepted` of a negotiator means bought, and cheaper. A
-turn's utility is its worth less money and waiting. Its regret is what the best kind of strategy is worth more than
+turn's utility is its worth less money and waiting. Its regret is what the best that can be said is worth more than
 what was done, on average, to a user without a mood; so it is free of luck, and of what earlier turns did to the user.
 """
 
@@ -16,12 +16,12 @@ import pyarrow as pa
 from skg_bench.analysis.counts.columns import column, says
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.wording import of_purchases
-from skg_bench.core.grid import F64, Bool
+from skg_bench.core.grid import F64
 from skg_bench.core.run import RunTables
 
 PAID_COLUMNS = ("worth", "cost_usd", "learning_cost_usd", "latency_ms")
-ADVICE_COLUMNS = ("tier", "outcome", "serving", "wanted", "worth", "worth_expected", "worth_fresh", "worth_book",
-                  "worth_best")  # fmt: skip
+ADVICE_COLUMNS = ("tier", "outcome", "serving", "answer_correct", "wanted", "worth", "worth_expected", "worth_fresh",
+                  "worth_book", "worth_best")  # fmt: skip
 LISTENED = ("accepted", "wait", "abandoned")
 ADVISED = {
     "spoken": "interventions",
@@ -30,7 +30,7 @@ ADVISED = {
     "accepted": "interventions that users accepted",
     "blocked_wanted": "purchases held back that were really wanted",
     "worth": "what happened was worth to the user, before cost and waiting",
-    "regret": "what the best kind of strategy was worth more, expected, without a mood",
+    "regret": "what the best that can be said was worth more, expected, without a mood",
     "answered": "answers about satisfaction known by the end of the run, at the turn that they are about",
     "worth_it": "of these, worth it",
 }
@@ -42,12 +42,6 @@ def is_advised(run: RunTables) -> bool:
     return bool(run.manifest.get("advice"))
 
 
-def held_back(table: pa.Table) -> Bool:
-    """Which purchases were held back, `[N]`."""
-    bought_cheaper = says(table["outcome"], "accepted") & says(table["tier"], "negotiator")
-    return says(table["outcome"], *LISTENED) & ~bought_cheaper
-
-
 def advice_counts(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
     """Counts of each turn by the names of ADVISED, `[N]`, from rows with ADVICE_COLUMNS; without those of answers."""
     spoken = ~says(table["serving"], "silent")
@@ -56,7 +50,7 @@ def advice_counts(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
         "listened": spoken & says(table["outcome"], *LISTENED),
         "overridden": spoken & says(table["outcome"], "overridden"),
         "accepted": spoken & says(table["outcome"], "accepted"),
-        "blocked_wanted": held_back(table) & column(table, "wanted").astype(np.bool_),
+        "blocked_wanted": column(table, "wanted").astype(np.bool_) & ~column(table, "answer_correct").astype(np.bool_),
         "worth": column(table, "worth"),
         "regret": column(table, "worth_best") - column(table, "worth_fresh"),
     }
@@ -103,7 +97,7 @@ def advice_metrics(prices: Utility) -> dict[str, Metric]:
                "Share of interventions that users accepted: of a negotiator's that means bought, and cheaper; of a "
                "therapist's, not bought."),
         Metric("regret", "regret", "utility", "lower", "turn", {"regret": 1},
-               "What the best kind of strategy is worth more than what was done, on average and to a user whom "
+               "What the best that can be said is worth more than what was done, on average and to a user whom "
                "nothing was done to before."),
         Metric("blocked_wanted", "wanted, held back", "share", "lower", "turn", {"blocked_wanted": 1},
                "Share of purchases that were held back, and really wanted."),

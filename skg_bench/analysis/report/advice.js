@@ -6,7 +6,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
   const readable = (text) => text.replaceAll("_", " ");
   const tier = (p, i) => tiers[p.tier[i]], outcome = (p, i) => outcomes[p.outcome[i]];
   const spoken = (p, i) => p.served[i] !== 2, listened = (p, i) => spoken(p, i) && LISTENED.includes(outcome(p, i));
-  const held = (p, i) => LISTENED.includes(outcome(p, i)) && !(outcome(p, i) === "accepted" && tier(p, i) === "negotiator");
+  const held = (p, i) => p.correct[i] !== p.wanted[i];  // right: held back and not wanted, or bought and wanted
   const ended = (p, i) => (held(p, i) ? "held back" : "bought"), want = (p, i) => (p.wanted[i] ? "wanted" : "not wanted");
   const overridden = (p, i) => outcome(p, i) === "overridden";
   const later = (p, turn) => p.later.filter(([about]) => about === turn);
@@ -82,7 +82,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     const kind = word(p, p.strategy[i]);
     const about = kind === null ? "" : ` The strategy is really of the kind ${readable(kind)}.`;
     const book = p.worth_book[i] === null ? "" : `, the best in the book ${permille(p.worth_book[i])}`;
-    return `${end}${about} Worth ${permille(p.worth[i])}; expected, without a mood, ${permille(p.worth_fresh[i])}${book}, the best kind there is ${permille(p.worth_best[i])}.`;
+    return `${end}${about} Worth ${permille(p.worth[i])}; expected, without a mood, ${permille(p.worth_fresh[i])}${book}, the best that can be said ${permille(p.worth_best[i])}.`;
   }
 
   function elsewhere(p, i) {

@@ -5,7 +5,7 @@ from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
 
 LINKS = {
-    "curation": ("Not in the book", "The best kind of strategy there is, and the best in the user's book."),
+    "curation": ("Not in the book", "The best that can be said, and the best in the user's book."),
     "choice": ("Not chosen", "The best in the user's book, and what was done."),
     "wear": ("Worn off", "What was done, to a user whom nothing was done to before, and to this one."),
     "luck": ("Luck", "What was done, on average, and as it came out."),
@@ -39,7 +39,7 @@ def _regret(summary: Summary, arm: str) -> list[Sentence]:
     )
     return [
         Sentence(
-            f"Its regret is {regret} per purchase: {curation} because the best kind of strategy is not in the book, "
+            f"Its regret is {regret} per purchase: {curation} because the best that can be said is not in the book, "
             f"{choice} because another one was chosen than the best in the book.",
             "plain",
         )

@@ -33,7 +33,7 @@ WEEKLY = (
 OF_ADVICE = (
     ("utility", "Utility", "Worth of what happened to a purchase, less money and waiting."),
     ("listened", "Listened", "Share of interventions after which users accepted, waited or gave up."),
-    ("regret", "Regret", "What the best kind of strategy is worth more than what was done, without luck and moods."),
+    ("regret", "Regret", "What the best that can be said is worth more than what was done, without luck and moods."),
     ("skills", "Size of the skillbook", "Active skills of a user at the end of the week."),
 )
 UNITS = {"utility_difference": "utility", "learning_effect": "utility"}

@@ -43,9 +43,9 @@ OF_ADVICE = {
     "Worth": "To the user, before money and waiting: won by holding back what is not wanted, lost by holding "
     "back what is, and by each intervention.",
     "Mood": "What earlier turns left in a user: habituation to a kind of strategy, annoyance after overrides.",
-    "Regret": "Worth of the best kind of strategy there is, less that of what was done: both on average, to a user "
+    "Regret": "Worth of the best that can be said, less that of what was done: both on average, to a user "
     "without a mood.",
-    "Not in the book, not chosen, worn off, luck": "The links from the best kind of strategy there is to what was "
+    "Not in the book, not chosen, worn off, luck": "The links from the best that can be said to what was "
     "reached: what the user's book lacks; what was not chosen from it; what moods took; how it happened to come out. A "
     "link below 0 won something.",
     "Truth": "What the simulator knows and no arm ever sees: whether a purchase is wanted, which kind of strategy a "

@@ -1,8 +1,8 @@
-"""Regret where skills are advice: from the best kind of strategy there is to the utility that was reached.
+"""Regret where skills are advice: from the best that can be said to the utility that was reached.
 
 Each link is a mean over turns of a difference, so that a user's links sum to ceiling - utility:
 
-    curation  best kind there is - best in the user's book      both on average, to a user without a mood
+    curation  best that can be said - best in the user's book      both on average, to a user without a mood
     choice    best in the user's book - what was done           both on average, to a user without a mood
     wear      what was done, to a user without a mood - to this user in the mood that earlier turns left
     luck      what was done, on average - as it came out
@@ -34,7 +34,7 @@ _CHAIN = ("worth_best", "worth_book", "worth_fresh", "worth_expected", "worth")
 class Regret:
     """One arm's, in the order of LINKS."""
 
-    best: F64  # [c] worth of the best kind there is, in a (user, intent) cell
+    best: F64  # [c] worth of the best that can be said, in a (user, intent) cell
     by_cell: F64  # [links, c] what is lost from one link to the next
     turns: I64  # [links] turns at which something is lost or won there
 

@@ -1,4 +1,4 @@
-"""From the best kind of strategy there is to the utility that was reached, link by link."""
+"""From the best that can be said to the utility that was reached, link by link."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def test_the_terminal_leads_from_the_best_kind_to_the_utility(run: Run, capsys: 
     tables.regret(console(), summary.describe(run)[0])
     _, heading, *rows = capsys.readouterr().out.splitlines()
     order = [
-        "best kind",
+        "best",
         "- not in the book",
         "- not chosen",
         "- worn off",
