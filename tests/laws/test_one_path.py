@@ -14,7 +14,7 @@ from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Choice, Memory
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.grid import I16, I32, U64
-from skg_bench.core.types import Query, Skillbooks
+from skg_bench.core.types import Query, Skillbooks, WrittenTexts
 from skg_bench.core.world import World
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
@@ -53,8 +53,10 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
     vectors: I16 = plan.embedder.embed(Relabelled(plan.simulator, plan.seed).messages)  # by the text ids of the run
     many, rng, checked = decision.decide, np.random.default_rng(0), []
 
-    def decide(stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64) -> Choice:
-        choice = many(stack, query, books, memory, event)
+    def decide(
+        stack: Stack, query: Query, books: Skillbooks, memory: Memory, event: U64, *, texts: WrittenTexts | None = None
+    ) -> Choice:
+        choice = many(stack, query, books, memory, event, texts=texts)
         for row in rng.permutation(len(query.text))[: 3 if query.turn % 4 == 0 else 0].tolist():
             single_book, single_query, own_memory = (
                 samples.one(books, row),
@@ -76,6 +78,7 @@ def test_one_message_is_decided_as_it_is_among_many(tmp_path: Path, monkeypatch:
                     single_book,
                     own_memory,
                     event[[row]],
+                    texts=texts,
                 )
                 assert same(single, alone(choice, row))
             checked.append(int(books.n_skills[row]))
