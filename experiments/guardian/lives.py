@@ -1,0 +1,88 @@
+"""Draws from a prior of the Guardian's world: the same shoppers under every arm, and what each arm did to them.
+
+An experiment gives a function from the lives of a draw to figures; a draw is a row of a table. Draw d is a function of
+(seed, d) and of nothing else, so that draws may be made in any order, by any number of processes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core.grid import F64, I32, I64, Bool
+
+USERS, TRIGGERS = 200, 60  # of a draw: those of the issue's own figures
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw: its number, and the value of every parameter of the prior by its name."""
+
+    number: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What one arm did to the users of a draw, and what they did. Columns are `[U, T]`, in order of users and turns."""
+
+    there: Bool  # has the user such a turn? Where not, other columns hold -1, False or NaN
+    time: I64  # seconds since Monday 00:00 of the first week
+    context: I32  # index into the world's types
+    tier: I32  # index into TIERS
+    wanted: Bool  # truth: is the purchase really wanted?
+    outcome: I32  # index into OUTCOMES
+    kind: I32  # truth: what the strategy is really about, -1: the generic question, or nothing said
+    skill: I32  # number of the served skill in the user's book, -1: none
+    utility: F64  # worth of what happened, less money and waiting
+    expected: F64  # worth of what was said, on average, in the user's mood
+    fresh: F64  # the same without a mood
+    best: F64  # worth of the best that can be said, without a mood
+    book_size: I32  # active skills after the turn
+    books: Any  # the users' skillbooks in the end: SkillbookTable, rows in order of users
+
+    @property
+    def spoken(self) -> Bool:
+        """Was something said?"""
+        raise NotImplementedError
+
+    @property
+    def listened(self) -> Bool:
+        """Accepted, wait or abandoned, where something was said."""
+        raise NotImplementedError
+
+
+Lives = Mapping[str, Life]  # by name of the arm
+Measure = Callable[[Draw, Lives], Mapping[str, float]]  # figures of a draw; a function of a module, so that it pickles
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean over users of paired differences, with its standard error."""
+
+    mean: float
+    error: float
+
+    @property
+    def better(self) -> bool:
+        """Is the whole 95 % interval above 0?"""
+        return self.mean > 1.96 * self.error
+
+    @property
+    def worse(self) -> bool:
+        """Is the whole 95 % interval below 0?"""
+        return self.mean < -1.96 * self.error
+
+
+def paired(life: Life, other: Life, column: Callable[[Life], F64]) -> Difference:
+    """Mean over users of a user's mean of `column` under one arm, less that under the other."""
+    raise NotImplementedError
+
+
+def by_user(life: Life, column: F64, among: Bool | None = None) -> F64:
+    """A user's mean of `column` over the turns that are there, and in `among`; NaN for a user without one. `[U]`"""
+    there = life.there if among is None else life.there & among
+    n = there.sum(axis=1)
+    total = np.where(there, column, 0.0).sum(axis=1)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
