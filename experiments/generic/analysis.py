@@ -34,7 +34,7 @@ TENTH = 10
 STATEMENTS = (
     Statement("P04", "more than half of users override it the first time", "first_own",
               lambda t: within(t, "first_own", 0.5)),
-    Statement("P04", "more than 70 % override it the first time, as the article's 30 % of the beginner say", "first_own",
+    Statement("P04", "more than 70 % override it the first time, as the beginner's 30 % say", "first_own",
               lambda t: within(t, "first_own", 0.7)),
     Statement("P04", "nine of ten override it the first time: at once", "first_own",
               lambda t: within(t, "first_own", 0.9)),
@@ -49,11 +49,11 @@ DIFFERENCES = {
     "wear_fresh": "tenth - first time, users remember nothing",
 }
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers each. "
-    "The assistant asks the same generic question at every trigger that is not approved. Users remember it and wear "
-    "out (own mood), or remember nothing (fresh mood: the control, in which the tenth time is like the first). Share of "
-    "users who override; how they take it is a parameter of the prior (`generic`, from 50 to 88 %), so that only "
-    "differences between contexts and times are found here, and no level."
+    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "each. The assistant asks the same generic question at every trigger that is not approved. Users remember it and "
+    "wear out (own mood), or remember nothing (fresh mood: the control, in which the tenth time is like the first). "
+    "Share of users who override; how they take it is a parameter of the prior (`generic`, from 50 to 88 %), so that "
+    "only differences between contexts and times are found here, and no level."
 )
 
 
@@ -106,10 +106,8 @@ def _parts(life: Life) -> dict[str, Bool]:
 
 def contexts(draws: Drawn) -> Table:
     """The first and the tenth time, by context."""
-    rows = [
-        (part, *(spread(draws.table, f"{words}_{mood}:{part}", "share") for mood in MOODS for words in ("first", "tenth")))
-        for part in names()
-    ]  # fmt: skip
+    columns = [f"{words}_{mood}" for mood in MOODS for words in ("first", "tenth")]
+    rows = [(part, *(spread(draws.table, f"{name}:{part}", "share") for name in columns)) for part in names()]
     head = ("context", "first time", "tenth, users remember", "first, fresh", "tenth, fresh")
     return Table("Overridden, by context: median draw (90 % of draws)", head, rows)
 
@@ -117,7 +115,8 @@ def contexts(draws: Drawn) -> Table:
 def findings(draws: Drawn) -> list[Finding]:
     """For `skg-bench claims`."""
     assumed = "How often it is overridden is a parameter that is drawn: the level follows from the prior."
-    later = f"Of users who remember nothing, the tenth differs from the first by {spread(draws.table, 'wear_fresh', 'share')}."
+    fresh = spread(draws.table, "wear_fresh", "share")
+    later = f"Of users who remember nothing, the tenth differs from the first by {fresh}."
     more = {"first_own": assumed, "wear_own": later}
     return [finding(draws, each, more.get(each.figure, "")) for each in STATEMENTS]
 
