@@ -1,19 +1,13 @@
 """Is a generic question overridden at once, everywhere, and ever more often?"""
 
-from collections.abc import Mapping
-from functools import lru_cache
-
-import numpy as np
-
+from experiments.generic.measure import MOODS, measure, names
 from experiments.guardian import chart
 from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.lives import Draw, Life, Lives, by_user, over_users
 from experiments.guardian.study import PRIOR
 from experiments.guardian.verdicts import (
     Statement,
     above,
     claims,
-    figures,
     finding,
     sensitivity,
     signs,
@@ -23,14 +17,9 @@ from experiments.guardian.verdicts import (
 from skg_bench.analysis.comparison.claims import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.core.advice import OVERRIDDEN
-from skg_bench.core.grid import F64, Bool
-from skg_bench.core.strategies import strategies
 
 NAME = "generic"
 TITLE = "Is a generic question overridden at once, everywhere, and ever more often?"
-MOODS = {"own": "question_own", "fresh": "question_fresh"}
-TENTH = 10
 STATEMENTS = (
     Statement("P04", "more than half of users override it the first time", "first_own",
               lambda t: within(t, "first_own", 0.5)),
@@ -55,53 +44,6 @@ HOW = (
     "Share of users who override; how they take it is a parameter of the prior (`generic`, from 50 to 88 %), so that "
     "only differences between contexts and times are found here, and no level."
 )
-
-
-def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
-    """Of all arms of `experiment=generic`."""
-    known: dict[str, float] = {}
-    for mood, arm in MOODS.items():
-        life = lives[arm]
-        override = life.outcome == OVERRIDDEN
-        first, tenth = (by_user(life, override, _nth(life, n)) for n in (1, TENTH))
-        known |= {f"first_{mood}": _mean(first), f"tenth_{mood}": _mean(tenth)}
-        known |= figures(f"wear_{mood}", over_users(tenth - first))
-        for part, mask in _parts(life).items():
-            for words, n in (("first", 1), ("tenth", TENTH)):
-                at = _nth(life, n) & mask
-                known[f"{words}_{mood}:{part}"] = float(override[at].mean()) if at.any() else np.nan
-    fresh, some = lives["question_fresh"], lives["strategies"]
-    more = _overridden(fresh, fresh.spoken) - _overridden(some, some.spoken & (some.kind >= 0))
-    return known | figures("beyond_strategies", over_users(more))
-
-
-def _nth(life: Life, n: int) -> Bool:
-    """The turn at which a user is asked for the n-th time. `[U, T]`"""
-    mask: Bool = life.spoken & (np.cumsum(life.spoken, axis=1) == n)
-    return mask
-
-
-def _overridden(life: Life, among: Bool) -> F64:
-    return by_user(life, life.outcome == OVERRIDDEN, among)
-
-
-def _mean(values: F64) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
-
-
-@lru_cache
-def names() -> tuple[str, ...]:
-    """Categories and times of day, of which contexts are made."""
-    table = strategies(None)
-    return (*table.categories, *table.times)
-
-
-def _parts(life: Life) -> dict[str, Bool]:
-    """Turns in each category, and at each time of day."""
-    table = strategies(None)
-    category, time = np.divmod(life.context, len(table.times))
-    masks = [category == i for i in range(len(table.categories))] + [time == i for i in range(len(table.times))]
-    return dict(zip(names(), masks, strict=True))
 
 
 def contexts(draws: Drawn) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from experiments.guardian.lives import Draw, Life, Lives, by_user, over_users, paired
+from experiments.guardian.lives import Draw, Life, Lives, by_user, mean, over_users, paired
 from experiments.guardian.verdicts import figures
 from skg_bench.core.grid import F64, Bool
 
@@ -26,7 +26,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     known |= figures("live_frozen_accepted", over_users(accepted(live) - accepted(frozen)))
     for step in STEPS:
         book = lives[f"book_{step}"]
-        known |= {f"panel_accepted_{step}": _mean(accepted(book)), f"panel_utility_{step}": _mean(utility(book))}
+        known |= {f"panel_accepted_{step}": mean(accepted(book)), f"panel_utility_{step}": mean(utility(book))}
     grown, seed, random = (lives[name] for name in ("book_40", "book_0", "sham_40"))
     known |= figures("grown", paired(grown, seed, _utility_of))
     known |= figures("grown_sham", paired(grown, random, _utility_of))
@@ -38,15 +38,15 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
 
 
 def _lived(name: str, life: Life) -> dict[str, float]:
-    known = {f"{name}_{part}": _mean(accepted(life, turns)) for part, turns in PARTS.items()}
+    known = {f"{name}_{part}": mean(accepted(life, turns)) for part, turns in PARTS.items()}
     known |= figures(f"{name}_rise", over_users(accepted(life, LAST) - accepted(life, FIRST)))
     known |= figures(f"{name}_gain", over_users(utility(life, LAST) - utility(life, FIRST)))
     for step in STEPS:
         window = (step, step + WINDOW)
-        known[f"{name}_accepted_{step}"] = _mean(accepted(life, window))
-        known[f"{name}_utility_{step}"] = _mean(utility(life, window))
-        known[f"{name}_size_{step}"] = _mean(by_user(life, life.book_size, _within(life, (step, step + 1))))
-    return known | {f"{name}_size_last": _mean(by_user(life, life.book_size, _within(life, LAST)))}
+        known[f"{name}_accepted_{step}"] = mean(accepted(life, window))
+        known[f"{name}_utility_{step}"] = mean(utility(life, window))
+        known[f"{name}_size_{step}"] = mean(by_user(life, life.book_size, _within(life, (step, step + 1))))
+    return known | {f"{name}_size_last": mean(by_user(life, life.book_size, _within(life, LAST)))}
 
 
 PARTS = {"first": FIRST, "next": NEXT, "last": LAST}
@@ -70,7 +70,3 @@ def utility(life: Life, turns: tuple[int, int] = (0, 10**6)) -> F64:
 
 def _utility_of(life: Life) -> F64:
     return life.utility
-
-
-def _mean(values: F64) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")

@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from experiments.guardian import chart
-from experiments.guardian.lives import Difference, Draw, Life, Lives, over_users, paired
+from experiments.guardian.lives import Difference, Draw, Life, Lives, mean, over_users, paired
 from experiments.guardian.study import Study, lives
 from experiments.guardian_arc.measure import accepted, utility
 from skg_bench.app.experiment_report import Table
@@ -37,8 +37,8 @@ def table(two: Lives) -> Table:
     """Acceptance and utility by interaction, and over all."""
     windows = {"first 5": (0, 5), "next 5": (5, 10), "last 20": (40, 60), "all": (0, 60)}
     rows = [
-        (NAMES[arm], *(f"{100 * _mean(accepted(life, turns)):.0f} %" for turns in windows.values()),
-         *(f"{_mean(utility(life, turns)):+.3f}" for turns in windows.values()))
+        (NAMES[arm], *(f"{100 * mean(accepted(life, turns)):.0f} %" for turns in windows.values()),
+         *(f"{mean(utility(life, turns)):+.3f}" for turns in windows.values()))
         for arm, life in two.items()
     ]  # fmt: skip
     head = ("the assistant", *(f"accepted, {name}" for name in windows), *(f"utility, {name}" for name in windows))
@@ -76,7 +76,3 @@ def _sum(life: Life, last: int) -> chart.Spread:
 def _interval(values: F64) -> chart.Spread:
     each = over_users(values)
     return each.mean - 1.96 * each.error, each.mean, each.mean + 1.96 * each.error
-
-
-def _mean(values: F64) -> float:
-    return float(np.nanmean(values))

@@ -1,38 +1,26 @@
 """A beginner's and an expert's book on the same triggers: is what lies between them learning?"""
 
-from collections.abc import Mapping
-
-import numpy as np
-
 from experiments.guardian import chart
 from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.lives import Draw, Life, Lives, by_user, over_users, paired
 from experiments.guardian.study import PRIOR
 from experiments.guardian.verdicts import (
     Statement,
     above,
     better,
     claims,
-    figures,
     percent,
     sensitivity,
     signs,
     spread,
     within,
 )
+from experiments.seeds.measure import BOOKS, measure
 from skg_bench.analysis.comparison.claims import Finding, Measured
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.core.grid import F64
 
 NAME = "seeds"
 TITLE = "A beginner's and an expert's book: is what lies between them learning?"
-BOOKS = {
-    "rookie": "the beginner's book, by hand",
-    "pro": "the expert's book, by hand",
-    "pro_permuted": "the expert's, with counters exchanged",
-    "learned": "the beginner's after 40 interactions",
-}
 STATEMENTS = (
     Statement("P44", "more is accepted with the expert's book than with the beginner's, and neither learns",
               "pro_rookie_accepted", lambda t: above(t, "pro_rookie_accepted")),
@@ -60,34 +48,6 @@ HOW = (
     "nothing is learned in any of them but `live`, whose book of interaction 40 is `learned`. The expert's book is a "
     "file that somebody wrote; in its control the same skills have one another's counters."
 )
-
-
-def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
-    """Of all arms of `experiment=seeds`."""
-    books = {name: lives[name] for name in BOOKS}
-    known: dict[str, float] = {}
-    for name, life in books.items():
-        known |= {f"{name}_accepted": _mean(_accepted(life)), f"{name}_utility": _mean(by_user(life, life.utility))}
-        known[f"{name}_changed"] = float((np.diff(life.book_size, axis=1)[life.there[:, 1:]] != 0).sum())
-    pairs = {"pro_rookie": ("pro", "rookie"), "permuted_rookie": ("pro_permuted", "rookie"),
-             "pro_counters": ("pro", "pro_permuted"), "learned_rookie": ("learned", "rookie"),
-             "pro_learned": ("pro", "learned")}  # fmt: skip
-    for name, (book, other) in pairs.items():
-        known |= figures(name, paired(books[book], books[other], _utility))
-        known |= figures(f"{name}_accepted", over_users(_accepted(books[book]) - _accepted(books[other])))
-    return known
-
-
-def _accepted(life: Life) -> F64:
-    return by_user(life, life.listened, life.spoken)
-
-
-def _utility(life: Life) -> F64:
-    return life.utility
-
-
-def _mean(values: F64) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
 def levels(draws: Drawn) -> Table:

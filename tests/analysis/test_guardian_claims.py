@@ -11,15 +11,17 @@ import pandas as pd
 import pytest
 
 from experiments.generic import analysis as generic
+from experiments.generic.measure import nth, parts
 from experiments.guardian import study
 from experiments.guardian.lives import Draw
 from experiments.guardian_arc import analysis as arc
 from experiments.guardian_arc import measure, persuasion
 from experiments.seeds import analysis as seeds
+from experiments.seeds.measure import BOOKS
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.paths import DATA
 
-# Whatever is said persuades as much as anything else, at any time: nothing can be learned. All arms have the same draws.
+# Whatever is said persuades as much as anything else, at any time: nothing can be learned. Arms share all draws.
 ALIKE = (
     "persuades=-0.4", "generic=-0.4", "kinds_apart=0", "fits=0", "liking=0", "liking_here=0", "discerns=0", "unsound=0",
     "habit=0", "annoyance=0",
@@ -88,7 +90,7 @@ def test_one_user_s_five_interactions_say_little() -> None:
 @pytest.mark.req("P44", "P49")
 def test_no_book_of_the_contrast_changes_and_where_advice_is_alike_the_expert_s_is_worth_no_more() -> None:
     figures = measured(seeds, "seeds", *ALIKE)
-    assert [figures[f"{name}_changed"] for name in seeds.BOOKS] == [0.0] * 4
+    assert [figures[f"{name}_changed"] for name in BOOKS] == [0.0] * 4
     assert figures["pro_rookie_accepted"] == figures["learned_rookie_accepted"] == 0.0
     assert abs(figures["pro_rookie"]) < 1e-3
 
@@ -134,9 +136,9 @@ def test_a_question_that_does_not_wear_off_is_taken_as_at_first() -> None:
 def test_contexts_hold_each_question_twice_by_category_and_by_time() -> None:
     whole = study.study("generic", ["users=5"], triggers=12)
     life = study.lives(whole, Draw(0, {}))["question_own"]
-    counted = np.sum(list(generic._parts(life).values()), axis=0)
+    counted = np.sum(list(parts(life).values()), axis=0)
     assert (counted[life.there] == 2).all()
-    assert (generic._nth(life, 1).sum(axis=1) == 1).all()
+    assert (nth(life, 1).sum(axis=1) == 1).all()
 
 
 # ---------------------------------------------------------------------------------------------------------- reports
