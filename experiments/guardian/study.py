@@ -106,14 +106,14 @@ class Study:
         by_name = {arm.name: arm for arm in self.arms}
         made: dict[str, Arm] = {}
 
-        def of(arm: Arm) -> Arm:
+        def changed(arm: Arm) -> Arm:
             if arm.name not in made:
-                fork = None if arm.fork is None else Fork(of(by_name[arm.fork.arm.name]), arm.fork.turn)
-                changed = with_components(arm, **self._changed(arm, draw))
-                made[arm.name] = replace(changed, fork=fork)
+                fork = None if arm.fork is None else Fork(changed(by_name[arm.fork.arm.name]), arm.fork.turn)
+                own_phase = with_components(arm, **self._changed(arm, draw))
+                made[arm.name] = replace(own_phase, fork=fork)
             return made[arm.name]
 
-        return [of(arm) for arm in self.arms]
+        return [changed(arm) for arm in self.arms]
 
     def _changed(self, arm: Arm, draw: Draw) -> dict[str, Any]:
         names = [name for name in draw.values if name not in self.kept[arm.name]]
