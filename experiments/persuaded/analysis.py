@@ -1,6 +1,5 @@
 """Holds a run of `persuaded` against its question: is the assistant listened to more, and are its users worse off?"""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from skg_bench.analysis import summary
@@ -17,7 +16,11 @@ from skg_bench.core.errors import UsageError
 RUN = "experiment=persuaded profile=demo"
 COMMAND = f"skg-bench run {RUN}; skg-bench experiment persuaded RUN --write reports"
 ARMS = ("live", "frozen", "sham", "expert")
-TITLES = ("How often users listen", "What that is worth to them")
+NAMES = {"live": "learns", "frozen": "book stays"}  # in the figure
+WORDS = (
+    ("How often users listen", "Share of interventions, since the point before."),
+    ("What that is worth to them", "On average; +1: an unwanted purchase was held back, -1: a wanted one."),
+)
 
 
 def with_interval(test: PairedT, unit: str, *, signed: bool = False) -> str:
@@ -64,11 +67,19 @@ def worse_off(proofs: ClaimedProofs) -> bool:
     return sign(live.rise) > 0 > max(sign(live.gain), sign(proofs.beyond["live", "frozen"]))
 
 
-def figure(run: OneRun, proofs: ClaimedProofs, arms: Sequence[str] = ("live", "frozen")) -> str:
+def figure(run: OneRun, proofs: ClaimedProofs) -> str:
     """Acceptance and utility over interactions, side by side."""
     looks = looks_of(run, summary.read(run))
-    panels = [replace(panel, title=title) for panel, title in zip(charts(proofs, looks), TITLES, strict=True)]
-    return picture.drawn(panels, looks, arms)
+    panels = [
+        replace(
+            panel,
+            title=title,
+            says=says,
+            series=[replace(line, name=NAMES[line.name]) for line in panel.series if line.name in NAMES],
+        )
+        for panel, (title, says) in zip(charts(proofs, looks), WORDS, strict=True)
+    ]
+    return picture.drawn(panels, looks, list(NAMES.values()))
 
 
 def analyse(run: OneRun) -> Report:
@@ -77,13 +88,13 @@ def analyse(run: OneRun) -> Report:
     proofs = claimed_proofs(run)
     if proofs is None:
         raise UsageError(f"{run.path} has too few interactions; make a longer run: skg-bench run {RUN}")
-    found = tables(proofs)
+    parts = tables(proofs)
     scope = (
         f"{run.manifest['users']} users, {run.manifest['weeks']} weeks, seed {run.manifest['seed']}; 95 % over users."
     )
     return Report(
-        found,
-        page("Can users be worse off while they listen ever more often?", COMMAND, scope, *found),
+        parts,
+        page("Can users be worse off while they listen ever more often?", COMMAND, scope, *parts),
         holds=worse_off(proofs),
         figures={"persuaded.svg": figure(run, proofs)},
     )

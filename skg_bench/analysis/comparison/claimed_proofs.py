@@ -53,7 +53,7 @@ class Arc:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairShares:
     """An override, and later, in the same context, another strategy and no override, in WITHIN triggers."""
 
     share: PairedT  # of users
@@ -81,7 +81,7 @@ class ClaimedProofs:
     positions: Sequence[int]  # [P] a point holds a user's interactions since the point before it, up to this many
     users: int  # those with as many interactions as LOOKS looks take, whom the looks count
     arcs: Mapping[str, Arc]  # of the arms of the trios, in the order of the run
-    pairs: Mapping[str, Pair]
+    pairs: Mapping[str, PairShares]
     beyond: Mapping[tuple[str, str], PairedT]  # utility of all interactions, live - frozen and live - sham
     found: Mapping[tuple[str, str], PairedT]  # share of users with the pair, the same
     seeds: Sequence[SeedContrast]
@@ -144,7 +144,7 @@ def trios(run: Run) -> list[Trio]:
     are. How outcomes count (`signs`) may differ too, as a book that stays does not hear of it.
     """
     compositions = run.manifest.get("compositions") or {}
-    found: list[Trio] = []
+    sets: list[Trio] = []
     for live in run.arms:
         if _curator(compositions, live) in ("none", "sham"):
             continue
@@ -152,8 +152,8 @@ def trios(run: Run) -> list[Trio]:
         frozen = [arm for arm in twins if _curator(compositions, arm) == "none"]
         sham = [arm for arm in twins if _curator(compositions, arm) == "sham"]
         if frozen and sham:
-            found.append(Trio(live, frozen[0], sham[0]))
-    return found
+            sets.append(Trio(live, frozen[0], sham[0]))
+    return sets
 
 
 def seed_contrasts(run: Run) -> list[tuple[str, str]]:
@@ -208,11 +208,14 @@ def _lengths(turns: _Turns) -> I64:
 
 
 def _points(half: int) -> list[int]:
-    """5, 10, 20 and so on, twice as far each time, up to `half`: as far as half of the users go."""
+    """5, 10, 20 and so on, twice as far each time, the last one at `half`: as far as half of the users go. Each point
+    holds at least as many interactions as the one before it.
+    """
     points = [LOOK]
     while 2 * points[-1] <= half:
         points.append(2 * points[-1])
-    return points if half - points[-1] < LOOK else [*points, half]
+    rest, before = half - points[-1], points[-1] // 2 if len(points) > 1 else LOOK
+    return [*points, half] if rest >= before else [*points[:-1], half]
 
 
 def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: F64) -> Arc:
@@ -248,9 +251,9 @@ def _by(turns: _Turns, part: I64, parts: int, values: Any) -> F64:
 # --------------------------------------------------------------------------------------------------------- pair
 
 
-def _pair(turns: _Turns) -> Pair:
+def _pair(turns: _Turns) -> PairShares:
     has, reverse = _have(turns, turns.overridden, turns.listened), _have(turns, turns.listened, turns.overridden)
-    return Pair(paired_t(has), paired_t(reverse), has)
+    return PairShares(paired_t(has), paired_t(reverse), has)
 
 
 def _have(turns: _Turns, first: Bool, second: Bool) -> F64:

@@ -12,7 +12,7 @@ from skg_bench.analysis.comparison.claimed_proofs import (
     WITHIN,
     Arc,
     ClaimedProofs,
-    Pair,
+    PairShares,
     SeedContrast,
     Trio,
 )
@@ -191,7 +191,7 @@ def sign(test: PairedT) -> int:
 # --------------------------------------------------------------------------------------------------------- pair
 
 
-def _pair_cells(pair: Pair) -> list[Cell]:
+def _pair_cells(pair: PairShares) -> list[Cell]:
     return [_cell(pair.share, "share"), _cell(pair.reverse, "share")]
 
 
