@@ -18,8 +18,8 @@ COMMAND = f"skg-bench run {RUN}; skg-bench experiment persuaded RUN --write repo
 ARMS = ("live", "frozen", "sham", "expert")
 NAMES = {"live": "learns", "frozen": "book stays"}  # in the figure
 WORDS = (
-    ("How often users listen", "Share of interventions, since the point before."),
-    ("What that is worth to them", "On average; +1: an unwanted purchase was held back, -1: a wanted one."),
+    ("How often users listen", "Share of interventions; a point holds all since the point before."),
+    ("What that is worth to them", "On average: +1 an unwanted purchase held back, \u22121 a wanted one."),
 )
 
 

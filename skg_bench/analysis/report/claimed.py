@@ -244,6 +244,6 @@ def _seeds_say(contrast: SeedContrast) -> Says:
 def _seeds_missing(run: Run, frozen: str) -> str:
     """An override that adds an arm with another book beside `frozen`."""
     seeds = (run.manifest["compositions"][frozen]).get("seeds")
-    own = [override for override in run.config["arms"][frozen] if not override.startswith("seeds=")]
+    overrides = [override for override in run.config["arms"][frozen] if not override.startswith("seeds=")]
     other = "rookie" if seeds == "pro" else "pro"
-    return f"+arms.other_book=[{','.join([*own, f'seeds={other}'])}]"
+    return f"+arms.other_book=[{','.join([*overrides, f'seeds={other}'])}]"

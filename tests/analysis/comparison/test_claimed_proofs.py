@@ -71,12 +71,12 @@ def test_utility_of_the_same_interventions_stands_beside_acceptance(tmp_path: Pa
     assert proofs.beyond["live", "sham"].mean == pytest.approx(-0.5 * 5 / 20)
 
 
-def pair_of(tmp_path: Path, first: Purchase, second: Purchase, gap: int = 1) -> tuple[float, float]:
-    """Shares of users with a pair, and with one the other way round, who have these two purchases `gap` triggers apart,
-    at their first trigger and later; all else is of other contexts.
+def pair_of(tmp_path: Path, first: Purchase, second: Purchase, turns: tuple[int, int]) -> tuple[float, float]:
+    """Shares of users with a pair, and with one the other way round, who have these two purchases at these turns; all
+    else is of other contexts.
     """
-    others = [interaction(listens=True, context=f"other {n}", day=n / 4) for n in range(40)]
-    lived = [first, *others[: gap - 1], second, *others[gap:]]
+    lived = [interaction(listens=True, context=f"other {n}", day=n / 4) for n in range(40)]
+    lived[turns[0]], lived[turns[1]] = first, second
     proofs = claimed_proofs(made(tmp_path / "run", {arm: [lived] * 2 for arm in CONTROLS}))
     assert proofs is not None
     pair = proofs.pairs["live"]
@@ -89,27 +89,29 @@ LISTEN = Purchase("accepted", context="shoes", strategy="time_cost", day=5.0)
 
 @pytest.mark.req("P32", "P33")
 @pytest.mark.parametrize(
-    ("first", "second", "gap", "expected"),
+    ("first", "second", "turns", "expected"),
     [
-        (OVERRIDE, LISTEN, 1, (1.0, 0.0)),
-        (OVERRIDE, LISTEN, 17, (1.0, 0.0)),
-        (OVERRIDE, LISTEN, 18, (0.0, 0.0)),  # not among the first eighteen
-        (OVERRIDE, Purchase("accepted", context="coffee", strategy="time_cost"), 1, (0.0, 0.0)),
-        (OVERRIDE, Purchase("accepted", context="shoes"), 1, (0.0, 0.0)),  # the generic question again
-        (OVERRIDE, Purchase("overridden", context="shoes", strategy="time_cost"), 1, (0.0, 0.0)),
-        (OVERRIDE, Purchase("auto_approved", "analyst", context="shoes"), 1, (0.0, 0.0)),
+        (OVERRIDE, LISTEN, (0, 1), (1.0, 0.0)),
+        (OVERRIDE, LISTEN, (0, 17), (1.0, 0.0)),
+        (OVERRIDE, LISTEN, (0, 18), (0.0, 0.0)),  # not among the first eighteen
+        (OVERRIDE, LISTEN, (9, 17), (1.0, 0.0)),
+        (OVERRIDE, LISTEN, (9, 18), (0.0, 0.0)),
+        (OVERRIDE, Purchase("accepted", context="coffee", strategy="time_cost"), (0, 1), (0.0, 0.0)),
+        (OVERRIDE, Purchase("accepted", context="shoes"), (0, 1), (0.0, 0.0)),  # the generic question again
+        (OVERRIDE, Purchase("overridden", context="shoes", strategy="time_cost"), (0, 1), (0.0, 0.0)),
+        (OVERRIDE, Purchase("auto_approved", "analyst", context="shoes"), (0, 1), (0.0, 0.0)),
         (
             Purchase("wait", context="shoes", learned=True),
             Purchase("overridden", context="shoes", strategy="time_cost"),
-            1,
+            (0, 1),
             (0.0, 1.0),
         ),
     ],
 )
 def test_a_pair_is_an_override_and_then_in_the_same_context_another_strategy_and_no_override(
-    tmp_path: Path, first: Purchase, second: Purchase, gap: int, expected: tuple[float, float]
+    tmp_path: Path, first: Purchase, second: Purchase, turns: tuple[int, int], expected: tuple[float, float]
 ) -> None:
-    assert pair_of(tmp_path, first, second, gap) == expected
+    assert pair_of(tmp_path, first, second, turns) == expected
 
 
 @pytest.mark.req("P44")
