@@ -248,7 +248,10 @@ def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dic
     }
     report = f"skg-bench report {run.path} --user"
     if content.advised:
-        known |= {"advice": {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}}
+        jobs = composition.get("jobs") or {"call_seconds": 0}
+        conflict = None if jobs["call_seconds"] == 0 else jobs["conflict"]
+        levels = {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}
+        known |= {"advice": {**levels, "conflict": conflict}}
         arm["causes"] = {}
     return {"threshold": policy.get("threshold"), "weights": weights, "report": report, **arm, **known}
 
