@@ -265,13 +265,18 @@ def _alike(contents: Contents, least: float) -> Callable[[int, int], bool]:
     """Do two contents say nearly the same? By words, within a section."""
 
     def alike(key: int, other: int) -> bool:
-        one, two = contents.of(np.array([key, other], np.uint64))
-        return one is not None and two is not None and one.section == two.section and _cosine(one, two) >= least
+        first, second = contents.of(np.array([key, other], np.uint64))
+        return (
+            first is not None
+            and second is not None
+            and first.section == second.section
+            and _cosine(first, second) >= least
+        )
 
     return alike
 
 
 @lru_cache(maxsize=2**16)
-def _cosine(one: Content, two: Content) -> float:
-    texts = ["\n".join([c.issue, c.insight or "", *c.keywords]) for c in (one, two)]
+def _cosine(first: Content, second: Content) -> float:
+    texts = ["\n".join([c.issue, c.insight or "", *c.keywords]) for c in (first, second)]
     return float(WordCosines(texts).of(texts[:1])[0, 1])

@@ -148,18 +148,18 @@ class UnderWay:
         order = np.argsort(numbers)
 
         def index(owner: I64) -> I64:
-            found = np.minimum(np.searchsorted(numbers[order], owner), max(len(numbers) - 1, 0))
-            hit = numbers[order][found] == owner
-            return np.where(hit, order[found], -1)
+            place = np.minimum(np.searchsorted(numbers[order], owner), max(len(numbers) - 1, 0))
+            hit = numbers[order][place] == owner
+            return np.where(hit, order[place], -1)
 
         job = index(self._owner)
         theirs = job >= 0
         ending_ops, ending_job = part(self._ops, theirs), job[theirs]
         self._ops, self._owner = part(self._ops, ~theirs), self._owner[~theirs]
         reporter = index(self._reporter)
-        told = reporter >= 0
-        reports, reporter = self._reports.rows(told), reporter[told]
-        self._reports, self._reporter = self._reports.rows(~told), self._reporter[~told]
+        mine = reporter >= 0
+        reports, reporter = self._reports.rows(mine), reporter[mine]
+        self._reports, self._reporter = self._reports.rows(~mine), self._reporter[~mine]
         stay = np.ones(len(self._number), np.bool_)
         stay[at] = False
         self.jobs, self._number = self.jobs.rows(stay), self._number[stay]
