@@ -58,8 +58,8 @@ class Sham:
     `content`: of any earlier turn, or only of those whose answer an active skill holds already (of the skill itself
     where one is renewed). `draw`: which of many such choices. Where there is no other turn, nothing is captured.
 
-    `tags`: ratings are those of the curator inside, or ok or miss by a coin. `says`: what the curator inside wrote, what
-    another skill was to say, or any text of `strategies`. With `tags: coin` and `says: own`, ratings alone are random.
+    `tags`: ratings are those of the curator inside, or ok or miss by a coin. `says`: what the curator inside wrote,
+    what another skill was to say, or any text of `strategies`. Coins with `own`: ratings alone are random.
     """
 
     curator: Curator[Any]

@@ -116,6 +116,6 @@ def test_what_another_skill_was_to_say_is_said_by_default() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("tags", "none"), ("says", "all")])
 def test_bad_values_are_refused_by_name(name: str, value: str) -> None:
-    valid = "own, coin" if name == "tags" else "other, any"
+    valid = "own, coin" if name == "tags" else "own, other, any"
     with pytest.raises(UsageError, match=rf"curator\.{name}='{value}', valid are {valid}"):
         placebo(**{name: value})
