@@ -71,4 +71,5 @@ def decisions(life: Life) -> dict[str, float]:
 
 def cell(life: Life, outcomes: tuple[int, ...], word: int) -> Bool:
     """Turns that ended so, and of which this was said later."""
-    return life.there & np.isin(life.outcome, outcomes) & (life.satisfaction == word)
+    mask: Bool = life.there & np.isin(life.outcome, outcomes) & (life.satisfaction == word)
+    return mask
