@@ -1,35 +1,30 @@
 """Holds a reader of the prompt against rules and controls that choose from the same books."""
 
-from collections.abc import Callable
-
 import pandas as pd
 
 from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
 from experiments.guardian.study import PRIOR
-from experiments.guardian.verdicts import Statement, claims, finding, sensitivity, signs, spread
+from experiments.guardian.verdicts import Statement, above, claims, finding, sensitivity, signs, spread
 from experiments.llm_or_rule import figure
 from experiments.llm_or_rule.measure import AGAINST, CHOOSERS, FORK, measure
 from experiments.llm_or_rule.reading import bins, break_even
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 
-COMMAND = "skg-bench experiment llm_or_rule --profile demo --write reports"
+TITLE = "Does a reader of the prompt choose strategies better than a rule?"
 
 
-def above(name: str) -> Callable[[pd.DataFrame], "pd.Series[bool]"]:
-    """Draws in which the whole 95 % interval of a difference lies above 0."""
-    return lambda table: table[name] > 1.96 * table[f"{name}_error"]
+def better_than(claimed: str, name: str) -> Statement:
+    """That the reader is significantly better than another chooser."""
+    return Statement("P45", claimed, f"reader - {name}", lambda t: above(t, f"reader - {name}"), "utility")
 
 
-STATEMENTS = tuple(
-    Statement("P45", claimed, name, above(name), "utility")
-    for claimed, name in (
-        ("a reader of the prompt chooses better than a rule", "reader - rule"),
-        ("it chooses better than a reader from whom ratings are hidden", "reader - hidden"),
-        ("it chooses better than by the order of the prompt alone", "reader - position"),
-        ("it chooses better than by chance from the same book", "reader - random"),
-        ("what it reads is better than the same prompt with an empty book", "reader - empty"),
-    )
+STATEMENTS = (
+    better_than("a reader of the prompt chooses better than a rule", "rule"),
+    better_than("it chooses better than a reader from whom ratings are hidden", "hidden"),
+    better_than("it chooses better than by the order of the prompt alone", "position"),
+    better_than("it chooses better than by chance from the same book", "random"),
+    better_than("what it reads is better than the same prompt with an empty book", "empty"),
 )
 
 
@@ -80,10 +75,7 @@ def markdown(draws: Drawn, parts: list[Table | str]) -> str:
         "nothing is learned, and choosers differ. Differences are means over users of paired differences in utility a "
         "trigger from there on; *better* and *worse*: the whole 95 % interval lies there."
     )
-    return page(
-        "Does a reader of the prompt choose better than a rule?", COMMAND, how,
-        "![Choosers against the rule](llm_or_rule.svg)", *parts,
-    )  # fmt: skip
+    return page(TITLE, draws.command, how, *(f"![{words}]({name})" for name, words in figure.FILES.items()), *parts)
 
 
 def analyse(
@@ -99,7 +91,7 @@ def analyse(
     return Report(
         parts,
         markdown(result, parts),
-        figures={"llm_or_rule.svg": figure.svg(result.table)},
+        figures=figure.files(result.table),
         findings=lambda: [finding(result, statement) for statement in STATEMENTS],
     )
 

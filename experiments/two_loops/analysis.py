@@ -1,15 +1,14 @@
 """Holds two feedback loops against one, over the prior and in a world that was made for the later loop."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
 import yaml
 
 from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
 from experiments.guardian.lives import Draw
-from experiments.guardian.study import PRIOR, Study, lives
-from experiments.guardian.verdicts import Statement, claims, finding, sensitivity, signs
+from experiments.guardian.study import PRIOR, lives
+from experiments.guardian.verdicts import Statement, above, claims, finding, sensitivity, signs, within
 from experiments.two_loops import figure
 from experiments.two_loops.counters import CONCORDANCE
 from experiments.two_loops.measure import DIFFERENCES, REFERENCE, measure
@@ -21,54 +20,43 @@ from skg_bench.app.experiments import Experiment
 MADE = Path(__file__).with_name("made.yaml")
 DEMO = 24  # draws: this experiment has twice the arms of the others
 MOST = 0.8  # share of a cell in which what the article reads in it has to be true
-COMMAND = "skg-bench experiment two_loops --profile demo --write reports"
+TITLE = "Do two feedback loops into one skillbook make users better off than one?"
 SHOWN = ("immediate", "later", "both", "replace", "separate", "later_turned", "coin", "frozen")
 
 
-def above(name: str) -> Callable[[pd.DataFrame], "pd.Series[bool]"]:
-    """Draws in which the whole 95 % interval of a difference lies above 0."""
-    return lambda table: table[name] > 1.96 * table[f"{name}_error"]
-
-
-def most(name: str) -> Callable[[pd.DataFrame], "pd.Series[bool]"]:
-    """Draws in which a share is large."""
-    return lambda table: table[name] >= MOST
-
-
-def utility(claim: str, claimed: str, name: str) -> Statement:
-    """That a difference in utility is significant."""
-    return Statement(claim, claimed, name, above(name), "utility")
-
-
 STATEMENTS = (
-    utility("P43", "both loops in one counter are better than reactions alone", "both - immediate"),
-    utility("P43", "both loops in one counter are better than later answers alone", "both - later"),
-    utility("P43", "later answers alone are better than reactions alone", "later - immediate"),
-    utility("P43", "later answers in place of the first sign are better than it alone", "replace - immediate"),
-    utility("P07", "in one counter it matters what later answers say, not only that they come", "both - later_turned"),
+    Statement("P43", "both loops in one counter are better than reactions alone",
+              "both - immediate", lambda t: above(t, "both - immediate"), "utility"),
+    Statement("P43", "both loops in one counter are better than later answers alone",
+              "both - later", lambda t: above(t, "both - later"), "utility"),
+    Statement("P43", "later answers alone are better than reactions alone",
+              "later - immediate", lambda t: above(t, "later - immediate"), "utility"),
+    Statement("P43", "later answers in place of the first sign are better than it alone",
+              "replace - immediate", lambda t: above(t, "replace - immediate"), "utility"),
+    Statement("P07", "in one counter it matters what later answers say, not only that they come",
+              "both - later_turned", lambda t: above(t, "both - later_turned"), "utility"),
     Statement(
         "P09", "what led to acceptance more often is worth more to the user (counters of reactions alone)",
-        "concordance immediate", above("concordance immediate"),
+        "concordance immediate", lambda t: above(t, "concordance immediate"),
     ),
     Statement(
         "P09", "what has the larger helpful share is worth more to the user (one counter for both loops)",
-        "concordance both", above("concordance both"),
+        "concordance both", lambda t: above(t, "concordance both"),
     ),
     Statement(
         "P30", f"overridden and regretted: the purchase was not wanted, in {MOST:.0%} of such turns or more",
-        "unwanted overridden, regretted", most("unwanted overridden, regretted"),
+        "unwanted overridden, regretted", lambda t: within(t, "unwanted overridden, regretted", MOST),
     ),
     Statement(
         "P30", f"listened and regretted: the advice harmed, in {MOST:.0%} of such turns or more",
-        "harmed listened, regretted", most("harmed listened, regretted"),
+        "harmed listened, regretted", lambda t: within(t, "harmed listened, regretted", MOST),
     ),
 )  # fmt: skip
 
 
-def made_world(whole: Study) -> tuple[Mapping[str, float], Draw]:
-    """Figures of the world that was made for the later loop; what its file does not name is as in conf/."""
-    draw = Draw(0, yaml.safe_load(MADE.read_text("utf-8")))
-    return measure(draw, lives(whole, draw)), draw
+def made_for_it() -> Draw:
+    """The world that was made for the later loop; what its file does not name is as in conf/."""
+    return Draw(0, yaml.safe_load(MADE.read_text("utf-8")))
 
 
 def parts_of(draws: Drawn, made: Mapping[str, float]) -> list[Table | str]:
@@ -112,10 +100,7 @@ def markdown(draws: Drawn, parts: list[Table | str]) -> str:
         f"utility a trigger; *better* and *worse*: the whole 95 % interval lies there. The reference is `{REFERENCE}`: "
         "reactions alone. Each later answer costs one more job of the reflector, which utility pays."
     )
-    return page(
-        "Do two feedback loops make users better off than one?", COMMAND, how,
-        "![Loops and signs against the immediate loop alone](two_loops.svg)", *parts,
-    )  # fmt: skip
+    return page(TITLE, draws.command, how, *(f"![{words}]({name})" for name, words in figure.FILES.items()), *parts)
 
 
 def analyse(
@@ -128,12 +113,13 @@ def analyse(
     """Verdicts by prior mass; nothing expected is checked."""
     number = DEMO if draws is None and profile == "demo" else draws
     result = drawn("two_loops", measure, overrides, profile, number, out, prior)
-    made, _ = made_world(result.study)
+    world = made_for_it()
+    made = measure(world, lives(result.study, world))
     parts = parts_of(result, made)
     return Report(
         parts,
         markdown(result, parts),
-        figures={"two_loops.svg": figure.svg(result.table, made)},
+        figures=figure.files(result.table, made),
         findings=lambda: findings(result, made),
     )
 
