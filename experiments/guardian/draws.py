@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from experiments.guardian.lives import Measure
+from experiments import prior
+from experiments.guardian.lives import Life, Measure
 from experiments.guardian.study import PRIOR, Study, lives, study
 from skg_bench.analysis.comparison.claims import Evidence
 from skg_bench.app.run_identity import provenance, write_json
@@ -121,11 +122,10 @@ def _begin(whole: Study, measure: Measure, out: Path) -> None:
 
 
 def _identity(whole: Study, measure: Callable[..., Any]) -> str:
-    """Of the study, and of the code that measures."""
+    """Of the study, and of the code that makes and measures lives."""
     digest = sha256(whole.identity.encode())
-    folders = dict.fromkeys([Path(__file__).parent, Path(getfile(measure)).parent])
-    for file in (file for folder in folders for file in sorted(folder.glob("*.py"))):
-        digest.update(f"{file.name}\0".encode() + file.read_bytes())
+    for file in (prior.__file__, getfile(Life), getfile(Study), getfile(measure)):
+        digest.update(Path(file).read_bytes())
     return digest.hexdigest()
 
 
