@@ -18,10 +18,10 @@ FILES = {
 
 def files(table: pd.DataFrame) -> Mapping[str, str]:
     """All figures, by name."""
+    oracle = table["oracle - rule"].median()
     how = (
         "Utility a trigger, less that of the rule (what was learned in such a place first), on the same books.",
-        f"Median and nine of ten of {len(table)} draws from the prior. Not shown: the best strategy of the same book, "
-        f"{table['oracle - rule'].median():+.2f}.",
+        f"Median and nine of ten of {len(table)} draws from the prior. Left out: the best of the book, {oracle:+.2f}.",
     )
     choosers = {
         words: _spread(table[f"{name} - rule"].to_numpy()) for name, words in CHOOSERS.items() if name != "oracle"

@@ -121,11 +121,8 @@ def made_table(row: Mapping[str, float], arms: Sequence[str]) -> Table:
         name = f"{arm} - {REFERENCE}"
         less = "0" if arm == REFERENCE else f"{row[name]:+.4f} +- {row[name + '_error']:.4f}"
         rows.append((arm, f"{row[f'utility {arm}']:+.4f}", less, f"{100 * row[f'acceptance {arm}']:.0f} %"))
-    return Table(
-        "In the world made for the later loop (standard errors over users)",
-        ("arm", "utility", "less the immediate loop", "acceptance"),
-        rows,
-    )
+    less = "less the immediate loop (+- standard error)"
+    return Table("The world made for the later loop", ("arm", "utility", less, "acceptance"), rows)
 
 
 def users_needed(table: pd.DataFrame, name: str, users: int) -> float:
