@@ -18,7 +18,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 
 MADE = Path(__file__).with_name("made.yaml")
-DEMO = 24  # draws: this experiment has twice the arms of the others
+DEMO = 20  # draws: this experiment has twice the arms of the others
 MOST = 0.8  # share of a cell in which what the article reads in it has to be true
 TITLE = "Do two feedback loops into one skillbook make users better off than one?"
 SHOWN = ("immediate", "later", "both", "replace", "separate", "later_turned", "coin", "frozen")

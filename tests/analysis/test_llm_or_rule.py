@@ -55,7 +55,7 @@ def test_where_all_strategies_are_alike_nobody_chooses_better(whole: Study) -> N
     draw = Draw(0, ALIKE | PLAIN)
     row = measure(draw, lives(whole, draw))
     for name in CHOOSERS:
-        assert row[f"{name} - rule"] == 0.0, name
+        assert row[f"{name} - rule"] == pytest.approx(0.0, abs=1e-4), name  # a prompt may be some tokens longer
 
 
 @pytest.mark.req("P45")

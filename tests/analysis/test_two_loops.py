@@ -35,12 +35,11 @@ def some(arms: Sequence[str], users: int, more: Sequence[str] = (), triggers: in
 
 @pytest.mark.req("P43")
 def test_later_answers_show_in_the_world_that_was_made_for_them_most_where_nothing_drowns_them() -> None:
-    world = some(("immediate", "later", "replace", "both"), 60)
+    world = some(("immediate", "later", "both"), 60)
     found = lives(world, analysis.made_for_it())
-    less = {arm: paired(found[arm], found["immediate"], utility) for arm in ("later", "replace", "both")}
+    less = {arm: paired(found[arm], found["immediate"], utility) for arm in ("later", "both")}
     assert less["later"].better
-    assert less["replace"].better
-    assert less["later"].mean > less["replace"].mean > less["both"].mean
+    assert less["later"].mean > 2 * less["both"].mean
 
 
 @pytest.mark.req("P43")
@@ -55,12 +54,12 @@ def test_where_nobody_answers_two_loops_are_one_to_the_bit() -> None:
 
 @pytest.mark.req("P07")
 def test_answers_that_say_nothing_are_found_to_say_something_no_more_often_than_chance_allows() -> None:
-    world = some(("both", "later_turned"), 20, triggers=30)
+    world = some(("both", "later_turned"), 20, triggers=25)
     noise = {"answered": 0.9, "mistaken": 0.5, "not_sure": 0.0, "sitting_days": 0.5}
-    pairs = [lives(world, Draw(number, noise)) for number in range(8)]
+    pairs = [lives(world, Draw(number, noise)) for number in range(6)]
     less = [paired(pair["both"], pair["later_turned"], utility) for pair in pairs]
     assert all(difference.error > 0 for difference in less)  # the arms do differ
-    assert sum(difference.better or difference.worse for difference in less) <= 2  # 3 of 8: one chance in 170
+    assert sum(difference.better or difference.worse for difference in less) <= 2  # 3 of 6: one chance in 450
 
 
 def test_cells_that_the_grid_leaves_out_are_the_same_as_one_that_it_has() -> None:
