@@ -21,7 +21,7 @@ MADE = Path(__file__).with_name("made.yaml")
 DEMO = 20  # draws: this experiment has twice the arms of the others
 MOST = 0.8  # share of a cell in which what the article reads in it has to be true
 TITLE = "Do two feedback loops into one skillbook make users better off than one?"
-SHOWN = ("immediate", "later", "both", "replace", "separate", "later_turned", "coin", "frozen")
+SHOWN = ("immediate", "later", "both", "replace", "separate", "heeded_later", "later_turned", "coin", "frozen")
 
 
 STATEMENTS = (
@@ -33,6 +33,10 @@ STATEMENTS = (
               "later - immediate", lambda t: above(t, "later - immediate"), "utility"),
     Statement("P43", "later answers in place of the first sign are better than it alone",
               "replace - immediate", lambda t: above(t, "replace - immediate"), "utility"),
+    Statement("P43", "later answers tell what a coin does not: alone, they are better than its ratings",
+              "later - coin", lambda t: above(t, "later - coin"), "utility"),
+    Statement("P43", "the same, where they rate only advice that was followed",
+              "heeded_later - coin", lambda t: above(t, "heeded_later - coin"), "utility"),
     Statement("P07", "in one counter it matters what later answers say, not only that they come",
               "both - later_turned", lambda t: above(t, "both - later_turned"), "utility"),
     Statement(

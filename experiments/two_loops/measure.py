@@ -14,6 +14,9 @@ REFERENCE = "immediate"
 DIFFERENCES = {  # arm less another one, both in the same world, and what this tells
     ("both", "later"): "both loops, against the later one alone",
     ("later", "immediate"): "the later loop in place of the first",
+    ("later", "coin"): "what the later loop says, alone: against a coin's ratings",
+    ("later", "wrong_later"): "the same, against its signs turned round",
+    ("heeded_later", "coin"): "the same where it rates advice that was followed, against a coin's ratings",
     ("both", "later_turned"): "what the later loop says, in one counter: both, against its signs turned round",
     ("later_turned", "immediate"): "a second loop whose signs are turned round",
     ("both", "coin"): "ratings, against a coin's",

@@ -19,7 +19,8 @@ from experiments.two_loops.counters import concordance, strategy_worths
 from experiments.two_loops.measure import decisions, measure, utility
 from experiments.two_loops.tables import mapped, users_needed
 from skg_bench.app.experiment_report import Table
-from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, REGRET_IT, WAIT, WORTH_IT
+from skg_bench.assistant.pipeline.components import components
+from skg_bench.core.advice import ACCEPTED, OUTCOMES, OVERRIDDEN, REGRET_IT, SATISFACTIONS, WAIT, WORTH_IT
 from skg_bench.core.paths import CONF
 
 ARMS = tuple(yaml.safe_load((CONF / "experiment" / "two_loops.yaml").read_text("utf-8"))["arms"])
@@ -34,12 +35,28 @@ def some(arms: Sequence[str], users: int, more: Sequence[str] = (), triggers: in
 
 
 @pytest.mark.req("P43")
-def test_later_answers_show_in_the_world_that_was_made_for_them_most_where_nothing_drowns_them() -> None:
-    world = some(("immediate", "later", "both"), 60)
-    found = lives(world, analysis.made_for_it())
-    less = {arm: paired(found[arm], found["immediate"], utility) for arm in ("later", "both")}
-    assert less["later"].better
-    assert less["later"].mean > 2 * less["both"].mean
+def test_later_answers_about_advice_that_was_followed_show_in_the_world_made_for_them_beside_a_coin_s() -> None:
+    world = some(("later", "heeded_later", "coin"), 110)
+    made = lives(world, analysis.made_for_it())
+    assert paired(made["heeded_later"], made["coin"], utility).better
+    assert not paired(made["later"], made["coin"], utility).better  # as the article counts them
+
+
+@pytest.mark.req("P30")
+def test_the_article_s_later_sign_says_what_was_wanted_and_nothing_of_the_advice() -> None:
+    """Where the therapist speaks and nobody errs."""
+    world = some(("immediate",), 10, triggers=20)
+    life = lives(world, Draw(0, {"friction_from": 1, "mistaken": 0.0, "answered": 1.0}))["immediate"]
+    satisfaction = components(world.arms[0]).signs.satisfaction
+    answers = {
+        name: np.isin(life.satisfaction, [SATISFACTIONS.index(name)]) & life.spoken
+        for name in ("worth_it", "regret_it")
+    }
+    for outcome, signs in satisfaction.items():
+        for name, sign in signs.items():
+            turns = answers[name] & (life.outcome == OUTCOMES.index(outcome))
+            assert turns.any()
+            assert (life.wanted[turns] == (sign < 0)).all(), (outcome, name)
 
 
 @pytest.mark.req("P43")
