@@ -17,7 +17,7 @@ FILES = {
 ROWS = {
     "both": "both, one counter", "replace": "both, the later in place of the first", "separate": "both, kept apart",
     "later": "later answers alone", "neutral_later": "later answers alone, neutral",
-    "heeded_later": "later answers alone, of advice that was followed", "wrong_later": "later answers alone, turned round",
+    "heeded_later": "later answers alone, of advice followed", "wrong_later": "later answers alone, turned round",
     "later_turned": "both, later answers turned round", "wrong_both": "both, all signs turned round",
     "coin": "a coin's ratings", "frozen": "nothing learned",
 }  # fmt: skip
