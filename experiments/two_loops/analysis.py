@@ -48,11 +48,11 @@ STATEMENTS = (
         "concordance both", lambda t: above(t, "concordance both"),
     ),
     Statement(
-        "P30", f"overridden and regretted: the purchase was not wanted, in {MOST:.0%} of such turns or more",
+        "P30", f"overridden and regretted: the purchase was not wanted, in {100 * MOST:.0f} % of such turns or more",
         "unwanted overridden, regretted", lambda t: within(t, "unwanted overridden, regretted", MOST),
     ),
     Statement(
-        "P30", f"listened and regretted: the advice harmed, in {MOST:.0%} of such turns or more",
+        "P30", f"listened and regretted: the advice harmed, in {100 * MOST:.0f} % of such turns or more",
         "harmed listened, regretted", lambda t: within(t, "harmed listened, regretted", MOST),
     ),
 )  # fmt: skip
