@@ -22,7 +22,7 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.launching import Tick
 
-DRAWS = {"demo": 40, "paper": 300}  # by profile; with 36 and more of them, a claim that holds in all can be robust
+DRAWS = {"demo": 36, "paper": 300}  # by profile; of 36, a claim can be robust that holds in all, and not of fewer
 TOGETHER = 4  # draws of a task: changes speed, never a result
 
 Overrides = Annotated[

@@ -20,7 +20,7 @@ from experiments.guardian.verdicts import (
     worse,
 )
 from experiments.guardian_arc import persuasion
-from experiments.guardian_arc.measure import LIVED, STEPS, measure
+from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
 from experiments.masses import Share
 from skg_bench.analysis.comparison.claims import Finding
 from skg_bench.app.experiment_report import Report, Table, page
@@ -127,21 +127,21 @@ def picture(table: pd.DataFrame) -> str:
         low, middle, high = (table[list(columns)].quantile(q).tolist() for q in (0.05, 0.5, 0.95))
         return list(zip(low, middle, high, strict=True))
 
-    x = [str(step) for step in STEPS]
+    x, taken = ([str(step) for step in steps] for steps in (STEPS, BOOKS))
     lived = ("live", "frozen", "sham")
 
     def by_step(what: str) -> dict[str, list[chart.Spread]]:
         return {arm: curve(*(f"{arm}_{what}_{step}" for step in STEPS)) for arm in lived}
 
     panel = {
-        what: {"the user's book": curve(*(f"panel_{what}_{step}" for step in STEPS))}
+        what: {"the user's book": curve(*(f"panel_{what}_{step}" for step in BOOKS))}
         for what in ("accepted", "utility")
     }
     each = [
         chart.Curves("Accepted, as lived, in 5 interactions from k on", x, by_step("accepted"), percent=True),
         chart.Curves("Utility a trigger, as lived", x, by_step("utility")),
-        chart.Curves("Accepted, book of interaction k on all triggers", x, panel["accepted"], percent=True),
-        chart.Curves("Utility a trigger, book of interaction k", x, panel["utility"]),
+        chart.Curves("Accepted, book of interaction k on all triggers", taken, panel["accepted"], percent=True),
+        chart.Curves("Utility a trigger, book of interaction k", taken, panel["utility"]),
     ]
     how = [f"{len(table)} draws from the prior: medians, and bands of nine draws of ten. Across: interactions k.",
            "Below: users without a mood, so that only the book differs from one k to the next."]  # fmt: skip

@@ -9,7 +9,8 @@ from experiments.guardian.verdicts import figures
 from skg_bench.core.grid import F64, Bool
 
 FIRST, NEXT, LAST = (0, 5), (5, 10), (40, 60)  # interactions: the article's beginner, after five, and at the end
-STEPS = (0, 5, 10, 20, 40)  # interactions after which the book is taken
+STEPS = (0, 5, 10, 20, 40)  # interactions from which on windows begin
+BOOKS = (0, 5, 10, 40)  # interactions after which the book is taken
 LIVED = ("live", "frozen", "sham", "unworn", "unworn_sham")
 WINDOW = 5  # interactions that are looked at from a step on
 
@@ -24,7 +25,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     known |= figures("live_sham", paired(live, sham, _utility_of))
     known |= figures("unworn_sham_utility", paired(lives["unworn"], lives["unworn_sham"], _utility_of))
     known |= figures("live_frozen_accepted", over_users(accepted(live) - accepted(frozen)))
-    for step in STEPS:
+    for step in BOOKS:
         book = lives[f"book_{step}"]
         known |= {f"panel_accepted_{step}": mean(accepted(book)), f"panel_utility_{step}": mean(utility(book))}
     grown, seed, random = (lives[name] for name in ("book_40", "book_0", "sham_40"))

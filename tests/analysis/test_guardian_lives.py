@@ -20,11 +20,12 @@ from skg_bench.core.errors import UsageError
 from skg_bench.simulator.guardian import Guardian
 
 USERS, TRIGGERS = 3, 8
+FEWER = [f"~arms.{name}" for name in ("unworn_sham", "book_10", "book_40", "sham_40")]
 
 
 def small(*overrides: str) -> study.Study:
-    """Few users of the experiment with the most kinds of arms."""
-    return study.study("guardian_arc", [f"users={USERS}", "workers=1", *overrides], triggers=TRIGGERS)
+    """Few users of the experiment with the most kinds of arms, without some of each kind."""
+    return study.study("guardian_arc", [f"users={USERS}", *FEWER, *overrides], triggers=TRIGGERS)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def test_a_draw_is_an_ordinary_run_with_its_parameters(whole: study.Study, tmp_p
     weeks = ceil(1.5 * TRIGGERS / draw.values["triggers_per_week"])
     given = [f"{name if '.' in name else f'simulator.{name}'}={value!r}" for name, value in draw.values.items()]
     size = [f"users={USERS}", f"weeks={weeks}", f"out={tmp_path / 'run'}"]
-    run = skg_bench.run(["experiment=guardian_arc", *size, *given])
+    run = skg_bench.run(["experiment=guardian_arc", *FEWER, *size, *given])
     for name in ("live", "frozen", "sham", "unworn", "book_5"):
         turns = run.turns(name).to_pandas()
         turns = turns[turns.turn < TRIGGERS]
@@ -114,15 +115,16 @@ def test_differences_are_paired_by_user() -> None:
 # ------------------------------------------------------------------------------------------------------------ draws
 
 
-def test_what_was_stopped_goes_on_and_comes_out_the_same(
+def test_what_was_stopped_goes_on_and_comes_out_the_same_in_one_process_and_in_two(
     whole: study.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draws, "TOGETHER", 2)
+    monkeypatch.setattr(draws, "TOGETHER", 1)
     first = draws.simulate(whole, utility, 1, tmp_path / "a", workers=1)
-    made = draws.simulate(whole, utility, 3, tmp_path / "a", workers=1)
+    made = draws.simulate(whole, utility, 3, tmp_path / "a", workers=2)
     assert sorted(file.name for file in (tmp_path / "a").glob("*.parquet")) == [
         "draws-000000-1.parquet",
-        "draws-000001-2.parquet",
+        "draws-000001-1.parquet",
+        "draws-000002-1.parquet",
     ]
     at_once = draws.simulate(whole, utility, 3, None, workers=1)
     pd.testing.assert_frame_equal(made, at_once)
@@ -130,12 +132,6 @@ def test_what_was_stopped_goes_on_and_comes_out_the_same(
     assert made.draw.tolist() == [0, 1, 2]
     with pytest.raises(UsageError, match="holds draws of another prior, configuration or code"):
         draws.simulate(replace(whole, identity="other"), utility, 1, tmp_path / "a", workers=1)
-
-
-def test_two_processes_make_the_same_draws(whole: study.Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draws, "TOGETHER", 1)
-    two = draws.simulate(whole, utility, 2, None, workers=2)
-    pd.testing.assert_frame_equal(two, draws.simulate(whole, utility, 2, None, workers=1))
 
 
 @pytest.mark.parametrize(
@@ -169,10 +165,19 @@ def test_an_empty_panel_is_refused() -> None:
         ("habit: {low: 0, high: 1}", "is no prior"),
     ],
 )  # fmt: skip
-def test_a_prior_that_leaves_the_range_of_a_parameter_is_refused(tmp_path: Path, line: str, words: str) -> None:
+def test_a_prior_that_leaves_the_range_of_a_parameter_is_refused(
+    whole: study.Study, tmp_path: Path, line: str, words: str
+) -> None:
     file = tmp_path / "prior.yaml"
     file.write_text(line, "utf-8")
     with pytest.raises(UsageError, match=words):
+        study.check_prior(whole, file)
+
+
+def test_another_prior_is_checked_before_anything_is_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "prior.yaml"
+    file.write_text("curator.rho: {low: 0, high: 2, scale: linear, unit: 1, what: x, source: y}", "utf-8")
+    with pytest.raises(UsageError, match=r"curator.rho from 0 to 2 leaves its range: curator.rho=2.0 must lie in"):
         study.study("generic", ["users=2"], file=file)
 
 
