@@ -47,12 +47,13 @@ def test_the_article_s_later_sign_says_what_was_wanted_and_nothing_of_the_advice
     """Where the therapist speaks and nobody errs."""
     world = some(("immediate",), 10, triggers=20)
     life = lives(world, Draw(0, {"friction_from": 1, "mistaken": 0.0, "answered": 1.0}))["immediate"]
-    satisfaction = components(world.arms[0]).signs.satisfaction
+    pause = components(world.arms[0]).signs
+    assert pause is not None
     answers = {
         name: np.isin(life.satisfaction, [SATISFACTIONS.index(name)]) & life.spoken
         for name in ("worth_it", "regret_it")
     }
-    for outcome, signs in satisfaction.items():
+    for outcome, signs in pause.satisfaction.items():
         for name, sign in signs.items():
             turns = answers[name] & (life.outcome == OUTCOMES.index(outcome))
             assert turns.any()
@@ -112,7 +113,7 @@ def with_turns(life: Life, columns: Mapping[str, Sequence[float]]) -> Life:
 
 @pytest.mark.req("P30")
 def test_each_cell_of_the_two_by_two_has_the_truth_beside_it(small: tuple[Study, Mapping[str, float], Lives]) -> None:
-    turns = {
+    turns: dict[str, Sequence[float]] = {
         "outcome": [ACCEPTED, WAIT, ACCEPTED, OVERRIDDEN, OVERRIDDEN, OVERRIDDEN],
         "satisfaction": [WORTH_IT, REGRET_IT, REGRET_IT, REGRET_IT, REGRET_IT, -1],
         "wanted": [False, True, True, False, True, True],
@@ -131,8 +132,16 @@ def test_the_worth_of_a_kind_is_told_from_the_worth_of_the_triggers_that_it_was_
     small: tuple[Study, Mapping[str, float], Lives],
 ) -> None:
     life = small[2]["both"]
-    rich = {"outcome": [OVERRIDDEN] * 10, "kind": [0] * 5 + [1] * 5, "fresh": [5.0] * 5 + [0.0] * 5}
-    poor = {"outcome": [OVERRIDDEN] * 10, "kind": [1] * 5 + [0] * 5, "fresh": [4.0] * 5 + [1.0] * 5}
+    rich: dict[str, Sequence[float]] = {
+        "outcome": [OVERRIDDEN] * 10,
+        "kind": [0] * 5 + [1] * 5,
+        "fresh": [5.0] * 5 + [0.0] * 5,
+    }
+    poor: dict[str, Sequence[float]] = {
+        "outcome": [OVERRIDDEN] * 10,
+        "kind": [1] * 5 + [0] * 5,
+        "fresh": [4.0] * 5 + [1.0] * 5,
+    }
     worths = strategy_worths({"one": with_turns(life, rich), "two": with_turns(life, poor)})
     assert worths.tolist() == [[0.5, -0.5]]
 
