@@ -23,6 +23,8 @@ ALIKE = {
     "unsound": 0.0,
     "discerns": 0.0,
     "habit": 0.0,
+    "generic": -0.4,
+    "persuades": -0.4,
 }
 PLAIN = {"policy.similarity": 2.0, "policy.temperature": 0.5}
 
