@@ -34,6 +34,7 @@ class Life:
     tier: I32  # index into TIERS
     wanted: Bool  # truth: is the purchase really wanted?
     outcome: I32  # index into OUTCOMES
+    satisfaction: I32  # what the user says of it some day: index into SATISFACTIONS, -1: nothing
     kind: I32  # truth: what the strategy is really about, -1: the generic question, or nothing said
     skill: I32  # number of the served skill in the user's book, -1: none
     utility: F64  # worth of what happened, less money and waiting

@@ -24,7 +24,7 @@ from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
-from skg_bench.core.feedback import Feedback
+from skg_bench.core.feedback import SATISFACTION, Feedback
 from skg_bench.core.grid import I32, I64, check
 from skg_bench.core.launching import Launcher
 from skg_bench.core.learning import Course, Jobs
@@ -48,9 +48,9 @@ _NAMES = {"curator": "reflective", "policy": "chooser"}  # in conf/
 _ROOM = 1.5  # the median user has so many times the triggers that are looked at; slower users have fewer
 _COLUMNS: Mapping[str, type[np.generic]] = {
     "time": np.int64, "request_type": np.int32, "tier": np.int32, "outcome": np.int32, "wanted": np.bool_,
-    "strategy": np.int32, "skill": np.int32, "worth": np.float64, "worth_expected": np.float64,
-    "worth_fresh": np.float64, "worth_best": np.float64, "cost_usd": np.float64, "learning_cost_usd": np.float64,
-    "latency_ms": np.float64, "book_size": np.int32,
+    "satisfaction": np.int32, "strategy": np.int32, "skill": np.int32, "worth": np.float64,
+    "worth_expected": np.float64, "worth_fresh": np.float64, "worth_best": np.float64, "cost_usd": np.float64,
+    "learning_cost_usd": np.float64, "latency_ms": np.float64, "book_size": np.int32,
 }  # fmt: skip
 
 
@@ -239,7 +239,8 @@ def _life(whole: Study, setting: Setting, log: "TurnColumns", table: SkillbookTa
     return Life(
         there=np.arange(len(log.columns["time"]))[None] < n[:, None], time=turns["time"],
         context=turns["request_type"], tier=turns["tier"], wanted=turns["wanted"], outcome=turns["outcome"],
-        kind=turns["strategy"], skill=turns["skill"], utility=turns["worth"] - paid, expected=turns["worth_expected"],
+        satisfaction=turns["satisfaction"], kind=turns["strategy"], skill=turns["skill"],
+        utility=turns["worth"] - paid, expected=turns["worth_expected"],
         fresh=turns["worth_fresh"], best=turns["worth_best"], book_size=turns["book_size"], books=books,
         book_kinds=np.where(books.active, about, -1).astype(np.int32),
     )  # fmt: skip
@@ -253,14 +254,17 @@ class TurnColumns:
 
     def turn(self, t: int, **values: np.ndarray) -> None:
         """Columns of a turn of the rows that are still there."""
-        for name, column in self.columns.items():
-            column[t, : len(values[name])] = values[name]
+        for name, value in values.items():
+            if name in self.columns:
+                self.columns[name][t, : len(value)] = value
 
     def update(self, t: int, batch: Batch, applied: Applied) -> None:
         """The books are read in the end."""
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
-        """Not kept."""
+        """What users will say of the turn."""
+        later = feedback.rows(feedback.kind == SATISFACTION)
+        self.columns["satisfaction"][t, later.row] = later.value
 
     def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
         """Not kept; what learning costs is a column."""

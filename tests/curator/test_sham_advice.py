@@ -58,6 +58,13 @@ def test_ratings_are_ok_or_miss_as_often_whatever_the_curator_inside_says() -> N
         assert counts[OK] / 2000 == pytest.approx(0.5, abs=0.04)
 
 
+def test_ratings_alone_can_be_random() -> None:
+    inside = learner(rewords=0.5)
+    real, sham = overridden(300).curated(inside)[1], overridden(300).curated(placebo(inside, says="own"))[1]
+    for f in fields(Batch):
+        assert np.array_equal(getattr(real, f.name), getattr(sham, f.name)) == (f.name != "rating"), f.name
+
+
 @pytest.mark.req("P30")
 def test_what_a_coin_gave_is_taken_back_and_another_coin_is_tossed() -> None:
     curator, turn = placebo(learner(adds=0.0)), overridden(400)
@@ -109,6 +116,6 @@ def test_what_another_skill_was_to_say_is_said_by_default() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("tags", "none"), ("says", "all")])
 def test_bad_values_are_refused_by_name(name: str, value: str) -> None:
-    valid = "own, coin" if name == "tags" else "other, any"
+    valid = "own, coin" if name == "tags" else "own, other, any"
     with pytest.raises(UsageError, match=rf"curator\.{name}='{value}', valid are {valid}"):
         placebo(**{name: value})

@@ -16,6 +16,7 @@ from skg_bench.core.grid import F64, I32
 from skg_bench.core.state import check
 from skg_bench.core.state import rows as rows_of
 from skg_bench.policy.always import Always
+from skg_bench.policy.beta_mean import BetaMean
 from skg_bench.policy.chooser import Chooser
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
 from skg_bench.policy.exp4 import Exp4
@@ -32,7 +33,13 @@ from tests.policy.played import candidates as candidates
 
 B, K = 40, 5
 GRID = ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.2, 0.4, 0.4))
-DETERMINISTIC: list[Policy[Any]] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
+DETERMINISTIC: list[Policy[Any]] = [
+    Always(),
+    Never(),
+    Threshold(0.5),
+    EpsilonThreshold(0.5, 0.0),
+    BetaMean(0.5, 0.4, 1.0, 1.0),
+]
 RANDOM: list[Policy[Any]] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
 WEIGHED: list[Policy[Any]] = [Proportional(), Softmax(0.5, 0.1), Thompson(0.25, 1.0, 1.0, 4.0, 1.0)]
 LEARNING: list[Policy[Any]] = [Exp4(0.5, GRID, 0.2, 0.1, 0.6), VCache(0.3, 2), Chooser(4.0, 2.0, 0.0, 1.5, 0.3)]
