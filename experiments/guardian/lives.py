@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, WAIT
 from skg_bench.core.grid import F64, I32, I64, Bool
 
 USERS, TRIGGERS = 200, 60  # of a draw: those of the issue's own figures
@@ -41,16 +42,18 @@ class Life:
     best: F64  # worth of the best that can be said, without a mood
     book_size: I32  # active skills after the turn
     books: Any  # the users' skillbooks in the end: SkillbookTable, rows in order of users
+    book_kinds: I32  # [U, S] truth: what their active skills are really about; -1: no such skill, or about nothing
 
     @property
     def spoken(self) -> Bool:
         """Was something said?"""
-        raise NotImplementedError
+        mask: Bool = self.there & (self.outcome != AUTO_APPROVED)
+        return mask
 
     @property
     def listened(self) -> Bool:
         """Accepted, wait or abandoned, where something was said."""
-        raise NotImplementedError
+        return self.spoken & np.isin(self.outcome, (ACCEPTED, WAIT, ABANDONED))
 
 
 Lives = Mapping[str, Life]  # by name of the arm
@@ -77,7 +80,15 @@ class Difference:
 
 def paired(life: Life, other: Life, column: Callable[[Life], F64]) -> Difference:
     """Mean over users of a user's mean of `column` under one arm, less that under the other."""
-    raise NotImplementedError
+    return over_users(by_user(life, column(life)) - by_user(other, column(other)))
+
+
+def over_users(values: F64) -> Difference:
+    """Mean and standard error of `values` `[U]`, a user's where it is not NaN; NaN for fewer than two users."""
+    kept = values[~np.isnan(values)]
+    if len(kept) < 2:
+        return Difference(np.nan, np.nan)
+    return Difference(float(kept.mean()), float(kept.std(ddof=1) / np.sqrt(len(kept))))
 
 
 def by_user(life: Life, column: F64, among: Bool | None = None) -> F64:
