@@ -8,6 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from experiments.guardian.lives import Difference, Draw, Life, Lives, by_user, over_users
+from experiments.guardian.replays import books_of_others, later
+from experiments.guardian.study import Study, served
 from experiments.guardian.verdicts import figures
 from skg_bench.core.advice import OVERRIDDEN
 from skg_bench.core.grid import F64, Bool
@@ -18,8 +20,18 @@ STEP = 15  # trigger whose own lesson is judged, on that trigger
 WITHIN = 18  # triggers within which the article's second evening follows the first
 SHAMS = ("sham_content", "sham_ratings", "sham")
 PLAYED = ("live", *SHAMS, "variety", "frozen")  # arms as they were lived
-BOOKS = {"live": "live_30", **{name: f"{name}_30" for name in SHAMS}, "donor": "donor"}  # arms with the book of HALF
+BOOKS = {"live": "live_30", **{name: f"{name}_30" for name in SHAMS}}  # arms that learn nothing from turn HALF on
 _PARTS = 3  # of a life: a rise is from the first part to the last
+
+
+def replayed(whole: Study, draw: Draw, lives: Lives) -> Lives:
+    """All triggers again: with the books that arms learned until turn HALF, around turn STEP and in all, and of others.
+    The reader chooses as before; what users do is not looked at, only what it is worth on average without a mood.
+    """
+    books = {f"book_{name}": lives[arm].books for name, arm in BOOKS.items()}
+    books["book_donor"] = books_of_others(lives[BOOKS["live"]], HALF)
+    books |= {"book_before": lives["live_15"].books, "book_after": lives["live_16"].books}
+    return served(whole, draw, "frozen", {**books, "book_in_all": lives["live"].books})
 
 
 def worth_of_books(lives: Lives) -> dict[str, F64]:
@@ -27,8 +39,7 @@ def worth_of_books(lives: Lives) -> dict[str, F64]:
     of what is said with it less that with the book of the beginning, on average over luck and without a mood. `[U]`
     """
     before = lives["frozen"]
-    later = np.broadcast_to(np.arange(before.there.shape[1]) >= HALF, before.there.shape)
-    return {name: gain(lives[arm], before, later) for name, arm in BOOKS.items()}
+    return {name: gain(lives[f"book_{name}"], before, later(before, HALF)) for name in (*BOOKS, "donor")}
 
 
 def gain(after: Life, before: Life, among: Bool) -> F64:
@@ -88,9 +99,9 @@ def measure(draw: Draw, lives: Lives) -> Mapping[str, float]:
         tell(f"proof_{name}", over_users(worth))
     for name in (*SHAMS, "donor"):
         tell(f"proof_live_less_{name}", over_users(books["live"] - books[name]))
-    at = np.arange(live.there.shape[1])[None] == STEP
-    tell("step", over_users(gain(lives["live_16"], lives["live_15"], np.broadcast_to(at, live.there.shape))))
-    tell("life", over_users(gain(lives["live_60"], frozen, frozen.there)))
+    at = later(live, STEP) & ~later(live, STEP + 1)
+    tell("step", over_users(gain(lives["book_after"], lives["book_before"], at)))
+    tell("life", over_users(gain(lives["book_in_all"], frozen, frozen.there)))
     for name in PLAYED:
         life = lives[name]
         tell(f"rise_{name}", over_users(rise(life)))

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from experiments.guardian.lives import Measure
+from experiments.guardian.lives import Draw, Lives, Measure
 from experiments.guardian.study import PRIOR, Study, lives, study
 from skg_bench.analysis.comparison.claims import Evidence
 from skg_bench.app.run_identity import provenance, write_json
@@ -23,6 +23,7 @@ from skg_bench.core.launching import Tick
 
 DRAWS = {"demo": 40, "paper": 300}  # by profile; with 36 and more of them, a claim that holds in all can be robust
 TOGETHER = 4  # draws of a task: changes speed, never a result
+More = Callable[[Study, Draw, Lives], Lives]  # lives that are made of others, such as with the books of others
 
 Overrides = Annotated[
     list[str] | None,
@@ -65,8 +66,9 @@ def drawn(
     draws: int | None,
     out: Path | None,
     file: Path = PRIOR,
+    more: More | None = None,
 ) -> Drawn:
-    """What an experiment's command asks for: the options above, in their order.
+    """What an experiment's command asks for: the options above, in their order; `more` lives are measured beside.
 
     Raises UsageError.
     """
@@ -77,11 +79,13 @@ def drawn(
     words = [f"skg-bench experiment {name}", f"--profile {profile}"]
     words += [f"--draws {draws}"] if draws else []
     words += [f"--prior {file}"] if file != PRIOR else []
-    table = simulate(whole, measure, draws or DRAWS[profile], out, whole.root["workers"])
+    table = simulate(whole, measure, draws or DRAWS[profile], out, whole.root["workers"], more)
     return Drawn(whole, table, " ".join([*words, *(overrides or [])]))
 
 
-def simulate(whole: Study, measure: Measure, draws: int, out: Path | None, workers: int = 2) -> pd.DataFrame:
+def simulate(
+    whole: Study, measure: Measure, draws: int, out: Path | None, workers: int = 2, more: More | None = None
+) -> pd.DataFrame:
     """A row for each of the first `draws` draws: its number, its parameters, and what `measure` says of its lives.
 
     With `out`, draws are kept there, and those that are there are not made again. Raises UsageError for a folder that
@@ -89,12 +93,12 @@ def simulate(whole: Study, measure: Measure, draws: int, out: Path | None, worke
     """
     if out is None:
         with TemporaryDirectory() as folder:
-            return simulate(whole, measure, draws, Path(folder), workers)
+            return simulate(whole, measure, draws, Path(folder), workers, more)
     _begin(whole, measure, out)
     here = {int(number) for file in _files(out) for number in pd.read_parquet(file, columns=["draw"])["draw"]}
     missing = [number for number in range(draws) if number not in here]
     tasks = [tuple(missing[i : i + TOGETHER]) for i in range(0, len(missing), TOGETHER)]
-    whole.launcher.carry_out(Drawing(whole, measure, out), tasks, workers, out, lambda _: None)
+    whole.launcher.carry_out(Drawing(whole, measure, out, more), tasks, workers, out, lambda _: None)
     table = pd.concat([pd.read_parquet(file) for file in _files(out)]).sort_values("draw", ignore_index=True)
     return table[table["draw"] < draws]
 
@@ -136,6 +140,7 @@ class Drawing:
     study: Study
     measure: Measure
     out: Path
+    more: More | None = None
 
     def begin(self) -> Callable[[tuple[int, ...], Tick], None]:
         """Makes some draws, and writes a file of them whole or not at all."""
@@ -144,7 +149,10 @@ class Drawing:
             rows = []
             for done, number in enumerate(numbers):
                 draw = self.study.draw(number)
-                figures = self.measure(draw, lives(self.study, draw))
+                known = lives(self.study, draw)
+                if self.more is not None:
+                    known = {**known, **self.more(self.study, draw, known)}
+                figures = self.measure(draw, known)
                 rows.append({"draw": number, **draw.values, **figures})  # noqa: PD011  those of a draw, not of a table
                 tick(done + 1)
             file = self.out / f"draws-{numbers[0]:06d}-{len(numbers)}.parquet"
