@@ -91,9 +91,9 @@ def over_users(values: F64) -> Difference:
     return Difference(float(kept.mean()), float(kept.std(ddof=1) / np.sqrt(len(kept))))
 
 
-def by_user(life: Life, column: F64, among: Bool | None = None) -> F64:
+def by_user(life: Life, column: F64 | I32 | Bool, among: Bool | None = None) -> F64:
     """A user's mean of `column` over the turns that are there, and in `among`; NaN for a user without one. `[U]`"""
-    there = life.there if among is None else life.there & among
-    n = there.sum(axis=1)
-    total = np.where(there, column, 0.0).sum(axis=1)
+    counted = life.there if among is None else life.there & among
+    n = counted.sum(axis=1)
+    total = np.where(counted, column, 0.0).sum(axis=1)
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)

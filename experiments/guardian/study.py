@@ -95,8 +95,8 @@ class Study:
 
     def setting(self, draw: Draw) -> Setting:
         """The world of a draw, for as many weeks as its users need."""
-        own: dict[str, Any] = {name: value for name, value in draw.values.items() if "." not in name}
-        world = Relabelled(replace(self.world, **own), self.seed)
+        values: dict[str, Any] = {name: value for name, value in draw.values.items() if "." not in name}
+        world = Relabelled(replace(self.world, **values), self.seed)
         weeks = ceil(_ROOM * self.triggers / world.triggers_per_week)
         embedding = Embedding(lambda: self._vectors, self.embedder)
         return Setting(self.seed, world, lambda: self.similarity, weeks, embedding)
@@ -119,8 +119,8 @@ class Study:
         names = [name for name in draw.values if name not in self.kept[arm.name]]
         changed = {}
         for seam, kind in _DRAWN.items():
-            own = {n.partition(".")[2]: draw.values[n] for n in names if n.startswith(f"{seam}.")}
-            changed[seam] = _with(getattr(components(arm), seam), seam, kind, own)
+            values = {n.partition(".")[2]: draw.values[n] for n in names if n.startswith(f"{seam}.")}
+            changed[seam] = _with(getattr(components(arm), seam), seam, kind, values)
         return changed
 
 
@@ -155,7 +155,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     parameters = prior.read(file).parameters
     given = {override.path.removeprefix("simulator."): override.value for override in known if not override.choice}
     fixed = {p.name: float(given[p.name]) for p in parameters if p.name in given}
-    own = {
+    kept = {
         arm: frozenset(f"{o.head}.{o.path.rpartition('.')[2]}" for o in parse(texts) if not o.choice)
         for arm, texts in root["arms"].items()
     }
@@ -170,7 +170,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     counted = {key: value for key, value in root.items() if key != "profile"}  # a number of draws
     whole = Study(
         name, root, identity(counted, composed.arms, data), root["users"], triggers, world, embedder,
-        build("launcher", root["launcher"]), made, tuple(p for p in parameters if p.name not in fixed), fixed, own,
+        build("launcher", root["launcher"]), made, tuple(p for p in parameters if p.name not in fixed), fixed, kept,
     )  # fmt: skip
     for parameter in whole.parameters:
         _check(whole, parameter, file)

@@ -12,6 +12,7 @@ from experiments.guardian.lives import Difference
 from experiments.masses import CUTS, Share, cut_between
 from skg_bench.analysis.comparison.claims import Finding, Measured
 from skg_bench.app.experiment_report import Table
+from skg_bench.core.grid import Bool
 
 CLAIMS = ("claim", "as read here", "holds in", "95 %", "median draw (90 % of draws)", "moved most by", "verdict")
 SIGNS = ("difference", "median draw (90 % of draws)", "better in", "worse in", "moved most by")
@@ -25,7 +26,7 @@ class Statement:
     id: str
     claimed: str
     figure: str  # column of the table whose values are told; a draw without one is left out
-    holds: Callable[[pd.DataFrame], "pd.Series[bool]"]  # of each draw
+    holds: Callable[[pd.DataFrame], Bool]  # of each draw
     unit: str = "share"  # of the figure; share is shown in percent
 
 
@@ -40,19 +41,32 @@ def share(table: pd.DataFrame, statement: Statement) -> Share:
     return Share(int(statement.holds(known).sum()), len(known))
 
 
+def within(table: pd.DataFrame, name: str, low: float, high: float = np.inf) -> Bool:
+    """In which draws a figure lies between these, the lower one included."""
+    mask: Bool = ((table[name] >= low) & (table[name] < high)).to_numpy(np.bool_)
+    return mask
+
+
+def above(table: pd.DataFrame, name: str) -> Bool:
+    """In which draws the whole 95 % interval of a difference lies above 0."""
+    mask: Bool = (table[name] > 1.96 * table[name + _ERROR]).to_numpy(np.bool_)
+    return mask
+
+
+def below(table: pd.DataFrame, name: str) -> Bool:
+    """In which draws it lies below 0."""
+    mask: Bool = (table[name] < -1.96 * table[name + _ERROR]).to_numpy(np.bool_)
+    return mask
+
+
 def better(table: pd.DataFrame, name: str) -> Share:
-    """In how many draws the whole 95 % interval of a difference lies above 0."""
-    return _beyond(table, name, 1.0)
+    """In how many draws a difference is significantly above 0, of those that have it."""
+    return Share(int(above(table, name).sum()), int(table[name + _ERROR].notna().sum()))
 
 
 def worse(table: pd.DataFrame, name: str) -> Share:
-    """In how many draws it lies below 0."""
-    return _beyond(table, name, -1.0)
-
-
-def _beyond(table: pd.DataFrame, name: str, sign: float) -> Share:
-    known = table[table[name].notna() & table[name + _ERROR].notna()]
-    return Share(int((sign * known[name] > 1.96 * known[name + _ERROR]).sum()), len(known))
+    """In how many draws it is significantly below 0."""
+    return Share(int(below(table, name).sum()), int(table[name + _ERROR].notna().sum()))
 
 
 # ------------------------------------------------------------------------------------------------------ sensitivity
