@@ -86,7 +86,7 @@ def first_evening(life: Life) -> float:
     return float((life.outcome[such] == OVERRIDDEN).mean()) if such.any() else float("nan")
 
 
-def measure(draw: Draw, lives: Lives) -> Mapping[str, float]:
+def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     """Figures of a draw."""
     frozen, live = lives["frozen"], lives["live"]
     row: dict[str, float] = {"first_evening": first_evening(frozen)}

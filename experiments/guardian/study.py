@@ -217,7 +217,9 @@ def lives(whole: Study, draw: Draw) -> Lives:
 def opened(whole: Study, draw: Draw) -> Setting:
     """The world of a draw, in which all texts of the library and of seeds are known."""
     setting = whole.setting(draw)
-    seeds = [skill.content for arm in whole.arms if (book := components(arm).seeds) is not None for skill in book.skills]
+    seeds = [
+        skill.content for arm in whole.arms if (book := components(arm).seeds) is not None for skill in book.skills
+    ]
     for content in [*whole.world.texts, *(content for content in seeds if content is not None)]:
         setting.texts.contents.add(content)
     return setting

@@ -1,7 +1,8 @@
 """A learner that is usual elsewhere: one book for all users, made over again from what all their books hold.
 
-It invents nothing. A kind of strategy that somebody's book holds is in the shared book once: in the words that were rated
-best, with the ratings of all users added up, and with an example of each context in which it was rated best of all kinds.
+It invents nothing. A kind of strategy that somebody's book holds is in the shared book once: in the words that were
+rated best, with the ratings of all users added up, and with an example of each context in which it was rated best of
+all kinds.
 """
 
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ def _book(setting: Setting, pool: Rated) -> Batch:
     named = pool.context >= 0
 
     def cells(column: F64) -> F64:
-        return np.bincount(in_context[named], column[named], len(kinds) * every).reshape(len(kinds), every)
+        flat: F64 = np.bincount(in_context[named], column[named], len(kinds) * every).astype(np.float64)
+        return flat.reshape(len(kinds), every)
 
     here, n_here = cells(pool.ok), cells(pool.ok + pool.miss)
     best = ((here + _DOUBT * mean[:, None]) / (n_here + _DOUBT)).argmax(axis=0)  # kind of each context

@@ -51,7 +51,7 @@ def worths(lives: Lives) -> Mapping[str, F64]:
     }  # fmt: skip
 
 
-def measure(draw: Draw, lives: Lives) -> Mapping[str, float]:
+def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     """Figures of a draw."""
     live, frozen = lives["live"], lives["frozen"]
     row: dict[str, float] = {}
