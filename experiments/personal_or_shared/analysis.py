@@ -32,7 +32,7 @@ ALIKE = (
     "simulator.liking=0", "simulator.liking_here=0", "simulator.taste_spread=0", "simulator.wanted_spread=0",
     "simulator.volume_spread=0",
 )  # fmt: skip
-CONTROLS = 4  # one draw in so many is made again with users who are all alike
+CONTROLS = 5  # one draw in so many is made again with users who are all alike
 STATEMENTS = (
     Statement("P01", "learning per user and interaction is worth more than one batch a night over all users",
               "life_less_batch", lambda t: above(t, "life_less_batch"), "utility"),

@@ -9,7 +9,7 @@ import pytest
 from experiments.counterfactual_proof import analysis, measure
 from experiments.guardian import study
 from experiments.guardian.draws import Drawn
-from experiments.guardian.lives import Life, Lives
+from experiments.guardian.lives import Draw, Life, Lives
 from experiments.guardian.replays import books_of_others
 from skg_bench.core.advice import ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.errors import UsageError
@@ -45,7 +45,7 @@ def nothing(known: tuple[study.Study, Lives]) -> Lives:
 
 def figures(every: Lives) -> dict[str, float]:
     """Of a draw, whose parameters do not matter."""
-    return dict(measure.measure(study.Draw(0, {}), every))
+    return dict(measure.measure(Draw(0, {}), every))
 
 
 @pytest.mark.req("P31")
