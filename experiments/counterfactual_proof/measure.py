@@ -62,12 +62,12 @@ def pairs(life: Life, *, reverse: bool = False) -> Bool:
     """
     overridden = life.spoken & (life.outcome == OVERRIDDEN)
     first, second = (life.listened, overridden) if reverse else (overridden, life.listened)
-    found = np.zeros(len(life.there), np.bool_)
+    paired = np.zeros(len(life.there), np.bool_)
     for apart in range(1, min(WITHIN + 1, life.there.shape[1])):
         same = life.context[:, :-apart] == life.context[:, apart:]
         other = life.kind[:, :-apart] != life.kind[:, apart:]
-        found |= (first[:, :-apart] & second[:, apart:] & same & other).any(axis=1)
-    return found
+        paired |= (first[:, :-apart] & second[:, apart:] & same & other).any(axis=1)
+    return paired
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +108,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
         row[f"pair_{name}"] = float(pairs(life).mean())
         row[f"reversed_{name}"] = float(pairs(life, reverse=True).mean())
         if name != "frozen":
-            accepted = [by_user(one, one.listened.astype(np.float64), one.spoken) for one in (life, frozen)]
+            accepted = [by_user(lived, lived.listened.astype(np.float64), lived.spoken) for lived in (life, frozen)]
             tell(f"acceptance_{name}", over_users(accepted[0] - accepted[1]))
             tell(f"utility_{name}", over_users(by_user(life, life.utility) - by_user(frozen, frozen.utility)))
         if name != "live":
