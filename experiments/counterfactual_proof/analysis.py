@@ -113,8 +113,9 @@ class Orders:
         ):  # fmt: skip
             moved = self.ordered[[name]].reset_index(drop=True) - self.permuted[[name]].reset_index(drop=True)
             rows.append((words, *(spread(part, name, unit) for part in (self.ordered, self.permuted, moved))))
-        head = ("figure: median draw (90 % of draws)", "in time", "permuted", "difference, draw by draw")
-        return Table(f"Order: {len(self.permuted)} draws again with the triggers of each user permuted", head, rows)
+        n = len(self.permuted)
+        head = (f"median of {n} draws (90 % of them)", "in time", "permuted", "difference, draw by draw")
+        return Table("Order: the triggers of each user permuted", head, rows)
 
 
 def looked_like_proof(table: pd.DataFrame) -> Table:
@@ -165,8 +166,8 @@ def picture(table: pd.DataFrame) -> str:
     rows |= {WORDS[name]: (0.0, 0.0, 0.0) for name in ("variety", "frozen")}
     rows |= {f"lived: {WORDS[name]}": line(f"utility_{name}") for name in ("live", "sham", "variety")}
     how = (
-        "Utility a trigger: book of trigger 30 less the seed book, same later triggers, no luck, no mood. Nine draws of",
-        "ten, a dot at the median. Below: arms as they were lived, less frozen, which variety alone raises as well.",
+        "Utility a trigger: book of trigger 30 less the seed book, same later triggers, no luck, no mood. A line for nine",
+        "draws of ten, a dot at the median. Below: arms as they were lived, less frozen, which variety alone raises as well.",
     )
     return chart.strips("What a book is worth more after learning", how, rows)
 

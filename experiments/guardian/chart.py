@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 Spread = tuple[float, float, float]  # 5th, 50th and 95th percentile of the draws
-WIDTH, LEFT, ROW, TOP = 760, 300, 26, 84  # pixels
+WIDTH, LEFT, ROW, TOP = 860, 330, 26, 84  # pixels
 SIDE, HIGH, GAP = 330, 190, 56  # of a panel of curves: width, height, and what lies between two
 STYLE = """
 svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #c9d0d8; --c0: #0b5394; --c1: #b45309; --c2: #6b7280;
@@ -54,7 +54,7 @@ def _shown(value: float, percent: bool) -> str:
 def strips(title: str, how: Sequence[str], rows: Mapping[str, Spread], *, percent: bool = False) -> str:
     """A line for each figure from the 5th to the 95th percentile of draws, a dot at the median, a rule at 0."""
     low, high = _scale([x for spread in rows.values() for x in spread], 0.0)
-    span = WIDTH - LEFT - 90
+    span = WIDTH - LEFT - 180
 
     def place(value: float) -> float:
         return LEFT + span * (value - low) / (high - low)
@@ -63,13 +63,13 @@ def strips(title: str, how: Sequence[str], rows: Mapping[str, Spread], *, percen
     body = [f'<path class="zero" d="M{place(0.0):.1f} {TOP - 8}V{bottom}"/>']
     for i, (name, (least, middle, most)) in enumerate(rows.items()):
         y = TOP + ROW * (i + 0.5)
-        tip = f"<title>{_shown(least, percent)} to {_shown(most, percent)}</title>"
+        numbers = f"{_shown(middle, percent)} ({_shown(least, percent)} to {_shown(most, percent)})"
         line = f'd="M{place(least):.1f} {y:.1f}H{place(most):.1f}" stroke="var(--c0)" stroke-width="3"'
         body += [
             f'<text class="name" x="{LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>',
-            f'<path {line} stroke-opacity="0.45">{tip}</path>',
+            f'<path {line} stroke-opacity="0.45"/>',
             f'<circle cx="{place(middle):.1f}" cy="{y:.1f}" r="4.5" fill="var(--c0)"/>',
-            f'<text x="{WIDTH - 78}" y="{y + 4:.1f}">{_shown(middle, percent)}</text>',
+            f'<text x="{WIDTH - 166}" y="{y + 4:.1f}">{numbers}</text>',
         ]
     return _framed(title, how, WIDTH, bottom + 20, body)
 

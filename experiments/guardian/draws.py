@@ -13,7 +13,9 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from experiments.guardian.lives import Draw, Lives, Measure
+from experiments import prior
+from experiments.guardian.lives import Draw, Life, Lives, Measure
+from experiments.guardian.replays import books_of_others
 from experiments.guardian.study import PRIOR, Study, lives, study
 from skg_bench.analysis.comparison.claims import Evidence
 from skg_bench.app.run_identity import provenance, write_json
@@ -21,7 +23,7 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.launching import Tick
 
-DRAWS = {"demo": 40, "paper": 300}  # by profile; with 36 and more of them, a claim that holds in all can be robust
+DRAWS = {"demo": 36, "paper": 300}  # by profile; of 36, a claim can be robust that holds in all, and not of fewer
 TOGETHER = 4  # draws of a task: changes speed, never a result
 More = Callable[[Study, Draw, Lives], Lives]  # lives that are made of others, such as with the books of others
 
@@ -125,11 +127,11 @@ def _begin(whole: Study, measure: Measure, out: Path) -> None:
 
 
 def _identity(whole: Study, measure: Callable[..., Any]) -> str:
-    """Of the study, and of the code that measures."""
+    """Of the study, and of the code that makes and measures lives."""
     digest = sha256(whole.identity.encode())
-    folders = dict.fromkeys([Path(__file__).parent, Path(getfile(measure)).parent])
-    for file in (file for folder in folders for file in sorted(folder.glob("*.py"))):
-        digest.update(f"{file.name}\0".encode() + file.read_bytes())
+    made = {file for file in Path(getfile(measure)).parent.glob("*.py") if file.stem != "analysis"}
+    for file in (prior.__file__, getfile(Life), getfile(Study), getfile(books_of_others), *sorted(made)):
+        digest.update(Path(file).read_bytes())
     return digest.hexdigest()
 
 

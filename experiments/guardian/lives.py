@@ -91,6 +91,11 @@ def over_users(values: F64) -> Difference:
     return Difference(float(kept.mean()), float(kept.std(ddof=1) / np.sqrt(len(kept))))
 
 
+def mean(values: F64) -> float:
+    """Over users who have one; NaN where nobody has. `[U]`"""
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
 def by_user(life: Life, column: F64 | I32 | Bool, among: Bool | None = None) -> F64:
     """A user's mean of `column` over the turns that are there, and in `among`; NaN for a user without one. `[U]`"""
     counted = life.there if among is None else life.there & among

@@ -14,7 +14,7 @@ from experiments import prior
 from experiments.guardian.lives import TRIGGERS, USERS, Draw, Life, Lives
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
-from skg_bench.app.compose import compose
+from skg_bench.app.compose import Composer, compose
 from skg_bench.app.overrides import parse
 from skg_bench.app.run_identity import identity
 from skg_bench.assistant.pipeline.components import components, with_components
@@ -44,6 +44,7 @@ _DRAWN: Mapping[str, type[Any]] = {
     "curator": Reflective,
     "policy": Chooser,
 }  # whose parameters a name with this prefix means
+_NAMES = {"curator": "reflective", "policy": "chooser"}  # in conf/
 _ROOM = 1.5  # the median user has so many times the triggers that are looked at; slower users have fewer
 _COLUMNS: Mapping[str, type[np.generic]] = {
     "time": np.int64, "request_type": np.int32, "tier": np.int32, "outcome": np.int32, "wanted": np.bool_,
@@ -106,14 +107,14 @@ class Study:
         by_name = {arm.name: arm for arm in self.arms}
         made: dict[str, Arm] = {}
 
-        def of(arm: Arm) -> Arm:
+        def changed(arm: Arm) -> Arm:
             if arm.name not in made:
-                fork = None if arm.fork is None else Fork(of(by_name[arm.fork.arm.name]), arm.fork.turn)
-                changed = with_components(arm, **self._changed(arm, draw))
-                made[arm.name] = replace(changed, fork=fork)
+                fork = None if arm.fork is None else Fork(changed(by_name[arm.fork.arm.name]), arm.fork.turn)
+                own_phase = with_components(arm, **self._changed(arm, draw))
+                made[arm.name] = replace(own_phase, fork=fork)
             return made[arm.name]
 
-        return [of(arm) for arm in self.arms]
+        return [changed(arm) for arm in self.arms]
 
     def _changed(self, arm: Arm, draw: Draw) -> dict[str, Any]:
         names = [name for name in draw.values if name not in self.kept[arm.name]]
@@ -172,31 +173,28 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
         name, root, identity(counted, composed.arms, data), root["users"], triggers, world, embedder,
         build("launcher", root["launcher"]), made, tuple(p for p in parameters if p.name not in fixed), fixed, kept,
     )  # fmt: skip
-    for parameter in whole.parameters:
-        _check(whole, parameter, file)
+    check_prior(whole, file)
     return whole
 
 
-def _check(whole: Study, parameter: prior.Parameter, file: Path) -> None:
-    """Raises UsageError where the world, a curator or a policy refuses a limit of the prior."""
-    seam, _, key = parameter.name.rpartition(".")
-    valid = {f.name for f in fields(_DRAWN.get(seam, Guardian)) if f.init}
-    if (seam and seam not in _DRAWN) or key not in valid:
-        raise UsageError(
-            f"{file}: {parameter.name} is no parameter of simulator=guardian, nor `curator.` one of "
-            "curator=reflective, nor `policy.` one of policy=chooser"
-        )
-    for limit in (parameter.low, parameter.high):
-        try:
-            draw = Draw(0, {parameter.name: limit})
-            if seam:
-                whole.arms_of(draw)
-            else:
-                whole.setting(draw)
-        except UsageError as error:
+def check_prior(whole: Study, file: Path) -> None:
+    """Raises UsageError where the world, a curator or a policy refuses a limit of the prior in `file`."""
+    configured = {seam: build(seam, Composer().options(seam, [name])[0]) for seam, name in _NAMES.items()}
+    for parameter in prior.read(file).parameters:
+        seam, _, key = parameter.name.rpartition(".")
+        component = configured.get(seam) if seam else whole.world
+        if component is None or key not in {f.name for f in fields(component) if f.init}:
             raise UsageError(
-                f"{file}: {parameter.name} from {parameter.low:g} to {parameter.high:g} leaves its range: {error}"
-            ) from error
+                f"{file}: {parameter.name} is no parameter of simulator=guardian, nor `curator.` one of "
+                "curator=reflective, nor `policy.` one of policy=chooser"
+            )
+        for limit in (parameter.low, parameter.high):
+            try:
+                replace(component, **{key: limit})
+            except UsageError as error:
+                raise UsageError(
+                    f"{file}: {parameter.name} from {parameter.low:g} to {parameter.high:g} leaves its range: {error}"
+                ) from error
 
 
 # ------------------------------------------------------------------------------------------------------------ lives

@@ -19,7 +19,8 @@ from experiments.guardian.verdicts import (
     within,
     worse,
 )
-from experiments.guardian_arc.measure import LIVED, STEPS, measure
+from experiments.guardian_arc import persuasion
+from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
 from experiments.masses import Share
 from skg_bench.analysis.comparison.claims import Finding
 from skg_bench.app.experiment_report import Report, Table, page
@@ -81,8 +82,8 @@ ACCEPTED = {
     "grown_accepted": "acceptance on the panel, book of interaction 40 - seed book",
 }
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers each, "
-    "the same ones under every arm. Acceptance: share of interventions that are listened to (accepted, wait, "
+    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "each, the same ones under every arm. Acceptance: share of interventions that are listened to (accepted, wait, "
     "abandoned). Better and worse: share of draws, with its 95 % interval (Wilson), in which the interval of the "
     "difference, paired by user, lies above or below 0. Verdicts: robust from 90 % of the prior, attainable from 5 %, "
     "strained below; not testable here where the interval of the share holds one of these limits."
@@ -96,7 +97,7 @@ def against(table: pd.DataFrame) -> Table:
         "acceptance is above frozen, and utility too": accepts & above(table, "live_frozen"),
         "acceptance is above frozen, and utility below": accepts & below(table, "live_frozen"),
         "acceptance falls over a life, and what is learned is worth something": below(table, "live_rise") & gains,
-        "acceptance rises over a life, and nothing shows that learning is worth anything": rises & ~gains,
+        "acceptance rises over a life, and learning is not shown to be worth anything": rises & ~gains,
     }
     cells = [(words, percent(Share(int(mask.sum()), len(table)))) for words, mask in rows.items()]
     return Table("What acceptance says of utility", ("in the same draw", "share of draws"), cells)
@@ -126,21 +127,21 @@ def picture(table: pd.DataFrame) -> str:
         low, middle, high = (table[list(columns)].quantile(q).tolist() for q in (0.05, 0.5, 0.95))
         return list(zip(low, middle, high, strict=True))
 
-    x = [str(step) for step in STEPS]
+    x, taken = ([str(step) for step in steps] for steps in (STEPS, BOOKS))
     lived = ("live", "frozen", "sham")
 
     def by_step(what: str) -> dict[str, list[chart.Spread]]:
         return {arm: curve(*(f"{arm}_{what}_{step}" for step in STEPS)) for arm in lived}
 
     panel = {
-        what: {"the user's book": curve(*(f"panel_{what}_{step}" for step in STEPS))}
+        what: {"the user's book": curve(*(f"panel_{what}_{step}" for step in BOOKS))}
         for what in ("accepted", "utility")
     }
     each = [
         chart.Curves("Accepted, as lived, in 5 interactions from k on", x, by_step("accepted"), percent=True),
         chart.Curves("Utility a trigger, as lived", x, by_step("utility")),
-        chart.Curves("Accepted, book of interaction k on all triggers", x, panel["accepted"], percent=True),
-        chart.Curves("Utility a trigger, book of interaction k", x, panel["utility"]),
+        chart.Curves("Accepted, book of interaction k on all triggers", taken, panel["accepted"], percent=True),
+        chart.Curves("Utility a trigger, book of interaction k", taken, panel["utility"]),
     ]
     how = [f"{len(table)} draws from the prior: medians, and bands of nine draws of ten. Across: interactions k.",
            "Below: users without a mood, so that only the book differs from one k to the next."]  # fmt: skip
@@ -157,20 +158,22 @@ def findings(draws: Drawn) -> list[Finding]:
 def report(draws: Drawn) -> Report:
     """Tables, page, picture and findings."""
     table = draws.table
-    parts = [
+    parts: list[Table | str] = [
         claims("The article's figures", draws, STATEMENTS),
         signs("What learning is worth", draws, DIFFERENCES),
         signs("What is accepted", draws, ACCEPTED, "share"),
         against(table),
         looked_like_proof(table),
     ]
+    two = persuasion.world(draws.study)
     user = f"One user's acceptance in five interactions has a standard error of {spread(table, 'user_error', 'share')}."
     moves = sensitivity(draws, {"live_frozen": "live - frozen", "live_sham": "live - sham", "live_rise": "the rise"})
     image = f"![Acceptance and utility by interaction]({NAME}.svg)"
-    text = page(TITLE, draws.command, HOW, image, *parts, user, moves)
-    return Report(
-        [*parts, user, moves], text, figures={f"{NAME}.svg": picture(table)}, findings=lambda: findings(draws)
-    )
+    worse_off: list[Table | str] = [persuasion.table(two), persuasion.words(two)]
+    image_of_it = f"![{persuasion.TITLE}]({NAME}_persuasion.svg)"
+    text = page(TITLE, draws.command, HOW, image, *parts, user, moves, *worse_off, image_of_it)
+    figures = {f"{NAME}.svg": picture(table), f"{NAME}_persuasion.svg": persuasion.picture(two)}
+    return Report([*parts, user, moves, *worse_off], text, figures=figures, findings=lambda: findings(draws))
 
 
 def analyse(

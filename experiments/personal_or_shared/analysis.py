@@ -98,8 +98,8 @@ def alike(table: pd.DataFrame) -> Table:
         (words, spread(table, name, "utility"), percent(better(table, name)), percent(worse(table, name)))
         for name, words in BOOKS.items()
     ]
-    head = ("difference", "median draw (90 % of draws)", "better in", "worse in")
-    return Table(f"Users who are all alike: {len(table)} draws", head, rows)
+    head = ("difference", f"median of {len(table)} draws (90 % of them)", "better in", "worse in")
+    return Table("Users who are all alike", head, rows)
 
 
 def against_acceptance(table: pd.DataFrame) -> Table:

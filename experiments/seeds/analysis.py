@@ -1,38 +1,26 @@
 """A beginner's and an expert's book on the same triggers: is what lies between them learning?"""
 
-from collections.abc import Mapping
-
-import numpy as np
-
 from experiments.guardian import chart
 from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.lives import Draw, Life, Lives, by_user, over_users, paired
 from experiments.guardian.study import PRIOR
 from experiments.guardian.verdicts import (
     Statement,
     above,
     better,
     claims,
-    figures,
     percent,
     sensitivity,
     signs,
     spread,
     within,
 )
+from experiments.seeds.measure import BOOKS, measure
 from skg_bench.analysis.comparison.claims import Finding, Measured
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.core.grid import F64
 
 NAME = "seeds"
 TITLE = "A beginner's and an expert's book: is what lies between them learning?"
-BOOKS = {
-    "rookie": "the beginner's book, by hand",
-    "pro": "the expert's book, by hand",
-    "pro_permuted": "the expert's, with counters exchanged",
-    "learned": "the beginner's after 40 interactions",
-}
 STATEMENTS = (
     Statement("P44", "more is accepted with the expert's book than with the beginner's, and neither learns",
               "pro_rookie_accepted", lambda t: above(t, "pro_rookie_accepted")),
@@ -45,7 +33,7 @@ STATEMENTS = (
 UTILITY = {
     "pro_rookie": "expert's - beginner's book",
     "permuted_rookie": "expert's with exchanged counters - beginner's book",
-    "pro_permuted_utility": "expert's book - the same with exchanged counters",
+    "pro_counters": "expert's book - the same with exchanged counters",
     "learned_rookie": "learned in 40 interactions - beginner's book",
     "pro_learned": "expert's book - learned in 40 interactions",
 }
@@ -55,39 +43,11 @@ ACCEPTED = {
     "learned_rookie_accepted": "learned in 40 interactions - beginner's book",
 }
 HOW = (
-    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers each. "
-    "All arms meet the same triggers, of the same users without a mood, with books that stay as they are. So nothing "
-    "is learned in any of them but `live`, whose book of interaction 40 is `learned`. The expert's book is a file that "
-    "somebody wrote; in its control the same skills have one another's counters."
+    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "each. All arms meet the same triggers, of the same users without a mood, with books that stay as they are. So "
+    "nothing is learned in any of them but `live`, whose book of interaction 40 is `learned`. The expert's book is a "
+    "file that somebody wrote; in its control the same skills have one another's counters."
 )
-
-
-def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
-    """Of all arms of `experiment=seeds`."""
-    books = {name: lives[name] for name in BOOKS}
-    known: dict[str, float] = {}
-    for name, life in books.items():
-        known |= {f"{name}_accepted": _mean(_accepted(life)), f"{name}_utility": _mean(by_user(life, life.utility))}
-        known[f"{name}_changed"] = float((np.diff(life.book_size, axis=1)[life.there[:, 1:]] != 0).sum())
-    pairs = {"pro_rookie": ("pro", "rookie"), "permuted_rookie": ("pro_permuted", "rookie"),
-             "pro_permuted_utility": ("pro", "pro_permuted"), "learned_rookie": ("learned", "rookie"),
-             "pro_learned": ("pro", "learned")}  # fmt: skip
-    for name, (book, other) in pairs.items():
-        known |= figures(name, paired(books[book], books[other], _utility))
-        known |= figures(f"{name}_accepted", over_users(_accepted(books[book]) - _accepted(books[other])))
-    return known
-
-
-def _accepted(life: Life) -> F64:
-    return by_user(life, life.listened, life.spoken)
-
-
-def _utility(life: Life) -> F64:
-    return life.utility
-
-
-def _mean(values: F64) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
 def levels(draws: Drawn) -> Table:
@@ -113,14 +73,15 @@ def findings(draws: Drawn) -> list[Finding]:
         "happens in it."
     )
     written = (
-        "The expert's book is a script. What a simulated reflector learns from the beginner's book in 40 interactions is "
-        f"better than that book in {percent(gained)} of draws; the contrast that the article shows does not need it. "
+        "The expert's book is a script. What a simulated reflector learns from the beginner's book in 40 interactions "
+        f"is better than that book in {percent(gained)} of draws; the article's contrast does not need it. "
         "How well a real model reflects is not said by this."
     )
     least, most = seen.limits
     measured = Measured(100 * seen.share, 100 * least, 100 * most, "% of the prior")
     return [
-        Finding("P44", "seed scripts prove that the assistant learns", measured, "contradictory", shown, draws.evidence),
+        Finding("P44", "seed scripts prove that the assistant learns", measured, "contradictory", shown,
+                draws.evidence),
         Finding("P49", "growth comes from reflection and from no script", measured, "contradictory", written,
                 draws.evidence),
     ]  # fmt: skip

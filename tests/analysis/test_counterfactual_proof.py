@@ -159,5 +159,6 @@ def test_the_report_tells_every_claim_and_what_order_changes(known: tuple[study.
     assert told.findings is not None
     assert {finding.id for finding in told.findings()} == {"P31", "P32", "P33"}
     assert "## What would have looked like proof" in told.page
-    assert "Order: 1 draws again" in told.page
+    assert "## Order: the triggers of each user permuted" in told.page
+    assert "median of 1 draws" in told.page
     assert "<svg" in told.figures["counterfactual_proof.svg"]
