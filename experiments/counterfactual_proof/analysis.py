@@ -166,8 +166,8 @@ def picture(table: pd.DataFrame) -> str:
     rows |= {WORDS[name]: (0.0, 0.0, 0.0) for name in ("variety", "frozen")}
     rows |= {f"lived: {WORDS[name]}": line(f"utility_{name}") for name in ("live", "sham", "variety")}
     how = (
-        "Utility a trigger: book of trigger 30 less the seed book, same later triggers, no luck, no mood. A line for nine",
-        "draws of ten, a dot at the median. Below: arms as they were lived, less frozen, which variety alone raises as well.",
+        "Utility a trigger: book of trigger 30 less the seed book, same later triggers, no luck, no mood.",
+        "A line for nine draws of ten, a dot at the median. Below: as lived, less frozen (variety alone gains there).",
     )
     return chart.strips("What a book is worth more after learning", how, rows)
 
