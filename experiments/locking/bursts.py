@@ -43,7 +43,8 @@ class Learner:
 def learners(run: Run, arm: str, users: int, size: int) -> dict[str, Learner]:
     """The first `users` of a run.
 
-    Raises UsageError where the run has fewer, and for an arm whose ratings are taken back, as ACE has no such operation.
+    Raises UsageError where the run has fewer, and for an arm whose ratings are taken back, as ACE has no operation for
+    that.
     """
     if users > int(run.manifest["users"]):
         raise UsageError(f"--store-users {users}: {run.path} has {run.manifest['users']} users")

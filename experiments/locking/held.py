@@ -30,10 +30,11 @@ def held(store: Store, people: Mapping[str, Learner], ends: Sequence[JobEnd]) ->
         own = [end for end in ends if end.user == user]
         stored.update(entry.op for end in own for entry in end.applied)
         kept = load(store, user, NOW)
-        assert kept is not None
-        for kind, difference in _differences(kept.book, learner.book, own):
-            (lost if difference > 0 else doubled)[kind] += abs(difference)
-    return Held(dict(stored), dict(lost), dict(doubled))
+        book = AceBook("v2") if kept is None else kept.book
+        for kind, difference in _differences(book, learner.book, own):
+            if difference:
+                (lost if difference > 0 else doubled)[kind] += abs(difference)
+    return Held(stored, lost, doubled)
 
 
 def _differences(book: AceBook, before: AceBook, ends: Sequence[JobEnd]) -> Iterable[tuple[str, int]]:

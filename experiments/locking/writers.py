@@ -14,9 +14,10 @@ import numpy as np
 
 from experiments.locking.bursts import Learner, LoggedJob, batch_of
 from experiments.speed.server import killing
+from skg_bench.core.ace.book import AceBook
 from skg_bench.core.skillbook import Operation
 from skg_bench.core.store import Store
-from skg_bench.core.storing import Rule, load, text_of, update, with_key
+from skg_bench.core.storing import Rule, VersionedBook, load, text_of, update, with_key
 
 NOW = "2026-01-05T09:00:00+00:00"
 MEDIAN, SPREAD = 0.008, 0.5  # s, and of its log: of a learning job; a thousandth of the two model calls in life
@@ -102,8 +103,7 @@ def _write(
 
 
 def _learn(store: Store, user: str, burst: int, job: LoggedJob, rule: Rule) -> JobEnd:
-    read = load(store, user, NOW)
-    assert read is not None
+    read = load(store, user, NOW) or VersionedBook(AceBook("v2"), 0)
     batch, possible = batch_of(job, read.book)
     absent = len(job.operations) - len(possible)
     time.sleep(np.random.default_rng(zlib.crc32(job.key.encode())).lognormal(np.log(MEDIAN), SPREAD))
