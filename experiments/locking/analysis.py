@@ -155,7 +155,8 @@ def _about(runs: dict[int, Run]) -> str:
     m = runs[WEEKLY].manifest
     return (
         f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}. A learning job calls a model twice; `serial` waits "
-        "for the user's job before, and is what the others are held against."
+        "for the user's job before, and is what the others are held against. Conflicts are per 1,000 jobs; lost, "
+        "duplicated, misdirected, merged, aside and timed out are operations per 1,000."
     )
 
 

@@ -23,7 +23,7 @@ SLOW_SECONDS = 15  # median of a call; the article's limit is 10
 SITTINGS: Mapping[int, str] = {0: "each when it is due", 1: "in one sitting a day", 7: "in one sitting a week"}
 MOMENT = 100  # ms within which a write can meet the retries of another one: on busy processors 99 of 100 took under 50
 HEADINGS = (
-    "later answers", "call", "rule", "jobs", "conflicts per 1,000 jobs", "lost to conflicts per 1,000 operations",
+    "later answers", "call", "rule", "jobs", "conflicts", "lost to conflicts",
     "duplicated", "misdirected", "merged", "aside", "timed out", "utility - serial", "new purchases", "verdict",
 )  # fmt: skip
 _RESAMPLES, _SEED = 1000, 0
