@@ -116,9 +116,9 @@ def _nothing_lost(made: Sequence[Setting], evidence: Evidence) -> Finding:
     return Finding("P42", "with reload and retry nothing learned is lost", late, says, words, evidence)
 
 
-def _share(count: int, of: int) -> Measured:
+def _share(count: int, total: int) -> Measured:
     """A share with an interval of its count: that of Wilson at 95 %."""
-    n, p, z = max(of, 1), count / max(of, 1), 1.96
+    n, p, z = max(total, 1), count / max(total, 1), 1.96
     middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
     low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
     return Measured(p, max(0.0, min(low, p)), min(1.0, max(high, p)), "share")
@@ -142,13 +142,13 @@ def analyse(
     waits = against_at_once(runs[WEEKLY])
     first, second = event_time.table(made), processes.table(results)
     command = COMMAND.replace("demo", profile)
-    found = findings(made, results, waits, command)
+    verdicts = findings(made, results, waits, command)
     sentences = "\n".join(
-        f"* {each.id}, {each.claimed}: {each.measured}, {each.verdict}. {each.words}" for each in found
+        f"* {each.id}, {each.claimed}: {each.measured}, {each.verdict}. {each.words}" for each in verdicts
     )
     text = page("Locking", command, _about(runs), first, second, "## verdicts\n\n" + sentences)
     holds = not any(each.lost + each.doubled for each in results if each.rule in _SAFE)
-    return Report([first, second, sentences], text, holds, findings=lambda: found)
+    return Report([first, second, sentences], text, holds, findings=lambda: verdicts)
 
 
 def _about(runs: dict[int, Run]) -> str:

@@ -115,10 +115,10 @@ def _met(jobs: pd.DataFrame) -> "pd.Series[bool]":
     """Would three tries not have been enough: did three other jobs of the user write within a moment?"""
     met = pd.Series(data=False, index=jobs.index)
     writes = jobs[~jobs["late"] & (jobs["operations"] > 0)]
-    for _, own in writes.groupby("user"):
-        ends = np.sort(own["end"].to_numpy("datetime64[ms]").astype(np.int64))
+    for _, of_user in writes.groupby("user"):
+        ends = np.sort(of_user["end"].to_numpy("datetime64[ms]").astype(np.int64))
         within = np.searchsorted(ends, ends + MOMENT, "right") - np.searchsorted(ends, ends - MOMENT, "left")
-        met[own.sort_values("end").index] = within > 3  # the job itself and three others
+        met[of_user.sort_values("end").index] = within > 3  # the job itself and three others
     return met
 
 

@@ -27,11 +27,11 @@ def held(store: Store, people: Mapping[str, Learner], ends: Sequence[JobEnd]) ->
     """Compare all documents with what was told of them."""
     stored, lost, doubled = Counter[str](), Counter[str](), Counter[str]()
     for user, learner in people.items():
-        own = [end for end in ends if end.user == user]
-        stored.update(entry.op for end in own for entry in end.applied)
+        endings = [end for end in ends if end.user == user]
+        stored.update(entry.op for end in endings for entry in end.applied)
         kept = load(store, user, NOW)
         book = AceBook("v2") if kept is None else kept.book
-        for kind, difference in _differences(book, learner.book, own):
+        for kind, difference in _differences(book, learner.book, endings):
             if difference:
                 (lost if difference > 0 else doubled)[kind] += abs(difference)
     return Held(stored, lost, doubled)
@@ -43,19 +43,19 @@ def _differences(book: AceBook, before: AceBook, ends: Sequence[JobEnd]) -> Iter
     for key, number in numbers(book).items():
         skills.setdefault(number, []).append(book.skills[key])
     first = {number: before.skills[key] for key, number in numbers(before).items()}
-    told = Counter(
+    claimed = Counter(
         (entry.op, entry.skill, DELTAS.get(entry.rating or "")) for end in ends for entry in end.applied
     )  # fmt: skip
-    for number in {number for _, number, _ in told} | set(skills):
-        yield "ADD", told["ADD", number, None] - len(skills.get(number, ())) + (number in first)
+    for number in {number for _, number, _ in claimed} | set(skills):
+        yield "ADD", claimed["ADD", number, None] - len(skills.get(number, ())) + (number in first)
         for delta, counter in _COUNTERS.items():
             count = sum(getattr(skill, counter) for skill in skills.get(number, ()))
             yield (
                 "TAG",
-                told["TAG", number, delta] - count + (getattr(first[number], counter) if number in first else 0),
+                claimed["TAG", number, delta] - count + (getattr(first[number], counter) if number in first else 0),
             )
-        if told["REMOVE", number, None] and any(skill.active for skill in skills.get(number, ())):
-            yield "REMOVE", told["REMOVE", number, None]
+        if claimed["REMOVE", number, None] and any(skill.active for skill in skills.get(number, ())):
+            yield "REMOVE", claimed["REMOVE", number, None]
     for number, texts in _last_texts(ends).items():
         if not any((skill.issue, skill.insight) in texts for skill in skills.get(number, ())):
             yield "UPDATE", 1

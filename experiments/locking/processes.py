@@ -103,5 +103,5 @@ def table(results: Sequence[Outcome]) -> Table:
     return Table("processes", HEADINGS, lines)
 
 
-def _share(count: int, of: int) -> str:
-    return f"{count} ({1000 * count / max(of, 1):.0f} per 1,000)" if count else "0"
+def _share(count: int, total: int) -> str:
+    return f"{count} ({1000 * count / max(total, 1):.0f} per 1,000)" if count else "0"

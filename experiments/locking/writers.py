@@ -68,9 +68,9 @@ def replay(
     place = (getattr(store, "path", None) or store.address, store.seconds)
     killer: AbstractContextManager[list[int]] = killing(*kill) if kill else nullcontext([])
     with killer as kills:
-        told = [pool.submit(_write, type(store), place, people, rule, writer) for writer in range(number)]
-        results = [each.result() for each in told]
-    ends = [end for own, _ in results for end in own]
+        tasks = [pool.submit(_write, type(store), place, people, rule, writer) for writer in range(number)]
+        results = [each.result() for each in tasks]
+    ends = [end for each, _ in results for end in each]
     return Replayed(ends, len(kills), max(seconds for _, seconds in results))
 
 
@@ -113,8 +113,8 @@ def _learn(store: Store, user: str, burst: int, job: LoggedJob, rule: Rule) -> J
     if end.end == "given up":
         return JobEnd(user, burst, (), 0, 0, absent, len(possible), end.tries - 1)
     fates = [each.fate for each in end.report] or ["applied"] * len(possible)
-    told = {"applied", "misdirected"} if rule == "replay" else {"applied"}  # the package changes what is hidden
-    applied = tuple(entry for entry, fate in zip(possible, fates, strict=True) if fate in told)
+    stored = {"applied", "misdirected"} if rule == "replay" else {"applied"}  # the package changes what is hidden
+    applied = tuple(entry for entry, fate in zip(possible, fates, strict=True) if fate in stored)
     return JobEnd(
         user, burst, applied, fates.count("aside"), fates.count("misdirected"), absent, 0, max(end.tries - 1, 0)
     )

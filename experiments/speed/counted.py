@@ -60,8 +60,8 @@ def counted(
     with killer as kills, ProcessPoolExecutor(writers, _SPAWN) as pool:
         shares = [len(range(writer, updates, writers)) for writer in range(writers)]
         ends = [pool.submit(_write, type(store), place, names, share, writer) for writer, share in enumerate(shares)]
-        told = [end.result() for end in ends]
-    return held(store, names, told, len(kills))
+        reports = [end.result() for end in ends]
+    return held(store, names, reports, len(kills))
 
 
 def begin(store: Store, names: Sequence[str], writers: int) -> None:
@@ -84,19 +84,19 @@ def _skill(writer: int) -> InsightSkill:
     return InsightSkill(key, "context", ("impulse",), f"{writer}: {_TEXT}", _NOW, _NOW, _TEXT)
 
 
-def held(store: Store, names: Sequence[str], told: Sequence[Told], kills: int) -> CountedUpdates:
+def held(store: Store, names: Sequence[str], reports: Sequence[Told], kills: int) -> CountedUpdates:
     """What writers were told, held against the documents."""
     lost = doubled = 0
     for name in names:
         kept = load(store, name, _NOW)
-        for writer, writer_told in enumerate(told):
+        for writer, report in enumerate(reports):
             count = getattr(kept.book.skills[_skill(writer).id], "helpful_count") if kept else 0  # noqa: B009
-            missing = writer_told.stored.get(name, 0) - count
+            missing = report.stored.get(name, 0) - count
             lost, doubled = lost + max(missing, 0), doubled + max(-missing, 0)
     return CountedUpdates(
-        sum(sum(each.stored.values()) for each in told), lost, doubled, sum(each.unstored for each in told),
-        sum(each.retries for each in told), kills,
-        max(each.ended for each in told) - min(each.began for each in told),
+        sum(sum(each.stored.values()) for each in reports), lost, doubled, sum(each.unstored for each in reports),
+        sum(each.retries for each in reports), kills,
+        max(each.ended for each in reports) - min(each.began for each in reports),
     )  # fmt: skip
 
 
