@@ -8,7 +8,16 @@ import typer
 
 from experiments.locking import event_time, processes
 from experiments.locking.bursts import learners
-from experiments.locking.event_time import AT_ONCE, MOMENT, SITTINGS, Setting, against_at_once, lived, settings
+from experiments.locking.event_time import (
+    AT_ONCE,
+    MOMENT,
+    SITTINGS,
+    Setting,
+    against_at_once,
+    lived,
+    serial_of,
+    settings,
+)
 from experiments.locking.processes import WRITERS, Outcome, outcomes
 from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, verdict
 from skg_bench.app.experiment_report import Report, page
@@ -88,7 +97,8 @@ def _three_tries_at_once(results: Sequence[Outcome], evidence: Evidence) -> Find
 
 
 def _blind(made: Sequence[Setting], results: Sequence[Outcome], evidence: Evidence) -> Finding:
-    lost = _of(made, "blind").losses.share("overwritten")
+    setting = _of(made, "blind")
+    lost = setting.losses.share("overwritten")
     shares = ", ".join(
         f"{1000 * _of(made, 'blind', days).losses.share('overwritten').value:.1f} {words}"
         for days, words in SITTINGS.items()
@@ -97,10 +107,16 @@ def _blind(made: Sequence[Setting], results: Sequence[Outcome], evidence: Eviden
     stored, gone = sum(each.stored for each in dense), sum(each.lost for each in dense)
     words = (
         f"Blind writes lose, per 1,000 operations, where later answers are given: {shares}. {WRITERS} processes at the "
-        f"same moment lost {gone} of {stored:,}. Conflicts come from answers given together."
+        f"same moment lost {gone} of {stored:,}. Conflicts come from answers given together.{_worth(setting)}"
     )
     says = verdict(holds=lost.low > 0, fails=False, beyond=None)
     return Finding("P42", "without locks later writes overwrite earlier ones", lost, says, words, evidence)
+
+
+def _worth(setting: Setting) -> str:
+    if setting.cost is None:
+        return ""
+    return f" Against `{serial_of(setting.arm)}` that is worth {Measured.of(setting.cost.estimate, 'utility per purchase')}."
 
 
 def _nothing_lost(made: Sequence[Setting], evidence: Evidence) -> Finding:
@@ -127,7 +143,7 @@ def _share(count: int, total: int) -> Measured:
 def analyse(
     profile: Annotated[str, typer.Option(help="Of the runs.")] = "demo",
     users: Annotated[int, typer.Option(help="Of each run.", min=2)] = 40,
-    store_users: Annotated[int, typer.Option(help="Whose learning processes repeat.", min=1)] = 6,
+    store_users: Annotated[int, typer.Option(help="Whose learning processes repeat.", min=1)] = 3,
     kill_every: Annotated[float, typer.Option(help="Seconds until another backend is killed.", min=0.5)] = 2.0,
     folder: Annotated[Path, typer.Option(help="On the disk of the databases.")] = Path("runs"),
 ) -> Report:

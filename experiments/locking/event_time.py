@@ -104,7 +104,7 @@ def losses(run: Run, arm: str) -> Losses:
     timed_out = jobs["refused"].where(late, 0)
     columns = {
         "jobs": 1, "conflicts": jobs["meanwhile"] > 0, "met": _met(jobs.assign(late=late)),
-        "operations": jobs["operations"] + timed_out, "timed_out": timed_out, "late": late,
+        "operations": jobs["operations"] + timed_out, "timed_out": timed_out,
         **{name: jobs[name].fillna(0) for name in ("overwritten", "duplicated", "misdirected", "merged", "aside")},
     }  # fmt: skip
     by_user = pd.DataFrame(columns, index=jobs.index).groupby(jobs["user"]).sum()
@@ -130,7 +130,7 @@ def settings(runs: Mapping[int, Run]) -> list[Setting]:
         utility = metrics(Utility.of(run.config))["utility"]
         rivals = [arm for arm in arms(days) if arm != AT_ONCE and arm.removeprefix(SLOW) != "serial"]
         effects = [
-            contrast([utility], counts[arm], counts[_serial(arm)], requests)["utility"] for arm in rivals
+            contrast([utility], counts[arm], counts[serial_of(arm)], requests)["utility"] for arm in rivals
         ]  # fmt: skip
         costs = dict(zip(rivals, differences(utility, effects), strict=True))
         made += [
@@ -148,7 +148,8 @@ def against_at_once(run: Run) -> dict[str, Measured]:
     return {name: Measured.of(effects[name], unit) for name, unit in units.items()}
 
 
-def _serial(arm: str) -> str:
+def serial_of(arm: str) -> str:
+    """The arm with as slow a model whose jobs wait for one another."""
     return f"{SLOW if arm.startswith(SLOW) else ''}serial"
 
 
