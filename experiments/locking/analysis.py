@@ -116,7 +116,8 @@ def _blind(made: Sequence[Setting], results: Sequence[Outcome], evidence: Eviden
 def _worth(setting: Setting) -> str:
     if setting.cost is None:
         return ""
-    return f" Against `{serial_of(setting.arm)}` that is worth {Measured.of(setting.cost.estimate, 'utility per purchase')}."
+    worth = Measured.of(setting.cost.estimate, "utility per purchase")
+    return f" Against `{serial_of(setting.arm)}` that is worth {worth}."
 
 
 def _nothing_lost(made: Sequence[Setting], evidence: Evidence) -> Finding:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -144,19 +145,23 @@ def test_a_verdict_follows_what_was_measured(given: dict[str, Any], claimed: str
     assert [each.verdict for words, each in judged(**given).items() if words.startswith(claimed)] == [verdict]
 
 
-def test_runs_of_both_ways_to_learn_are_held_against_one_another() -> None:
-    run = lived("smoke", 4, max(SITTINGS))
-    results = settings({max(SITTINGS): run})
-    assert [each.arm for each in results] == [arm for arm in event_time.arms(7) if arm != AT_ONCE]
-    assert all(each.losses.total("jobs") > 10 for each in results)
-    by_arm = {each.arm: each for each in results}
-    assert by_arm["serial"].cost is None
-    assert by_arm["blind"].cost is not None
-    assert by_arm["serial"].losses.total("conflicts") == 0
-    assert by_arm["slow_blind"].losses.share("timed_out").value > 0.5 > by_arm["blind"].losses.share("timed_out").value
+def test_runs_of_the_guardian_are_held_against_serial_and_against_learning_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(event_time, "arms", lambda _: ["serial", "slow_serial", "slow_blind", AT_ONCE, "rebase"])
+    run = lived("smoke", 2, 7)
+    results = {each.arm: each for each in settings({7: run})}
+    assert list(results) == ["serial", "slow_serial", "slow_blind", "rebase"]
+    assert all(each.losses.total("jobs") > 10 for each in results.values())
+    assert (results["serial"].cost, results["slow_serial"].cost) == (None, None)
+    assert results["rebase"].cost is not None
+    assert results["serial"].losses.total("conflicts") == 0
+    late = [results[arm].losses.share("timed_out").value for arm in ("slow_blind", "rebase")]
+    assert late[0] > 0.5 > late[1]
     assert set(against_at_once(run)) == {"utility", "latency_ms"}
-    rows = event_time.table(results).rows
-    assert rows[0][:3] == ("in one sitting a week", "4 s", "serial")
+    rows = event_time.table([*results.values()]).rows
+    assert rows[2][:3] == ("in one sitting a week", "15 s", "blind")
     assert {len(row) for row in rows} == {len(event_time.HEADINGS)}
 
 
