@@ -145,6 +145,25 @@ def test_a_verdict_follows_what_was_measured(given: dict[str, Any], claimed: str
     assert [each.verdict for words, each in judged(**given).items() if words.startswith(claimed)] == [verdict]
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_rule_that_loses_what_it_said_to_be_stored_ends_with_failure(
+    lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {
+        "lived": lambda *_: run_of({}), "settings": lambda _: made(), "learners": lambda *_: {},
+        "outcomes": lambda *_: outcomes(lost=lost), "against_at_once": lambda _: WAITS,
+    }  # fmt: skip
+    for name, part in parts.items():
+        monkeypatch.setattr(analysis, name, part)
+    report = analysis.analyse(profile="smoke", folder=tmp_path)
+    assert report.holds == (lost == 0)
+    assert "`skg-bench experiment locking --profile smoke --write reports`" in report.page
+    assert "| in one sitting a week | 15 s | blind |" in report.page
+    assert "P42, with reload and retry nothing learned is lost: 5 % (5 to 5), not reproduced." in report.page
+    assert report.findings is not None
+    assert [each.id for each in report.findings()] == ["P18", "P25", "P26", "P26", "P42", "P42"]
+
+
 def test_runs_of_the_guardian_are_held_against_serial_and_against_learning_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
