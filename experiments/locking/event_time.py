@@ -13,6 +13,7 @@ from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.app.api import run as simulate
 from skg_bench.app.experiment_report import Table
+from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
@@ -38,8 +39,9 @@ class Losses:
     def share(self, kind: str, over: str = "operations") -> Measured:
         """Those of a kind per operation, or per job; the interval is for new users."""
         counts, total = (self.users[name].to_numpy(np.float64) for name in (kind, over))
-        draws = np.random.default_rng(_SEED).integers(0, len(counts), (_RESAMPLES, len(counts)))
-        shares = counts[draws].sum(axis=1) / np.maximum(total[draws].sum(axis=1), 1.0)
+        u = draw(key(_SEED, 0), np.arange(_RESAMPLES)[:, None], Purpose.RESAMPLE, np.arange(len(counts))[None])
+        users = (u * len(counts)).astype(np.int64)
+        shares = counts[users].sum(axis=1) / np.maximum(total[users].sum(axis=1), 1.0)
         value = float(counts.sum() / max(total.sum(), 1.0))
         low, high = (float(x) for x in np.quantile(shares, (0.025, 0.975)))
         if not counts.any():  # resamples of nothing tell nothing: three in so many would have been seen

@@ -15,12 +15,14 @@ import numpy as np
 from experiments.locking.bursts import Learner, LoggedJob, batch_of
 from experiments.speed.server import killing
 from skg_bench.core.ace.book import AceBook
+from skg_bench.core.draws import Purpose, key, normal
 from skg_bench.core.skillbook import Operation
 from skg_bench.core.store import Store
 from skg_bench.core.storing import Rule, VersionedBook, load, text_of, update, with_key
 
 NOW = "2026-01-05T09:00:00+00:00"
 MEDIAN, SPREAD = 0.008, 0.5  # s, and of its log: of a learning job; a thousandth of the two model calls in life
+_SEED = 0  # of durations
 _SPAWN = multiprocessing.get_context("spawn")
 _WAIT = 120.0  # s for the slowest writer: a server that recovers takes some
 _ONLY_EQUAL = 1.0  # near-duplicates stay apart, so that each ADD can be counted
@@ -106,7 +108,8 @@ def _learn(store: Store, user: str, burst: int, job: LoggedJob, rule: Rule) -> J
     read = load(store, user, NOW) or VersionedBook(AceBook("v2"), 0)
     batch, possible = batch_of(job, read.book)
     absent = len(job.operations) - len(possible)
-    time.sleep(np.random.default_rng(zlib.crc32(job.key.encode())).lognormal(np.log(MEDIAN), SPREAD))
+    drawn = normal(key(_SEED, 0), zlib.crc32(job.key.encode()), Purpose.CALL_SECONDS)
+    time.sleep(MEDIAN * float(np.exp(SPREAD * drawn)))
     if not possible:
         return JobEnd(user, burst, (), 0, 0, absent, 0, 0)
     end = update(store, user, batch, rule, key=job.key, now=NOW, read=read, alike=_ONLY_EQUAL)
