@@ -48,9 +48,7 @@ def test_a_rating_changes_nothing_before_it_is_known(base: Run, tmp_path: Path, 
             for column in a.column_names:
                 assert world.bits(a[column]) == world.bits(b[column]), (arm, log, column)
         later |= {
-            difference
-            for difference in world.differences(base, second, range(USERS), [arm])
-            if " turns " in difference
+            difference for difference in world.differences(base, second, range(USERS), [arm]) if " turns " in difference
         }
     for arm in ("skg", "frozen_book", "prompted", "epsilon", "identity", "random", "always"):
         assert f"{arm} turns preference" in later  # and afterwards it does change something
