@@ -1,4 +1,4 @@
-"""What all tests share: the way to datasets of others."""
+"""What all tests share: their order, and the way to datasets of others."""
 
 import os
 from collections.abc import Callable
@@ -9,6 +9,20 @@ import pytest
 from skg_bench.core.datasets import datasets
 
 ROOT = Path(__file__).resolve().parents[1]
+FIRST = (  # below tests/, the longest tests of all before the many that take a second
+    "laws/test_same_bits.py", "laws/test_shoppers.py", "laws/test_contents.py", "laws/test_texts.py",
+    "laws/test_known_advice.py", "laws", "conformance", "app",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first: with `--dist worksteal` an idle worker takes over what another one would do last."""
+
+    def place(item: pytest.Item) -> int:
+        file = item.path.relative_to(ROOT / "tests").as_posix()
+        return next((i for i, name in enumerate(FIRST) if file.startswith(name)), len(FIRST))
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session", autouse=True)

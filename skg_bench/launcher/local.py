@@ -24,13 +24,14 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Generic
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.launching import FILES, Result, Task, Tick, WorkerJob
 
 _START = 120.0  # seconds that a worker has to start and to read its job
 _DEATHS = 3  # times the number of workers: so many may die in a row without a finished task between them
 _POLL = 0.2  # seconds between looks at workers that say nothing
 _END = 5.0  # seconds that workers have to end by themselves when all is done
+_UNDER_WAY = 12.0  # seconds that they have once a budget is spent; a prompt may take 10 s (llm.seconds)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ def _shared(
                 crew.look()
                 progress(sum(steps))
             crew.end(_END)
+        except BudgetReached:
+            crew.end(_UNDER_WAY)  # the answers that other workers wait for are paid for, and are to be kept
+            raise
         finally:
             crew.end(0.0)
     return [crew.results[index] for index in range(len(tasks))]

@@ -1,5 +1,6 @@
 """What a turn does, recomputed from the logs of a run by the definitions of the design."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -23,7 +24,7 @@ from tests.arms import changed
 from tests.laws import world
 
 USERS = 60
-ARMS = ("skg", "answer", "prompted", "always", "never", "oracle", "identity")
+ARMS = ("skg", "answer", "prompted", "procedure", "always", "never", "oracle", "identity")
 Row = dict[str, Any]
 
 
@@ -44,6 +45,21 @@ def rows(run: Run, arm: str) -> dict[tuple[int, int], Row]:
 def uniform_of(row: Row, purpose: Purpose) -> float:
     """The uniform of a turn."""
     return float(draw(key(7, np.array([row["user"]])), row["turn"], purpose)[0])
+
+
+def test_a_procedure_is_missing_for_novelty_where_the_user_asked_for_nothing_of_the_intent_before(run: Run) -> None:
+    asked, novel, known = set[tuple[int, str]](), Counter[str](), Counter[str]()
+    for row in rows(run, "procedure").values():
+        topic = (row["user"], row["intent"] or row["message"])
+        if row["fallback_to_llm"] and row["cause"] == "novelty":
+            assert topic not in asked or not row["intent"]  # what was said of a one-off may be too old
+            novel[row["intent"] or "one-off"] += 1
+        elif row["fallback_to_llm"] and row["cause"] in ("capture", "wrong_source", "generality"):
+            assert topic in asked
+            known[row["intent"] or "one-off"] += 1
+        asked.add(topic)
+    first = load().intents[0]  # of no other number than others are
+    assert min(novel[first], known[first], novel["one-off"]) > 0
 
 
 @pytest.mark.parametrize("arm", ["skg", "answer", "always", "oracle", "identity"])

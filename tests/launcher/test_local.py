@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.launching import FILES, Tick
 from skg_bench.launcher import local
 from skg_bench.launcher.local import Local
@@ -58,8 +58,15 @@ class Lab:
             raise UsageError(f"task {number} is wrong; give another one")
         if what == "fail oddly":
             raise OwnError("one", "other")
+        if what == "spend":
+            while not (self.folder / "begun 1").exists():
+                time.sleep(0.01)
+            raise BudgetReached("nothing is left")
         if what == "wait":
             time.sleep(600)
+        if what == "be asking":
+            time.sleep(1)
+            (self.folder / "answered").touch()
         tick(3)
         return -number
 
@@ -101,6 +108,13 @@ def test_a_task_that_kills_every_worker_is_given_up_after_all_others_are_done(tm
     with pytest.raises(UsageError, match=r"6 workers in a row died .* run the same command again .* \(now 2\)"):
         carry_out(Lab(tmp_path), tasks("die", "do", "do", "do"), 2, tmp_path)
     assert len(list(tmp_path.glob("begun *"))) == 4
+    assert empty(tmp_path)
+
+
+def test_a_worker_keeps_the_answer_that_it_waits_for_when_another_one_has_spent_the_budget(tmp_path: Path) -> None:
+    with pytest.raises(BudgetReached):
+        carry_out(Lab(tmp_path), tasks("be asking", "spend"), 2, tmp_path)
+    assert (tmp_path / "answered").exists()
     assert empty(tmp_path)
 
 

@@ -22,7 +22,10 @@ RUN = ("procedure", "procedures")  # arms whose turns end as procedures do: tool
 ENDED = {"serving", "skill", "matched_skill", "fallback_to_llm", "skill_score", "tokens_in"}
 
 
-def told_again(out: Path, arm: str) -> tuple[Run, Plan, Remembering]:
+Told = tuple[Run, Plan, Remembering]
+
+
+def told_again(out: Path, arm: str) -> Told:
     """A run of an arm, its plan, and what was said in it."""
     plan = world.plan(USERS, (arm,))
     memory = Remembering(plan.simulator)
@@ -30,14 +33,20 @@ def told_again(out: Path, arm: str) -> tuple[Run, Plan, Remembering]:
     return world.carry_out(replace(plan, simulator=simulator), out, USERS, 256), plan, memory
 
 
+@pytest.fixture(scope="module", params=world.BLIND)
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Of an arm, for all tests that tell it again: pytest runs them one after the other."""
+    return told_again(tmp_path_factory.mktemp("told") / "first", request.param)
+
+
 def again(plan: Plan, simulator: object, out: Path) -> Run:
     """The run of a plan in another world."""
     return world.carry_out(replace(plan, simulator=cast("World[Any]", simulator)), out, USERS, 256)
 
 
-@pytest.mark.parametrize("arm", world.BLIND)
-def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: str) -> None:
-    first, plan, memory = told_again(tmp_path / "first", arm)
+def test_the_truth_can_be_shuffled_and_no_decision_changes(told: Told, tmp_path: Path) -> None:
+    first, plan, memory = told
+    arm = plan.arms[0].name
     contrary = replace(plan.arms[0], llm=Contrary(plan.arms[0].llm))
     lies = replace(plan, arms=(contrary,))
     second = again(lies, Lying(plan.simulator, memory, 1), tmp_path / "second")
@@ -50,11 +59,10 @@ def test_the_truth_can_be_shuffled_and_no_decision_changes(tmp_path: Path, arm: 
     assert pc.sum(first.turns(arm)["skill_learned"]).as_py() > 0 or arm in ("band", "deaf")
 
 
-@pytest.mark.parametrize("arm", world.BLIND)
 def test_what_was_said_is_kept_the_world_draws_anew_and_no_decision_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arm: str
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, plan, memory = told_again(tmp_path / "first", arm)
+    first, plan, memory = told
     monkeypatch.setattr(step, "draws_of", redrawn())
     second = again(plan, Retelling(plan.simulator, memory), tmp_path / "second")
     differ = {difference.split()[-1] for difference in world.differences(first, second, range(USERS))}
@@ -63,20 +71,17 @@ def test_what_was_said_is_kept_the_world_draws_anew_and_no_decision_changes(
 
 
 def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, since = (
-        world.plan(USERS, tuple(arm for arm in world.BLIND if arm != "mlp_pool")),
-        20,
-    )  # a pool is others' past
-    first = world.carry_out(plan, tmp_path / "first", USERS, 256)
+    arms = tuple(arm for arm in world.BLIND if arm != "mlp_pool")  # a pool is others' past
+    plan, since = world.plan(USERS, arms), 20
     monkeypatch.setattr(step, "draws_of", redrawn(since))
     second = world.carry_out(plan, tmp_path / "second", USERS, 256)
     learning = {"learning_tokens_in", "learning_tokens_out", "learning_cost_usd"}  # of what was said of the turn
     drawn = {"tokens_out", "cost_usd", "latency_ms", "user_satisfaction", "offer", *learning, *TRUTH}
     after = {"skill_learned", "book_size", "book_version", "book_hash"}  # as they are after the turn
-    for arm in first.arms:
-        turns = [world.rows(run, "turns", arm, range(USERS)) for run in (first, second)]
+    for arm in arms:
+        turns = [world.rows(run, "turns", arm, range(USERS)) for run in (base, second)]
         for column in turns[0].column_names:
             ended = ENDED if arm in RUN else set()
             last = since - (
@@ -85,7 +90,7 @@ def test_the_world_draws_anew_from_an_event_on_and_nothing_changes_before(
             a, b = (table.filter(pc.less_equal(table["turn"], last))[column] for table in turns)
             assert world.bits(a) == world.bits(b), (arm, column)
         assert not turns[0].equals(turns[1])
-        updates = [world.rows(run, "updates", arm, range(USERS)) for run in (first, second)]
+        updates = [world.rows(run, "updates", arm, range(USERS)) for run in (base, second)]
         a, b = (table.filter(pc.less(table["turn"], since)) for table in updates)
         assert a.equals(b), arm
 

@@ -61,9 +61,8 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
         assert arm not in lost or jobs[lost[arm]].sum() > 0, arm
 
 
-@pytest.mark.parametrize(("cohort", "workers"), [(70, 1), (1000, 2)])
-def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path, cohort: int, workers: int) -> None:
-    other = shoppers.run(tmp_path / "other", USERS, cohort, workers)
+def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
+    other = shoppers.run(tmp_path / "other", USERS, 70, 2)
     assert world.differences(base, other, range(USERS)) == []
 
 

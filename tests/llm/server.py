@@ -5,10 +5,12 @@ By itself: python -m tests.llm.server --port 8000 --script learner
 
 import argparse
 import json
+import socket
 import ssl
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,7 +32,8 @@ ELSEWHERE = "http://elsewhere.invalid/v1"
 
 class Server:
     """Serves from its making to `close`, or in a `with`. `times`: the day is bad for so many requests, then good; None:
-    for all. `seconds`: time that an answer takes. `after`: the header Retry-After of a 429.
+    for all. `seconds`: time that an answer takes. `after`: the header Retry-After of a 429. `together`: requests wait
+    until so many are under way, however long a loaded machine takes to send them.
     """
 
     def __init__(
@@ -51,6 +54,8 @@ class Server:
         self.keys: list[str | None] = []  # headers Authorization
         self.connections = 0
         self.most_at_once = 0
+        self.together = 0
+        self.met = threading.Event()  # `together` were under way
         self._at_once = 0
         self._lock = threading.Lock()
         self._server = _Listener(("127.0.0.1", port), _handler(self))
@@ -83,6 +88,8 @@ class Server:
             self.keys.append(key)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+            if self._at_once == self.together:
+                self.met.set()
             return self.day if self.times is None or self.requests <= self.times else "good"
 
     def end(self) -> None:
@@ -149,6 +156,8 @@ class _Listener(ThreadingHTTPServer):
 
     def hang_up(self) -> None:
         for request in list(self.open):
+            with suppress(OSError):  # the client was faster
+                request.shutdown(socket.SHUT_RDWR)  # so that the thread which reads from it ends, too
             self.shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -169,6 +178,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             key = self.headers["Authorization"]
             day = server.begin(body, key)
+            if server.together:
+                server.met.wait(30)
             time.sleep(server.seconds)
             status, headers, content = server.response(day, body, key)
             server.end()

@@ -1,10 +1,12 @@
 """Counts from the logs, against the same counts by pandas."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -82,6 +84,26 @@ def test_weeks_are_calendar_weeks_from_the_first_monday() -> None:
     assert pd.Timedelta(weeks=1).total_seconds() == WEEK
 
 
+@pytest.mark.parametrize(("stated", "weeks"), [(2, 4), (6, 6)])
+def test_there_are_as_many_weeks_as_the_run_states_or_as_its_turns_take(
+    tmp_path: Path, stated: int, weeks: int
+) -> None:
+    run = make_run(tmp_path / "run", users=4, weeks=4)
+    (run.path / "manifest.json").write_text(json.dumps({**run.manifest, "weeks": stated}))
+    requests = events(Run(run.path))
+    assert requests.weeks == weeks
+    tally = tallies(Run(run.path), "skg", requests)[0]
+    assert tally.by_week["turn"].shape == (4, weeks)
+    assert (tally.by_week["turn"].sum(axis=0) > 0).tolist() == [True] * 4 + [False] * (weeks - 4)
+
+
+def test_a_one_off_is_what_has_no_request_type(run: Run) -> None:
+    requests, named = events(run), run.turns("skg")["request_type"].is_valid().to_numpy()
+    assert np.array_equal(requests.one_off, ~named)
+    assert (requests.kind == 0).any()
+    assert (~named).any()
+
+
 def test_the_first_turns_of_some_users_can_be_counted_alone(run: Run) -> None:
     requests = events(run, keep=[(2, 5), (7, 11)])
     assert requests.users.tolist() == [2, 7]
@@ -91,6 +113,17 @@ def test_the_first_turns_of_some_users_can_be_counted_alone(run: Run) -> None:
     tally = tallies(run, "skg", requests, keep=[(2, 5), (7, 11)])[0]
     for name in COUNTS:
         assert tally.by_cell[name].sum() == pytest.approx(float(rows[name].sum())), name
+
+
+def test_an_arm_of_the_same_users_at_another_time_is_an_error(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=4, weeks=2)
+    shard = run.shards("turns", "frozen")[0]
+    table = pq.read_table(shard)
+    place, field = table.column_names.index("time"), table.schema.field("time")
+    later = pc.add(table["time"].cast(pa.int64()), 1000).cast(field.type)
+    pq.write_table(table.set_column(place, field, later), shard)
+    with pytest.raises(UsageError, match=r"arm 'frozen' has .* which are not the"):
+        tallies(run, "frozen", events(run))
 
 
 def test_lost_rows_and_arms_of_other_events_are_errors(tmp_path: Path) -> None:
