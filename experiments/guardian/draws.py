@@ -14,7 +14,8 @@ import pandas as pd
 import typer
 
 from experiments import prior
-from experiments.guardian.lives import Life, Measure
+from experiments.guardian.lives import Draw, Life, Lives, Measure
+from experiments.guardian.replays import books_of_others
 from experiments.guardian.study import PRIOR, Study, lives, study
 from skg_bench.analysis.comparison.claims import Evidence
 from skg_bench.app.run_identity import provenance, write_json
@@ -24,6 +25,7 @@ from skg_bench.core.launching import Tick
 
 DRAWS = {"demo": 36, "paper": 300}  # by profile; of 36, a claim can be robust that holds in all, and not of fewer
 TOGETHER = 4  # draws of a task: changes speed, never a result
+More = Callable[[Study, Draw, Lives], Lives]  # lives that are made of others, such as with the books of others
 
 Overrides = Annotated[
     list[str] | None,
@@ -66,8 +68,9 @@ def drawn(
     draws: int | None,
     out: Path | None,
     file: Path = PRIOR,
+    more: More | None = None,
 ) -> Drawn:
-    """What an experiment's command asks for: the options above, in their order.
+    """What an experiment's command asks for: the options above, in their order; `more` lives are measured beside.
 
     Raises UsageError.
     """
@@ -78,11 +81,13 @@ def drawn(
     words = [f"skg-bench experiment {name}", f"--profile {profile}"]
     words += [f"--draws {draws}"] if draws else []
     words += [f"--prior {file}"] if file != PRIOR else []
-    table = simulate(whole, measure, draws or DRAWS[profile], out, whole.root["workers"])
+    table = simulate(whole, measure, draws or DRAWS[profile], out, whole.root["workers"], more)
     return Drawn(whole, table, " ".join([*words, *(overrides or [])]))
 
 
-def simulate(whole: Study, measure: Measure, draws: int, out: Path | None, workers: int = 2) -> pd.DataFrame:
+def simulate(
+    whole: Study, measure: Measure, draws: int, out: Path | None, workers: int = 2, more: More | None = None
+) -> pd.DataFrame:
     """A row for each of the first `draws` draws: its number, its parameters, and what `measure` says of its lives.
 
     With `out`, draws are kept there, and those that are there are not made again. Raises UsageError for a folder that
@@ -90,12 +95,12 @@ def simulate(whole: Study, measure: Measure, draws: int, out: Path | None, worke
     """
     if out is None:
         with TemporaryDirectory() as folder:
-            return simulate(whole, measure, draws, Path(folder), workers)
+            return simulate(whole, measure, draws, Path(folder), workers, more)
     _begin(whole, measure, out)
     here = {int(number) for file in _files(out) for number in pd.read_parquet(file, columns=["draw"])["draw"]}
     missing = [number for number in range(draws) if number not in here]
     tasks = [tuple(missing[i : i + TOGETHER]) for i in range(0, len(missing), TOGETHER)]
-    whole.launcher.carry_out(Drawing(whole, measure, out), tasks, workers, out, lambda _: None)
+    whole.launcher.carry_out(Drawing(whole, measure, out, more), tasks, workers, out, lambda _: None)
     table = pd.concat([pd.read_parquet(file) for file in _files(out)]).sort_values("draw", ignore_index=True)
     return table[table["draw"] < draws]
 
@@ -124,7 +129,8 @@ def _begin(whole: Study, measure: Measure, out: Path) -> None:
 def _identity(whole: Study, measure: Callable[..., Any]) -> str:
     """Of the study, and of the code that makes and measures lives."""
     digest = sha256(whole.identity.encode())
-    for file in (prior.__file__, getfile(Life), getfile(Study), getfile(measure)):
+    made = {file for file in Path(getfile(measure)).parent.glob("*.py") if file.stem != "analysis"}
+    for file in (prior.__file__, getfile(Life), getfile(Study), getfile(books_of_others), *sorted(made)):
         digest.update(Path(file).read_bytes())
     return digest.hexdigest()
 
@@ -136,6 +142,7 @@ class Drawing:
     study: Study
     measure: Measure
     out: Path
+    more: More | None = None
 
     def begin(self) -> Callable[[tuple[int, ...], Tick], None]:
         """Makes some draws, and writes a file of them whole or not at all."""
@@ -144,7 +151,10 @@ class Drawing:
             rows = []
             for done, number in enumerate(numbers):
                 draw = self.study.draw(number)
-                figures = self.measure(draw, lives(self.study, draw))
+                known = lives(self.study, draw)
+                if self.more is not None:
+                    known = {**known, **self.more(self.study, draw, known)}
+                figures = self.measure(draw, known)
                 rows.append({"draw": number, **draw.values, **figures})  # noqa: PD011  those of a draw, not of a table
                 tick(done + 1)
             file = self.out / f"draws-{numbers[0]:06d}-{len(numbers)}.parquet"

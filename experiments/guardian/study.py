@@ -202,11 +202,8 @@ def check_prior(whole: Study, file: Path) -> None:
 
 def lives(whole: Study, draw: Draw) -> Lives:
     """The users of a draw under each arm. Two draws have no user in common."""
-    setting = whole.setting(draw)
-    users = (draw.number * whole.users + np.arange(whole.users)).astype(np.int32)
-    cohort = cohort_of(setting, users)
-    cohort = cohort.until(np.minimum(cohort.n, np.int32(whole.triggers)))
-    made = whole.arms_of(draw)
+    setting, made = whole.setting(draw), whole.arms_of(draw)
+    cohort = _cohort(whole, setting, draw)
     by_name: dict[str, Life] = {}
     for stack in stacks(made):
         together = [made[i] for i in stack]
@@ -215,15 +212,55 @@ def lives(whole: Study, draw: Draw) -> Lives:
     return {arm.name: by_name[arm.name] for arm in made}
 
 
-def _stepped(whole: Study, setting: Setting, together: Sequence[Arm], cohort: Cohort) -> list[Life]:
-    """Arms that are stepped together."""
+def opened(whole: Study, draw: Draw) -> Setting:
+    """The world of a draw, in which all texts of the library and of seeds are known."""
+    setting = whole.setting(draw)
+    seeds = [
+        skill.content for arm in whole.arms if (book := components(arm).seeds) is not None for skill in book.skills
+    ]
+    for content in [*whole.world.texts, *(content for content in seeds if content is not None)]:
+        setting.texts.contents.add(content)
+    return setting
+
+
+def served(
+    whole: Study, draw: Draw, arm: str, books: Mapping[str, SkillbookTable], setting: Setting | None = None
+) -> Lives:
+    """The users of a draw, who have given books from their first trigger on, by the name of a kind of book: rows in
+    order of users, texts of the world's library or of seeds. The other components are those of `arm`. `setting`: the
+    world in which the books were made, if it was not that of `lives`.
+
+    Raises UsageError for an arm that learns.
+    """
+    setting = opened(whole, draw) if setting is None else setting
+    made = {made.name: made for made in whole.arms_of(draw)}[arm]
+    if components(made).curator.reasons:
+        raise UsageError(f"arm {arm} learns, and would change the books that it is given; take one with curator=none")
+    together = [replace(with_components(made, seeds=None), name=name) for name in books]
+    parts = _stepped(whole, setting, together, _cohort(whole, setting, draw), list(books.values()))
+    return dict(zip(books, parts, strict=True))
+
+
+def _cohort(whole: Study, setting: Setting, draw: Draw) -> Cohort:
+    """The users of a draw before their first trigger."""
+    users = (draw.number * whole.users + np.arange(whole.users)).astype(np.int32)
+    cohort = cohort_of(setting, users)
+    return cohort.until(np.minimum(cohort.n, np.int32(whole.triggers)))
+
+
+def _stepped(
+    whole: Study, setting: Setting, together: Sequence[Arm], cohort: Cohort, books: Sequence[SkillbookTable] = ()
+) -> list[Life]:
+    """Arms that are stepped together; `books` `[A]`, where they begin with given ones."""
     n = len(together)
     rows = cohort.side_by_side(n)
-    rollout, log = Rollout(setting, together, rows), TurnColumns(len(rows.n), int(rows.n.max()))
-    rollout.to_the_end(log, lambda _: None)
     place = np.searchsorted(cohort.user, rows.user[::n])  # of a user in the draw, by place in the lock-step
     at = np.empty(len(place), np.int64)
     at[place] = np.arange(len(place)) * n
+    rollout, log = Rollout(setting, together, rows), TurnColumns(len(rows.n), int(rows.n.max()))
+    for j, given in enumerate(books):
+        rollout.state.memory.table.adopt(at + j, given, np.arange(len(at)))
+    rollout.to_the_end(log, lambda _: None)
     return [_life(whole, setting, log, rollout.state.memory.table, at + j, cohort.n) for j in range(n)]
 
 

@@ -114,6 +114,17 @@ def test_what_another_skill_was_to_say_is_said_by_default() -> None:
     assert set(batch.rating[batch.op == TAG].tolist()) == {MISS}
 
 
+@pytest.mark.req("P31")
+def test_a_placebo_of_ratings_alone_has_skills_say_what_the_curator_inside_says() -> None:
+    inside = learner(rewords=0.5)
+    real = overridden(400).curated(inside)[1]
+    sham = overridden(400).curated(Sham(inside, "any", 0, tags="coin", says="own"))[1]
+    assert np.array_equal(real.content, sham.content)
+    assert real.content.any()
+    assert set(real.rating[real.op == TAG].tolist()) == {MISS}
+    assert set(sham.rating[sham.op == TAG].tolist()) == {OK, MISS}
+
+
 @pytest.mark.parametrize(("name", "value"), [("tags", "none"), ("says", "all")])
 def test_bad_values_are_refused_by_name(name: str, value: str) -> None:
     valid = "own, coin" if name == "tags" else "own, other, any"

@@ -106,7 +106,7 @@ class Conflicting:
             elif op == REMOVE and skill < self.skills and skill not in moved:
                 moved[skill] = n + len(moved)
                 undo.op[place], undo.name[place] = ADD, table.name[row, skill]
-                undo.content[place] = table.content[row, skill]
+                undo.content[place] = self._said(skill)
                 again += [
                     (moved[skill], code) for code, n_rated in enumerate(self._rated(skill)) for _ in range(n_rated)
                 ]
@@ -117,13 +117,22 @@ class Conflicting:
         ratings = blank(len(again))
         ratings.row[:], ratings.op[:], ratings.reason[:] = row, TAG, self.reason
         ratings.skill[:], ratings.rating[:] = [s for s, _ in again], [code for _, code in again]
-        own = _Own(self.ops, self.skills, n + len(moved)).batch(moved)
-        return Settled(part(undo, np.array(kept, np.int64)), joined(ratings, own))
+        batch = _Own(self.ops, self.skills, n + len(moved)).batch(moved)
+        return Settled(part(undo, np.array(kept, np.int64)), joined(ratings, batch))
 
-    def _rated(self, skill: int) -> tuple[int, ...]:
-        """Ratings of a skill that was removed, by code."""
-        table = self.table
-        return tuple(int(column[self.row, skill]) for column in (table.ok, table.partial, table.miss))
+    def _rated(self, skill: int) -> list[int]:
+        """Ratings of a skill when the job read, by code."""
+        table, made = self.table, self.meanwhile.batch
+        counts = [int(column[self.row, skill]) for column in (table.ok, table.partial, table.miss)]
+        for rating in made.rating[(made.op == TAG) & (made.skill == skill) & (made.rating >= 0)].tolist():
+            counts[rating % TAKEN_BACK] += 1 if rating >= TAKEN_BACK else -1
+        return counts
+
+    def _said(self, skill: int) -> int:
+        """What a skill said when the job read."""
+        made = self.meanwhile.batch
+        before = self.meanwhile.was[(made.op == UPDATE) & (made.skill == skill)]
+        return int(before[0] if len(before) else self.table.content[self.row, skill])
 
     def _removed(self, skill: int) -> bool:
         made = self.meanwhile.batch
@@ -132,8 +141,8 @@ class Conflicting:
     def _updated(self, skill: int, content: int) -> bool:
         """Did another job have the skill say something else meanwhile?"""
         made = self.meanwhile.batch
-        said = made.content[(made.op == UPDATE) & (made.skill == skill) & (made.content != 0)]
-        return bool(len(said)) and int(said[-1]) != content
+        words = made.content[(made.op == UPDATE) & (made.skill == skill) & (made.content != 0)]
+        return bool(len(words)) and int(words[-1]) != content
 
     def _twin(self, i: int) -> int | None:
         """The active skill, added meanwhile, that says what ADD `i` says; where both say nothing, by their examples."""

@@ -14,13 +14,13 @@ from skg_bench.assistant.pipeline.applying import apply
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN, Conflicting, Settled
 from skg_bench.assistant.pipeline.learning_time import LearningTime, job_keys
 from skg_bench.assistant.pipeline.memory import PipelineState
-from skg_bench.assistant.pipeline.under_way import Ending, Running, UnderWay
+from skg_bench.assistant.pipeline.under_way import BegunJobs, Ending, UnderWay
 from skg_bench.core.assistant import Applied, Message
 from skg_bench.core.batch import ADD, NOTHING, TAG, TAKEN_BACK, Batch, joined, nth, part
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import COURSE_COUNTS, NO_JOBS, TIMED_OUT, UNDER_WAY, Course, Jobs
+from skg_bench.core.learning import APPLIED, COURSE_COUNTS, NO_JOBS, REFUSED, TIMED_OUT, UNDER_WAY, Course, Jobs
 from skg_bench.core.learning import joined as jobs_joined
 from skg_bench.core.types import Observation
 from skg_bench.core.word_cosines import WordCosines
@@ -60,12 +60,14 @@ class InTime:
             undo = NOTHING
         undone, was_before = self._apply(undo)
         ops, short = _with_counters(self._state, ops)
-        np.add.at(counts["misdirected"], np.searchsorted(jobs.row, short), 1)
+        dropped = counts["aside"] + (counts["misdirected"] if self._time.conflict == "rebase" else 0)
+        for column in (counts["misdirected"], dropped):
+            np.add.at(column, np.searchsorted(jobs.row, short), 1)
         made, was = self._apply(ops)
         if len(made.op) or len(undone.op):
             undoes = np.arange(len(undone.op) + len(made.op)) < len(undone.op)
             self._jobs.wrote(joined(undone, made), np.concatenate([was_before, was]), undoes)
-        self._tell(ending, counts)
+        self._tell(ending, counts, dropped)
 
     def _settle(self, ending: Ending, met: I64, counts: dict[str, I32]) -> tuple[Batch, Batch]:
         """The operations of all, those of jobs `met` as the rule has them, and what is undone before."""
@@ -102,14 +104,20 @@ class InTime:
         np.add.at(self._added, made.row[made.op == ADD], 1)
         return made, was
 
-    def _tell(self, ending: Ending, counts: dict[str, I32]) -> None:
+    def _tell(self, ending: Ending, counts: dict[str, I32], dropped: I32) -> None:
         reports, by = ending.reports, ending.reporter
         if not len(by):
             return
         jobs, version = ending.jobs, self._state.table.version
-        written = np.where(reports.operations > 0, version[reports.row], -1).astype(np.int32)
-        told = replace(reports, version_read=jobs.version[by], version_written=written)
-        self.ended.append((told, _course(jobs.rows(by), {name: column[by] for name, column in counts.items()})))
+        operations = np.maximum(reports.operations - dropped[by], 0).astype(np.int32)
+        nothing = (operations == 0) & (reports.result == APPLIED)
+        report = replace(
+            reports, version_read=jobs.version[by], operations=operations,
+            version_written=np.where(operations > 0, version[reports.row], -1).astype(np.int32),
+            refused=reports.refused + reports.operations - operations,
+            result=np.where(nothing, REFUSED, reports.result).astype(np.int32),
+        )  # fmt: skip
+        self.ended.append((report, _course(jobs.rows(by), {name: column[by] for name, column in counts.items()})))
 
     # ---------------------------------------------------------------------------------------------- begins
 
@@ -152,7 +160,7 @@ class InTime:
         timed_out[row] = late
         reports = _timed(reports, took, row, timed_out, seen)
         self.begun.append(reports)
-        running = Running(
+        running = BegunJobs(
             row.astype(np.int32), np.full(len(row), seen.turn, np.int32), start[row], start[row] + took,
             jobs.writes[row], state.table.n_skills[row], state.table.version[row],
         )  # fmt: skip
@@ -177,15 +185,16 @@ def left(jobs: UnderWay, n: int) -> tuple[Jobs, Course] | None:
     going = reports.result != TIMED_OUT
     reports = replace(
         reports, result=np.where(going, UNDER_WAY, reports.result).astype(np.int32),
+        version_written=np.full(len(reports.row), -1, np.int32),
         version_read=np.concatenate([ending.jobs.version[ending.reporter] for ending in endings]),
     )  # fmt: skip
     running = [ending.jobs.rows(ending.reporter) for ending in endings]
-    together = Running(*(np.concatenate([getattr(r, name) for r in running]) for name in Running.__slots__))
+    together = BegunJobs(*(np.concatenate([getattr(r, name) for r in running]) for name in BegunJobs.__slots__))
     none = {name: np.zeros(len(reports.row), np.int32) for name in COURSE_COUNTS}
     return reports, _course(together, none)
 
 
-def _course(jobs: Running, counts: dict[str, I32]) -> Course:
+def _course(jobs: BegunJobs, counts: dict[str, I32]) -> Course:
     return Course(jobs.begun, jobs.start, jobs.end, **counts)
 
 
@@ -196,10 +205,10 @@ def _spoken(known: KnownFeedback, heard: I64) -> tuple[I32, I32, I64]:
     order = np.lexsort((known.turn, known.row))
     row, turn = known.row[order], known.turn[order]
     first = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(turn) != 0)])
-    said = np.maximum.reduceat(heard[order], np.flatnonzero(first))
+    moment = np.maximum.reduceat(heard[order], np.flatnonzero(first))
     row, turn = row[first], turn[first]
-    order = np.lexsort((turn, said, row))
-    return row[order], turn[order], said[order]
+    order = np.lexsort((turn, moment, row))
+    return row[order], turn[order], moment[order]
 
 
 def _timed(reports: Jobs, took: I64, row: I64, timed_out: Bool, seen: Observation) -> Jobs:
@@ -256,13 +265,18 @@ def _alike(contents: Contents, least: float) -> Callable[[int, int], bool]:
     """Do two contents say nearly the same? By words, within a section."""
 
     def alike(key: int, other: int) -> bool:
-        one, two = contents.of(np.array([key, other], np.uint64))
-        return one is not None and two is not None and one.section == two.section and _cosine(one, two) >= least
+        first, second = contents.of(np.array([key, other], np.uint64))
+        return (
+            first is not None
+            and second is not None
+            and first.section == second.section
+            and _cosine(first, second) >= least
+        )
 
     return alike
 
 
 @lru_cache(maxsize=2**16)
-def _cosine(one: Content, two: Content) -> float:
-    texts = ["\n".join([c.issue, c.insight or "", *c.keywords]) for c in (one, two)]
+def _cosine(first: Content, second: Content) -> float:
+    texts = ["\n".join([c.issue, c.insight or "", *c.keywords]) for c in (first, second)]
     return float(WordCosines(texts).of(texts[:1])[0, 1])

@@ -13,7 +13,7 @@ from skg_bench.core.learning import joined as jobs_joined
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class BegunJobs:
     """Jobs of one user each, flat over n."""
 
     row: I32  # row of the user
@@ -24,16 +24,16 @@ class Running:
     skills: I32  # how many skills
     version: I32  # and its version
 
-    def rows(self, which: I64 | Bool) -> "Running":
+    def rows(self, which: I64 | Bool) -> "BegunJobs":
         """These jobs only."""
-        return Running(*(getattr(self, f.name)[which] for f in fields(self)))
+        return BegunJobs(*(getattr(self, f.name)[which] for f in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Jobs that end now, at most one a user, with their operations and what is logged of them."""
 
-    jobs: Running
+    jobs: BegunJobs
     ops: Batch
     job: I64  # index into `jobs` of each operation
     reports: Jobs
@@ -51,9 +51,9 @@ class _Written:
 
 
 _EMPTY: dict[str, Any] = {
-    f.name: np.zeros(0, np.int64 if f.name in ("start", "end") else np.int32) for f in fields(Running)
+    f.name: np.zeros(0, np.int64 if f.name in ("start", "end") else np.int32) for f in fields(BegunJobs)
 }
-_NONE = Running(**_EMPTY)
+_NONE = BegunJobs(**_EMPTY)
 
 
 class UnderWay:
@@ -68,13 +68,13 @@ class UnderWay:
         self._reports, self._reporter = NO_JOBS, np.zeros(0, np.int64)
         self._written: list[_Written] = []
 
-    def add(self, jobs: Running, ops: Batch, reports: Jobs) -> None:
+    def add(self, jobs: BegunJobs, ops: Batch, reports: Jobs) -> None:
         """Jobs of one user each; operations and reports are theirs by row."""
         number = np.full(len(self.writes), -1)
         number[jobs.row] = self._numbers + np.arange(len(jobs.row))
         self._numbers += len(jobs.row)
-        self.jobs = Running(
-            *(np.concatenate([getattr(self.jobs, f.name), getattr(jobs, f.name)]) for f in fields(Running))
+        self.jobs = BegunJobs(
+            *(np.concatenate([getattr(self.jobs, f.name), getattr(jobs, f.name)]) for f in fields(BegunJobs))
         )
         self._number = np.concatenate([self._number, number[jobs.row]])
         self._ops, self._owner = joined(self._ops, ops), np.concatenate([self._owner, number[ops.row]])
@@ -148,18 +148,18 @@ class UnderWay:
         order = np.argsort(numbers)
 
         def index(owner: I64) -> I64:
-            found = np.minimum(np.searchsorted(numbers[order], owner), max(len(numbers) - 1, 0))
-            hit = numbers[order][found] == owner
-            return np.where(hit, order[found], -1)
+            place = np.minimum(np.searchsorted(numbers[order], owner), max(len(numbers) - 1, 0))
+            hit = numbers[order][place] == owner
+            return np.where(hit, order[place], -1)
 
         job = index(self._owner)
         theirs = job >= 0
         ending_ops, ending_job = part(self._ops, theirs), job[theirs]
         self._ops, self._owner = part(self._ops, ~theirs), self._owner[~theirs]
         reporter = index(self._reporter)
-        told = reporter >= 0
-        reports, reporter = self._reports.rows(told), reporter[told]
-        self._reports, self._reporter = self._reports.rows(~told), self._reporter[~told]
+        mine = reporter >= 0
+        reports, reporter = self._reports.rows(mine), reporter[mine]
+        self._reports, self._reporter = self._reports.rows(~mine), self._reporter[~mine]
         stay = np.ones(len(self._number), np.bool_)
         stay[at] = False
         self.jobs, self._number = self.jobs.rows(stay), self._number[stay]
