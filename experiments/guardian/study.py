@@ -27,7 +27,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import Feedback
 from skg_bench.core.grid import I32, I64, check
 from skg_bench.core.launching import Launcher
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Embedder, Similarity
 from skg_bench.curator.reflective import Reflective
@@ -299,7 +299,7 @@ class TurnColumns:
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
         """Not kept."""
 
-    def learning(self, t: int, jobs: Jobs, time: I64) -> None:
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
         """Not kept; what learning costs is a column."""
 
 

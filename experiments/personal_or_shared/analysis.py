@@ -138,7 +138,7 @@ def picture(table: pd.DataFrame) -> str:
     rows = {words: line(name) for name, words in (BOOKS | LIVES).items()}
     how = (
         "Utility a trigger, on average over luck, without a mood. A line for nine draws of ten, a dot at the median.",
-        "Above: books after 30 triggers, on later ones. Below: whole lives. Right of the rule learning per user is ahead.",
+        "Above: books after 30 triggers, on later ones. Below: whole lives. Right of the rule one's own is ahead.",
     )
     return chart.strips("One's own book against books that are shared", how, rows)
 

@@ -180,9 +180,11 @@ class Rollout:
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
         """Steps through `turns` with the components in force; returns `made` plus the user turns stepped."""
-        here = np.searchsorted(-self._n, -np.arange(turns.stop), side="left")
+        here = np.searchsorted(-self._n, -np.arange(turns.stop + 1), side="left")
         for t in turns:
             step(self._scene, self.state, t, int(here[t]), log)
+            if here[t + 1] < here[t] and (left := self.assistant.left(self.state.memory, int(here[t + 1]))) is not None:
+                log.learning(t, left[0], self.state.time, left[1])
             made += int(here[t])
             if t % _BLOCK == 0:
                 progress(made)

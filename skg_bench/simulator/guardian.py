@@ -14,7 +14,7 @@ import numpy as np
 
 from skg_bench.core.advice import AUTO_APPROVED, OVERRIDDEN, WAIT, Outcome
 from skg_bench.core.content import Content
-from skg_bench.core.draws import Purpose, fold, key, uniform
+from skg_bench.core.draws import Purpose, fold, key, normal, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, joined, said
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
@@ -31,7 +31,6 @@ from skg_bench.core.world import (
     Stream,
     Supposing,
 )
-from skg_bench.simulator.chance import normal
 from skg_bench.simulator.order import Order, permuted, random_order
 from skg_bench.simulator.shoppers.afterwards import Afterwards
 from skg_bench.simulator.shoppers.listening import Listening, PriceList, holds_back
