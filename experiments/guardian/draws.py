@@ -130,8 +130,9 @@ def _identity(whole: Study, measure: Callable[..., Any]) -> str:
     """Of the study, and of the code that makes and measures lives."""
     digest = sha256(whole.identity.encode())
     made = {file for file in Path(getfile(measure)).parent.glob("*.py") if file.stem != "analysis"}
-    for file in (prior.__file__, getfile(Life), getfile(Study), getfile(books_of_others), *sorted(made)):
-        digest.update(Path(file).read_bytes())
+    shared = (prior.__file__, getfile(Life), getfile(Study), getfile(books_of_others))
+    for file in (*map(Path, shared), *sorted(made)):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

@@ -135,11 +135,10 @@ def picture(table: pd.DataFrame) -> str:
         low, middle, high = np.quantile(table[column].dropna(), [0.05, 0.5, 0.95]).tolist()
         return low, middle, high
 
-    rows = {f"book of 30 triggers: {words}": line(name) for name, words in BOOKS.items()}
-    rows |= {f"whole life: {words}": line(name) for name, words in LIVES.items()}
+    rows = {words: line(name) for name, words in (BOOKS | LIVES).items()}
     how = (
         "Utility a trigger, on average over luck, without a mood. A line for nine draws of ten, a dot at the median.",
-        "Right of the dashed rule learning per user is worth more, left of it the other.",
+        "Above: books after 30 triggers, on later ones. Below: whole lives. Right of the rule one's own is ahead.",
     )
     return chart.strips("One's own book against books that are shared", how, rows)
 
