@@ -19,7 +19,6 @@ from experiments.guardian.verdicts import (
     within,
     worse,
 )
-from experiments.guardian_arc import persuasion
 from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
 from experiments.masses import Share
 from skg_bench.analysis.comparison.claims import Finding
@@ -165,15 +164,12 @@ def report(draws: Drawn) -> Report:
         against(table),
         looked_like_proof(table),
     ]
-    two = persuasion.world(draws.study)
     user = f"One user's acceptance in five interactions has a standard error of {spread(table, 'user_error', 'share')}."
     moves = sensitivity(draws, {"live_frozen": "live - frozen", "live_sham": "live - sham", "live_rise": "the rise"})
     image = f"![Acceptance and utility by interaction]({NAME}.svg)"
-    worse_off: list[Table | str] = [persuasion.table(two), persuasion.words(two)]
-    image_of_it = f"![{persuasion.TITLE}]({NAME}_persuasion.svg)"
-    text = page(TITLE, draws.command, HOW, image, *parts, user, moves, *worse_off, image_of_it)
-    figures = {f"{NAME}.svg": picture(table), f"{NAME}_persuasion.svg": persuasion.picture(two)}
-    return Report([*parts, user, moves, *worse_off], text, figures=figures, findings=lambda: findings(draws))
+    text = page(TITLE, draws.command, HOW, image, *parts, user, moves)
+    figures = {f"{NAME}.svg": picture(table)}
+    return Report([*parts, user, moves], text, figures=figures, findings=lambda: findings(draws))
 
 
 def analyse(

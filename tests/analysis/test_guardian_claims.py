@@ -15,7 +15,7 @@ from experiments.generic.measure import nth, parts
 from experiments.guardian import study
 from experiments.guardian.lives import Draw
 from experiments.guardian_arc import analysis as arc
-from experiments.guardian_arc import measure, persuasion
+from experiments.guardian_arc import measure
 from experiments.seeds import analysis as seeds
 from experiments.seeds.measure import BOOKS
 from skg_bench.app.experiment_report import Table
@@ -58,23 +58,6 @@ def test_where_all_advice_is_alike_no_arm_accepts_more_than_another(alike: dict[
     assert figures["live_rise"] == figures["sham_rise"] == figures["frozen_rise"] == figures["unworn_rise"]
     assert abs(figures["grown_sham"]) < 1e-3  # the price of a longer prompt at most
     assert figures["live_size_last"] > figures["live_size_0"] >= 4.0  # the book grows all the same
-
-
-@pytest.mark.req("P48")
-def test_acceptance_can_rise_as_claimed_and_users_be_worse_off() -> None:
-    two = persuasion.world(study.study("guardian_arc", ["users=150"]))
-    figures: dict[str, list[float]] = {}
-    for arm, life in two.items():
-        for part, turns in measure.PARTS.items():
-            figures[f"{arm}_{part}"] = [float(np.nanmean(measure.accepted(life, turns)))]
-    table = pd.DataFrame(figures)
-    assert arc.arc(table).all()
-    assert not arc.arc(table, "frozen").any()
-    more, lost = persuasion.worse_off(two)
-    assert more.better
-    assert lost.worse
-    assert "worse off" in persuasion.table(two).title
-    ET.fromstring(persuasion.picture(two))  # noqa: S314
 
 
 def test_the_arc_needs_all_of_its_figures_within_ten_points() -> None:
