@@ -53,9 +53,11 @@ def part(batch: Batch, which: Bool | I64) -> Batch:
     return Batch(*(getattr(batch, f.name)[which] for f in fields(Batch)))
 
 
-def joined(first: Batch, second: Batch) -> Batch:
-    """The operations of one and then those of the other."""
-    return Batch(*(np.concatenate([getattr(first, f.name), getattr(second, f.name)]) for f in fields(Batch)))
+def joined(*batches: Batch) -> Batch:
+    """The operations of one after the other; of at least one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(*(np.concatenate([getattr(batch, f.name) for batch in batches]) for f in fields(Batch)))
 
 
 def stores(batch: Batch) -> Bool:

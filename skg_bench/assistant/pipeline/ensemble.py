@@ -10,7 +10,7 @@ from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Choice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
-from skg_bench.assistant.pipeline.in_time import InTime, all_of, left
+from skg_bench.assistant.pipeline.in_time import InTime, left
 from skg_bench.assistant.pipeline.memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
@@ -19,6 +19,7 @@ from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
 from skg_bench.core.batch import NOTHING, Batch, stores
+from skg_bench.core.batch import joined as merged
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
@@ -135,7 +136,7 @@ class Pipelines:
             state.in_time.learn(observed, reaction, feedback, known_at)
             updates, ended = state.in_time.applied, state.in_time.ended
             jobs = joined([NO_JOBS, *state.in_time.begun])
-        batch = NOTHING if not updates else all_of([made for _, made, _ in updates])
+        batch = NOTHING if not updates else merged(*(made for _, made, _ in updates))
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
         storing = np.flatnonzero(stores(batch))

@@ -4,7 +4,7 @@ What users say between two turns is heard at the later one, after its decision, 
 feedback became known, though, and reads the skillbook as it was then. Uses of skills are counted at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -90,7 +90,7 @@ class InTime:
                 counts["overwritten"][job] = self._jobs.overwrite(row, int(jobs.writes[job]))
             kept.append(settled.batch)
             undone.append(settled.undo)
-        return all_of(kept), all_of(undone)
+        return joined(*kept), joined(*undone)
 
     def _apply(self, batch: Batch) -> tuple[Batch, U64]:
         """The operations as they are applied, and what their skills said before."""
@@ -242,14 +242,6 @@ def _with_counters(state: PipelineState, ops: Batch) -> tuple[Batch, I32]:
     kept = np.ones(len(ops.op), np.bool_)
     kept[short] = False
     return part(ops, kept), ops.row[short]
-
-
-def all_of(batches: Sequence[Batch]) -> Batch:
-    """The operations of one after the other; of at least one."""
-    together = batches[0]
-    for batch in batches[1:]:
-        together = joined(together, batch)
-    return together
 
 
 def _kept(applied: Applied) -> Applied:

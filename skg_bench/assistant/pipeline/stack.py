@@ -18,7 +18,7 @@ from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.seeding import REASON
 from skg_bench.core import state
 from skg_bench.core.arms import Arm
-from skg_bench.core.batch import NOTHING, TAG, Batch, part
+from skg_bench.core.batch import NOTHING, TAG, Batch, joined, part
 from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
@@ -186,10 +186,7 @@ class Stack:
                 if len(batch.op):
                     kept.append(batch if reason is None else replace(batch, reason=reason[batch.reason]))
             memories.append(memory)
-        if len(kept) <= 1:
-            return tuple(memories), kept[0] if kept else NOTHING
-        columns = {f.name: np.concatenate([getattr(batch, f.name) for batch in kept]) for f in fields(Batch)}
-        return tuple(memories), Batch(**columns)
+        return tuple(memories), joined(*kept) if kept else NOTHING
 
     # ---------------------------------------------------------------------------------------------- memory
 

@@ -46,7 +46,7 @@ class _Written:
 
     batch: Batch
     was: U64
-    nth: I32
+    nth: int
     lost: Bool  # [n] is it overwritten, or what overwrites?
 
 
@@ -66,7 +66,7 @@ class UnderWay:
         self._number, self._numbers = np.zeros(0, np.int64), 0  # of each job; how many there were
         self._ops, self._owner = NOTHING, np.zeros(0, np.int64)
         self._reports, self._reporter = NO_JOBS, np.zeros(0, np.int64)
-        self._written: list[_Written] = []
+        self._written: dict[int, list[_Written]] = {}  # by row, of users with a job under way
 
     def add(self, jobs: BegunJobs, ops: Batch, reports: Jobs) -> None:
         """Jobs of one user each; operations and reports are theirs by row."""
@@ -111,36 +111,34 @@ class UnderWay:
         others are no loss themselves.
         """
         self.writes[np.unique(batch.row)] += 1
-        waiting = np.isin(batch.row, self.jobs.row)
-        if waiting.any():
-            nth = self.writes[batch.row[waiting]]
-            self._written.append(_Written(part(batch, waiting), was[waiting], nth, undoes[waiting]))
+        for row in np.intersect1d(batch.row, self.jobs.row).tolist():
+            at = np.flatnonzero(batch.row == row)
+            written = _Written(part(batch, at), was[at], int(self.writes[row]), undoes[at])
+            self._written.setdefault(row, []).append(written)
 
     def meanwhile(self, row: int, writes: int) -> Meanwhile:
         """What was applied to the skillbook of `row` after its `writes`-th batch."""
-        batch, was = NOTHING, np.zeros(0, np.uint64)
-        for written in self._written:
-            at = np.flatnonzero((written.batch.row == row) & (written.nth > writes))
-            batch, was = joined(batch, part(written.batch, at)), np.concatenate([was, written.was[at]])
-        return Meanwhile(batch, was)
+        later = self._later(row, writes)
+        if not later:
+            return Meanwhile(NOTHING, np.zeros(0, np.uint64))
+        return Meanwhile(joined(*(w.batch for w in later)), np.concatenate([w.was for w in later]))
 
     def overwrite(self, row: int, writes: int) -> int:
         """How many operations are lost when the skillbook of `row` is written as it was after its `writes`-th batch."""
         lost = 0
-        for written in self._written:
-            at = np.flatnonzero((written.batch.row == row) & (written.nth > writes) & ~written.lost)
-            written.lost[at] = True
-            lost += len(at)
+        for written in self._later(row, writes):
+            lost += int((~written.lost).sum())
+            written.lost[:] = True
         return lost
+
+    def _later(self, row: int, writes: int) -> list[_Written]:
+        return [written for written in self._written.get(row, []) if written.nth > writes]
 
     def forget(self) -> None:
         """Of what was written, that of users without a job."""
-        kept = []
-        for w in self._written:
-            at = np.isin(w.batch.row, self.jobs.row)
-            if at.any():
-                kept.append(_Written(part(w.batch, at), w.was[at], w.nth[at], w.lost[at]))
-        self._written = kept
+        if self._written:
+            rows = set(self.jobs.row.tolist())
+            self._written = {row: written for row, written in self._written.items() if row in rows}
 
     def _taken(self, at: I64) -> Ending:
         """The jobs at these places, which are no longer under way."""
