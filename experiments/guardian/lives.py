@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, WAIT
 from skg_bench.core.grid import F64, I32, I64, Bool
 
 USERS, TRIGGERS = 200, 60  # of a draw: those of the issue's own figures
@@ -33,6 +34,7 @@ class Life:
     tier: I32  # index into TIERS
     wanted: Bool  # truth: is the purchase really wanted?
     outcome: I32  # index into OUTCOMES
+    satisfaction: I32  # what the user says of it some day: index into SATISFACTIONS, -1: nothing
     kind: I32  # truth: what the strategy is really about, -1: the generic question, or nothing said
     skill: I32  # number of the served skill in the user's book, -1: none
     utility: F64  # worth of what happened, less money and waiting
@@ -41,16 +43,18 @@ class Life:
     best: F64  # worth of the best that can be said, without a mood
     book_size: I32  # active skills after the turn
     books: Any  # the users' skillbooks in the end: SkillbookTable, rows in order of users
+    book_kinds: I32  # [U, S] truth: what their active skills are really about; -1: no such skill, or about nothing
 
     @property
     def spoken(self) -> Bool:
         """Was something said?"""
-        raise NotImplementedError
+        mask: Bool = self.there & (self.outcome != AUTO_APPROVED)
+        return mask
 
     @property
     def listened(self) -> Bool:
         """Accepted, wait or abandoned, where something was said."""
-        raise NotImplementedError
+        return self.spoken & np.isin(self.outcome, (ACCEPTED, WAIT, ABANDONED))
 
 
 Lives = Mapping[str, Life]  # by name of the arm
@@ -77,12 +81,25 @@ class Difference:
 
 def paired(life: Life, other: Life, column: Callable[[Life], F64]) -> Difference:
     """Mean over users of a user's mean of `column` under one arm, less that under the other."""
-    raise NotImplementedError
+    return over_users(by_user(life, column(life)) - by_user(other, column(other)))
 
 
-def by_user(life: Life, column: F64, among: Bool | None = None) -> F64:
+def over_users(values: F64) -> Difference:
+    """Mean and standard error of `values` `[U]`, a user's where it is not NaN; NaN for fewer than two users."""
+    kept = values[~np.isnan(values)]
+    if len(kept) < 2:
+        return Difference(np.nan, np.nan)
+    return Difference(float(kept.mean()), float(kept.std(ddof=1) / np.sqrt(len(kept))))
+
+
+def mean(values: F64) -> float:
+    """Over users who have one; NaN where nobody has. `[U]`"""
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def by_user(life: Life, column: F64 | I32 | Bool, among: Bool | None = None) -> F64:
     """A user's mean of `column` over the turns that are there, and in `among`; NaN for a user without one. `[U]`"""
-    there = life.there if among is None else life.there & among
-    n = there.sum(axis=1)
-    total = np.where(there, column, 0.0).sum(axis=1)
+    counted = life.there if among is None else life.there & among
+    n = counted.sum(axis=1)
+    total = np.where(counted, column, 0.0).sum(axis=1)
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from experiments.masses import ENOUGH, cut_between
 from experiments.skg_section5 import picture, prior
 from experiments.skg_section5.draws import read
 from experiments.skg_section5.latency import SKILLS, Hits, measure
 from experiments.skg_section5.readings import (
-    CUTS,
-    ENOUGH,
     PICTURED,
     READINGS,
     Frame,
@@ -148,7 +147,8 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, comman
             )
             least, most = m.limits
             if m.verdict == "not testable here":
-                cut = f" But so many draws leave open whether that is {100 * _cut(least, most):.0f} % of the prior."
+                cut_at = 100 * cut_between(least, most)
+                cut = f" But so many draws leave open whether that is {cut_at:.0f} % of the prior."
                 used_up = " But whether it does depends on draws in which the corpus was used up."
                 sentence += used_up if m.used_up else cut
             measured = Measured(100 * m.share, 100 * least, 100 * most, "% of the prior")
@@ -164,11 +164,6 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, comman
     if hits is not None:
         results += _latency(hits, embedder, Evidence(command, corpora[0].evidence.commit, 1, 0, (0,)))
     return results
-
-
-def _cut(least: float, most: float) -> float:
-    """The first limit between two verdicts that lies between these shares."""
-    return next(cut for cut in CUTS if least < cut <= most)
 
 
 def _latency(hits: Hits, embedder: str, evidence: Evidence) -> list[Finding]:

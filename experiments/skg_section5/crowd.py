@@ -16,7 +16,7 @@ from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.combine import combine
 from skg_bench.core.feedback import RATING, Feedback
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing
 from skg_bench.simulator.assistant import AssistantUsers
@@ -132,7 +132,7 @@ class Weekly:
         row = batch.row[batch.op == ADD]
         np.add.at(self.added, (row, applied.time[row] // WEEK), 1)
 
-    def learning(self, t: int, jobs: Jobs, time: I64) -> None:
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
         """No arm asks a model."""
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:

@@ -6,15 +6,14 @@ from math import inf
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, rankdata
+from scipy.stats import rankdata
 
+from experiments.masses import verdict_at, verdict_of, wilson
 from experiments.skg_section5.prior import KIND, kinds
 from skg_bench.analysis.comparison.claims import Verdict
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.core.grid import Bool
 
-CUTS = (0.05, 0.9)  # shares of the prior from which on a claim is attainable, and robust
-ENOUGH = 3000  # draws, none of which may hold before a claim is called impossible
 Frame = pd.DataFrame
 
 
@@ -121,25 +120,17 @@ class Mass:
     @property
     def limits(self) -> tuple[float, float]:
         """What the draws leave open at 95 % (Wilson), below what holds surely and above what may hold."""
-        low, high = (binomtest(k, self.draws).proportion_ci(method="wilson") for k in (self.surely, self.at_most))
-        return float(low.low), float(high.high)
+        return wilson(self.surely, self.draws)[0], wilson(self.at_most, self.draws)[1]
 
     @property
     def verdict(self) -> Verdict:
         """By prior mass; none where the limits hold a cut between two verdicts."""
-        if self.at_most == 0 and self.draws >= ENOUGH:
-            return "impossible"
-        least, most = map(_verdict, self.limits)
-        return least if least == most else "not testable here"
+        return verdict_of(self.surely, self.at_most, self.draws)
 
     @property
     def used_up(self) -> bool:
         """Whether the verdict depends on draws whose corpus was used up, and not on the number of draws alone."""
-        return _verdict(self.surely / self.draws) != _verdict(self.at_most / self.draws)
-
-
-def _verdict(share: float) -> Verdict:
-    return "robust" if share >= CUTS[1] else "attainable" if share >= CUTS[0] else "strained"
+        return verdict_at(self.surely / self.draws) != verdict_at(self.at_most / self.draws)
 
 
 def mass(reading: Reading, draws: Frame) -> Mass:

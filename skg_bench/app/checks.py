@@ -13,7 +13,7 @@ SHARED_SEAMS = ("simulator", "embedder", "tracker", "launcher")
 PIPELINE = "skg_bench.assistant.pipeline.Pipeline"
 PARTS_OF_PIPELINE = (
     "router", "reranker", "policy", "curator", "signals", "serving", "named_by", "refit_every", "refit_on_capture",
-    "refit_apart", "scope", "pool", "decline_is_miss", "signs", "seeds",
+    "refit_apart", "scope", "pool", "decline_is_miss", "signs", "seeds", "jobs",
 )  # fmt: skip
 SEAMS_OF_ARMS = (
     "assistant", *PARTS_OF_PIPELINE, "llm", "hit_latency_ms", "fork", "book", "freeze", "freeze_at", "mood",

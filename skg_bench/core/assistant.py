@@ -14,7 +14,7 @@ from skg_bench.core.advice import Advised
 from skg_bench.core.batch import Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions, Similarity
 from skg_bench.core.world import Reaction, Supposing
@@ -102,6 +102,7 @@ class Experience:
     right: Bool | None  # was the answer right? For assistants with `sees_truth` only
     failed: Bool | None = None  # no skill served after all: nothing came back from a procedure, so that the model
     # answered, or nothing was said; None: nowhere
+    known_at: I64 | None = None  # [n] when each row of the feedback became known; None: all of it with the turn
 
 
 class Assistant(Protocol[S]):
@@ -181,7 +182,15 @@ class Ensemble(Assistant[S], Protocol[S]):
         ...
 
     def jobs(self, state: S) -> Jobs | None:
-        """After `learn`: the learning jobs of the turn."""
+        """After `learn`: the learning jobs that began at the turn, for what they cost."""
+        ...
+
+    def ended(self, state: S) -> Sequence[tuple[Jobs, Course | None]]:
+        """After `learn`: the learning jobs that ended since the turn before; None: they took no time."""
+        ...
+
+    def left(self, state: S, n: int) -> tuple[Jobs, Course] | None:
+        """The learning jobs that are under way for the rows from `n` on, which have had their last turn."""
         ...
 
 

@@ -75,6 +75,7 @@ class Purpose(IntEnum):
     REFLECTOR = 109
     REFLECTED = 110
     STRATEGY = 111
+    CALL_SECONDS = 112
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -137,6 +138,12 @@ def uniform(h: U64) -> F64:
 def draw(h: U64, event: Ints, purpose: Purpose, item: Ints = 0, n: Ints = 0) -> F64:
     """A uniform on (0, 1) for the user key `h` at (event, purpose, item, n); arguments broadcast."""
     return uniform(fold(fold(fold(fold(h, event), int(purpose)), item), n))
+
+
+def normal(h: U64, event: Ints, purpose: Purpose) -> F64:
+    """Standard normals of the user key `h` at (event, purpose), by Box and Muller (1958)."""
+    radius = np.sqrt(-2.0 * np.log(draw(h, event, purpose)))
+    return radius * np.cos(2.0 * np.pi * draw(h, event, purpose, n=1))
 
 
 def gumbel(u: F64) -> F64:

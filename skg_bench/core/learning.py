@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from skg_bench.core.grid import F64, I32
+from skg_bench.core.grid import F64, I32, I64, Bool
 
-RESULTS = ("applied", "unchanged", "timed_out", "invalid", "refused", "error")
+RESULTS = ("applied", "unchanged", "timed_out", "invalid", "refused", "error", "under_way")
 """What came of a job. `applied`: operations were admitted; `unchanged`: the model proposed none; `invalid`: its answer
-did not fit the schema; `refused`: it gave no answer, or nothing that it proposed was admitted.
+did not fit the schema; `refused`: it gave no answer, or nothing that it proposed was admitted; `under_way`: the user's
+last turn came before the job ended.
 """
-APPLIED, UNCHANGED, TIMED_OUT, INVALID, REFUSED, ERROR = range(len(RESULTS))
+APPLIED, UNCHANGED, TIMED_OUT, INVALID, REFUSED, ERROR, UNDER_WAY = range(len(RESULTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,36 @@ class Jobs:
     served: I32  # [n] text id of the model as the server names it, and the form of its answers; -1: not said
     version_read: I32  # [n] of the book that the model was shown; the engine's assistant fills it in, as the next one
     version_written: I32  # [n] of the book with its operations, -1: there were none
+
+    def rows(self, which: I64 | Bool) -> "Jobs":
+        """These jobs only."""
+        return Jobs(*(getattr(self, f.name)[which] for f in fields(self)))
+
+
+_FLOATS = ("cost_usd", "latency_ms")
+_EMPTY: dict[str, Any] = {f.name: np.zeros(0, np.float64 if f.name in _FLOATS else np.int32) for f in fields(Jobs)}
+NO_JOBS = Jobs(**_EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """When jobs that take time ran, and what other jobs of the same user did to theirs, `[n]` each. What a batch does
+    is counted in its operations.
+    """
+
+    begun: I32  # turn at which the job began
+    start: I64  # [ms since Monday 00:00 of the first week] when it read the skillbook
+    end: I64  # [ms] when it wrote
+    meanwhile: I32  # operations of other jobs that were applied between the two; 0: no conflict
+    merged: I32  # ADDs of what was added meanwhile, which became TAGs
+    aside: I32  # UPDATEs of what was updated meanwhile, which were not applied
+    misdirected: I32  # operations on what was removed meanwhile, or on ratings that are not there
+    duplicated: I32  # ADDs of what was added meanwhile, which were applied all the same
+    overwritten: I32  # operations of other jobs that are lost
+
+
+COURSE_COUNTS = ("meanwhile", "merged", "aside", "misdirected", "duplicated", "overwritten")
+"""What a course counts."""
 
 
 def joined(parts: Sequence[Jobs]) -> Jobs:

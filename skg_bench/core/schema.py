@@ -1,8 +1,9 @@
-"""Arrow schemas of a run directory, version 6. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 7. Columns marked `truth` are never shown to an arm.
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind;
 version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost;
-version 6 added to the turns what came of advice, to the updates the turn that was learned from. Where
+version 6 added to the turns what came of advice, to the updates the turn that was learned from;
+version 7 added to learning jobs what other jobs wrote meanwhile. Where
 a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that
 fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that
 such an assistant answered itself is what `fallback_to_llm` says.
@@ -16,7 +17,7 @@ from skg_bench.core.feedback import KINDS
 from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
 
-VERSION = 6
+VERSION = 7
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -167,7 +168,7 @@ LEARNING = _schema(
     _field("channel", _WORD, f"feedback that began the job: {', '.join(KINDS)}"),
     _field("value", _WORD, "and what it said"),
     _field("start", pa.timestamp("ms"), ""),
-    _field("end", pa.timestamp("ms"), "start and the latency of all calls"),
+    _field("end", pa.timestamp("ms"), "start and the latency of all calls: when it wrote, if jobs take time"),
     _field("version_read", pa.int32(), "of the skillbook that the model was shown"),
     _field("version_written", pa.int32(), "of the skillbook with the operations, -1: there were none"),
     _field("result", _WORD, ", ".join(RESULTS)),
@@ -182,6 +183,18 @@ LEARNING = _schema(
     _field("reflection", _WORD, "what the model learned from the turn", nullable=True),
     _field("reason", _WORD, "why nothing came", nullable=True),
     _field("served", _WORD, "the model as the server names it, and the form of its answers", nullable=True),
+    _field(
+        "meanwhile",
+        pa.int32(),
+        "operations of the user's other jobs that were applied between start and end, 0: no conflict; this and what "
+        "follows is null where jobs take no time",
+        nullable=True,
+    ),
+    _field("merged", pa.int32(), "ADDs of what was added meanwhile, now TAGs", nullable=True),
+    _field("aside", pa.int32(), "UPDATEs of what was updated meanwhile, not applied", nullable=True),
+    _field("misdirected", pa.int32(), "operations on what was removed meanwhile", nullable=True),
+    _field("duplicated", pa.int32(), "ADDs of what was added meanwhile, applied all the same", nullable=True),
+    _field("overwritten", pa.int32(), "operations of other jobs that are lost", nullable=True),
 )
 
 

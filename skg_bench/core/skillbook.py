@@ -205,7 +205,7 @@ def rebuild(rows: Iterable[Mapping[str, Any]], until: int | None = None) -> tupl
     for row in rows:
         if until is not None and row["turn"] > until:
             break
-        if last is not None and row["turn"] != last["turn"]:
+        if last is not None and row["book_version"] != last["book_version"]:
             close()
         pending.append(operation(row))
         last = row

@@ -83,6 +83,7 @@ class Reflecting:
     answer_tokens: int
     prompts: str | None
     sees_truth: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "learned", "reworded", "judged", "harmful")
 
     def __post_init__(self) -> None:

@@ -69,6 +69,7 @@ class Reflective:
     latency_ms: float
     strategies: str | None
     sees_truth: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "judged", "learned", "reworded", "harmful")
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ from skg_bench.curator.shared.shelf import shelf_of
 
 Turns = Literal["any", "known"]
 Tags = Literal["own", "coin"]
-Says = Literal["other", "any"]
+Says = Literal["own", "other", "any"]
 _OK, _MISS = RATINGS.index("ok"), RATINGS.index("miss")
 _COINS = 1 << 32  # draws from this one on are coins
 
@@ -58,8 +58,8 @@ class Sham:
     `content`: of any earlier turn, or only of those whose answer an active skill holds already (of the skill itself
     where one is renewed). `draw`: which of many such choices. Where there is no other turn, nothing is captured.
 
-    `tags`: ratings are those of the curator inside, or ok or miss by a coin. `says`: what another skill was to say, or
-    any text of `strategies`.
+    `tags`: ratings are those of the curator inside, or ok or miss by a coin. `says`: what the curator inside wrote,
+    what another skill was to say, or any text of `strategies`. Coins with `own`: ratings alone are random.
     """
 
     curator: Curator[Any]
@@ -104,7 +104,8 @@ class Sham:
         state = replace(state, curator=inside)
         if self.tags == "coin":
             state, batch = self._tossed(state, batch, seen)
-        state, batch = self._saying(state, batch, seen)
+        if self.says != "own":
+            state, batch = self._saying(state, batch, seen)
         captures = np.flatnonzero(stores(batch) & (batch.source >= 0))
         if not len(captures):
             return state, batch

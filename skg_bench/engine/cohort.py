@@ -94,6 +94,12 @@ class Cohort:
         """With so many turns each."""
         return replace(self, n=n)
 
+    def side_by_side(self, n_arms: int) -> "Cohort":
+        """A copy with a row for each user and arm. Who has most turns comes first, so that those still here are a
+        prefix.
+        """
+        return self.rows(np.repeat(np.argsort(-self.n, kind="stable"), n_arms))
+
 
 def cohort_of(setting: Setting, users: I32) -> Cohort:
     """These users before their first turn."""
@@ -109,18 +115,11 @@ def run_cohort(
     Each user is at their own next turn, and leaves when done. `progress` is called with the number of turns made so
     far, those of all arms counted.
     """
-    order = np.repeat(np.argsort(-cohort.n, kind="stable"), len(arms))
-    cohort = cohort.rows(order)  # who has most turns comes first, so those still here are a prefix
-    turns, rollout = int(cohort.n.max(initial=0)), Rollout(setting, arms, cohort)
+    cohort = cohort.side_by_side(len(arms))
+    rollout = Rollout(setting, arms, cohort)
     labels = setting.labels(rollout.assistant.reasons)
     log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k=top_k, labels=labels)
-    if arms[0].book == "hindsight":  # once up to the forks, and once more from the first turn
-        as_before = state.rows(cohort.memory, np.arange(len(cohort.n)))
-        rollout.run(min(max(arm.cuts[-1] for arm in arms), turns), NullWriter(), lambda _: progress(0))
-        rollout.rewind(as_before)
-        rollout.turns(range(turns), log, progress)
-    else:
-        rollout.run(turns, log, progress)
+    rollout.to_the_end(log, progress)
     return log.split([arm.name for arm in arms])
 
 
@@ -144,6 +143,18 @@ class Rollout:
     def _books(self) -> BookEnsemble[Any]:
         """The assistant, where an arm asks for other books: only one with skillbooks may (core/arms.py)."""
         return cast("BookEnsemble[Any]", self.assistant)
+
+    def to_the_end(self, log: TurnWriter, progress: Callable[[int], None]) -> None:
+        """All turns; of arms with `book=hindsight` once up to the forks, and once more from the first turn."""
+        turns = int(self._n.max(initial=0))
+        if self._arms[0].book == "hindsight":
+            as_before = state.rows(self.state.users, np.arange(len(self._n)))
+            forks = max(arm.cuts[-1] for arm in self._arms)
+            self.run(min(forks, turns), NullWriter(), lambda _: progress(0))
+            self.rewind(as_before)
+            self.turns(range(turns), log, progress)
+        else:
+            self.run(turns, log, progress)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
         """Turns 0 to `last` - 1, through all forks."""
@@ -169,9 +180,11 @@ class Rollout:
 
     def turns(self, turns: range, log: TurnWriter, progress: Callable[[int], None], made: int = 0) -> int:
         """Steps through `turns` with the components in force; returns `made` plus the user turns stepped."""
-        here = np.searchsorted(-self._n, -np.arange(turns.stop), side="left")
+        here = np.searchsorted(-self._n, -np.arange(turns.stop + 1), side="left")
         for t in turns:
             step(self._scene, self.state, t, int(here[t]), log)
+            if here[t + 1] < here[t] and (left := self.assistant.left(self.state.memory, int(here[t + 1]))) is not None:
+                log.learning(t, left[0], self.state.time, left[1])
             made += int(here[t])
             if t % _BLOCK == 0:
                 progress(made)

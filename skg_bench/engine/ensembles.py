@@ -12,7 +12,7 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED
 
 
@@ -113,4 +113,12 @@ class Alone:
 
     def jobs(self, state: Any) -> Jobs | None:
         """None that are known; what its learning costs is in `Reply.cost`."""
+        return None
+
+    def ended(self, state: Any) -> Sequence[tuple[Jobs, Course | None]]:
+        """None that are known."""
+        return ()
+
+    def left(self, state: Any, n: int) -> tuple[Jobs, Course] | None:
+        """None that are known."""
         return None

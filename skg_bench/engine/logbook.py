@@ -16,7 +16,7 @@ from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, TAG_RATINGS, TAKEN_BACK, Batch
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
-from skg_bench.core.learning import RESULTS, Jobs
+from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS, hits
 from skg_bench.engine.labels import Labels, encoded
@@ -37,7 +37,7 @@ class TurnWriter(Protocol):
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None: ...
 
-    def learning(self, t: int, jobs: Jobs, time: I64) -> None: ...
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None: ...
 
 
 class NullWriter:
@@ -52,7 +52,7 @@ class NullWriter:
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
         """Discarded."""
 
-    def learning(self, t: int, jobs: Jobs, time: I64) -> None:
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
         """Discarded."""
 
 
@@ -150,11 +150,16 @@ class Logbook:
              "skill": skill[row], "kind": f.kind, "value": f.value}
         )  # fmt: skip
 
-    def learning(self, t: int, jobs: Jobs, time: I64) -> None:
-        """Learning jobs of turn `t`; `time` of the turn is of all rows, `[B]`."""
+    def learning(self, t: int, jobs: Jobs, time: I64, course: Course | None) -> None:
+        """Learning jobs that ended by turn `t`, or took no time at it; `time` of the turn is of all rows, `[B]`."""
         columns = {f.name: getattr(jobs, f.name) for f in fields(jobs) if f.name != "turn"}
-        turn = np.full(len(jobs.row), t, np.int32)
-        self.jobs.append({**columns, "turn": turn, "about": jobs.turn, "time": time[jobs.row]})
+        n, start = len(jobs.row), 1000 * time[jobs.row]
+        if course is None:
+            end = start + np.rint(jobs.latency_ms).astype(np.int64)
+            nothing = np.full(n, -1, np.int32)
+            course = Course(np.full(n, t, np.int32), start, end, *(nothing for _ in COURSE_COUNTS))
+        when = {f.name: getattr(course, f.name) for f in fields(course) if f.name != "begun"}
+        self.jobs.append({**columns, **when, "turn": course.begun, "about": jobs.turn})
 
     def write(self, out: Path, shard: str) -> None:
         """The four shards; that of the turns comes last, and its being there means that all are."""
@@ -244,16 +249,14 @@ class Logbook:
 
     def _learning_table(self) -> pa.Table:
         flat, labels = _gather(self.jobs, self.user), self.labels
-        n, start = len(flat["row"]), flat["time"]
+        n = len(flat["row"])
         values = {
             "arm": encoded(np.zeros(n, np.int32), pa.array([self.arm])),
             "user": self.user[flat["row"]],
             "channel": encoded(flat["kind"], pa.array(list(KINDS))),
             "value": encoded(_FIRST_LEVEL[flat["kind"]] + flat["value"], pa.array(_LEVELS)),
-            "start": _time(start),
-            "end": pa.array(_milliseconds(start) + np.rint(flat["latency_ms"]).astype(np.int64), pa.int64()).cast(
-                pa.timestamp("ms")
-            ),
+            **{name: _stamp(flat[name] + 1000 * EPOCH) for name in ("start", "end")},
+            **{name: pa.array(flat[name].astype(np.int32), mask=flat[name] < 0) for name in COURSE_COUNTS},
             "result": encoded(flat["result"], pa.array(RESULTS)),
             **{name: labels.written(flat[name].astype(np.int32)) for name in ("reflection", "refusals", "reason")},
             "served": labels.plain(flat["served"].astype(np.int32)),
@@ -281,7 +284,7 @@ _UPDATE_KEYS = (
     "row", "turn", "time", "op", "skill", "name", "message", "source_turn", "rating", "uses", "after", "born",
     "content", "reason", "book_version", "book_hash", "known_at", "kind", "value", "about", "result", "operations",
     "refused", "tokens_in", "tokens_cached", "tokens_out", "cost_usd", "latency_ms", "reflection", "refusals",
-    "served", "version_read", "version_written",
+    "served", "version_read", "version_written", "reason", "start", "end", *COURSE_COUNTS,
 )  # fmt: skip
 
 
@@ -309,11 +312,11 @@ def _gather(parts: list[dict[str, np.ndarray]], user: I32) -> dict[str, np.ndarr
 
 
 def _time(seconds: I64, none: np.ndarray | None = None) -> pa.Array:
-    return pa.array(_milliseconds(seconds).astype("datetime64[ms]"), pa.timestamp("ms"), mask=none)
+    return _stamp((seconds + EPOCH) * 1000, none)
 
 
-def _milliseconds(seconds: I64) -> I64:
-    return (seconds + EPOCH) * 1000
+def _stamp(milliseconds: I64, none: np.ndarray | None = None) -> pa.Array:
+    return pa.array(milliseconds.astype("datetime64[ms]"), pa.timestamp("ms"), mask=none)
 
 
 def _hash(state: U64) -> pa.Array:

@@ -46,14 +46,15 @@ class Pending:
             values |= {_CONTEXT + f.name: getattr(context, f.name)[row] for f in fields(context)}
         put(self._columns, row, slot, values)
 
-    def due(self, now: I64) -> tuple[KnownFeedback, Any]:
-        """What is known by `now` `[B]`, a user's rows in order of the turn that they are about, with their contexts.
+    def due(self, now: I64) -> tuple[KnownFeedback, I64, Any]:
+        """What is known by `now` `[B]`, a user's rows in order of the turn that they are about, since when, and their
+        contexts.
 
         The context is zeros where none was given, and None where none ever was.
         """
         users = np.flatnonzero(self._first[: len(now)] <= now)
         if not len(users):
-            return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY), None
+            return KnownFeedback(EMPTY, EMPTY, EMPTY, EMPTY, EMPTY), EMPTY.astype(np.int64), None
         known_at = self._columns["known_at"]
         at, slot = np.nonzero(known_at[users] <= now[users, None])
         row = users[at]
@@ -61,11 +62,12 @@ class Pending:
         if len(row) > 1:
             order = np.lexsort((kind, turn, row))
             row, slot, turn, kind = row[order], slot[order], turn[order], kind[order]
+        since = known_at[row, slot]
         known_at[row, slot] = _NEVER
         self._first[users] = known_at[users].min(axis=1)
         value, skill = self._columns["value"][row, slot], self._columns["skill"][row, slot]
         known = KnownFeedback(row.astype(np.int32), turn, kind, value, skill)
         if self._kind is None:
-            return known, None
+            return known, since, None
         names = [f.name for f in fields(self._kind)]
-        return known, self._kind(**{name: self._columns[_CONTEXT + name][row, slot] for name in names})
+        return known, since, self._kind(**{name: self._columns[_CONTEXT + name][row, slot] for name in names})

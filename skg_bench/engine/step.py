@@ -133,8 +133,8 @@ def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter)
     if outcome.response.outcome is not None and outcome.about is not None:
         values |= columns(outcome.response.outcome, outcome.about, best)
     log.turn(t, **{**values, **scene.assistant.columns(state.memory)})
-    if jobs is not None:
-        log.learning(t, jobs, turn.event.time)
+    for ended, course in scene.assistant.ended(state.memory):
+        log.learning(t, ended, turn.event.time, course)
     for at, batch, applied in scene.assistant.updates(state.memory):
         log.update(at, batch, applied)
 
@@ -285,7 +285,7 @@ def _sum(cost: Completions, more: Completions) -> Completions:
 
 def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: TurnWriter) -> Lesson:
     """Feedback is heard, and the assistant learns."""
-    rating, known, contexts = _heard(state, turn, outcome, log)
+    rating, (known, known_at), contexts = _heard(state, turn, outcome, log)
     codes = np.full(len(rating), -1, np.int32)
 
     def offer(users: Bool) -> Reaction:
@@ -303,7 +303,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
         turn.message, outcome.reply, outcome.response.answer, rating, contexts, offer, merge,
         partial(state.references.words, turn.message, outcome.response.answer, outcome.reply.text),
         outcome.response.quality == RIGHT if scene.assistant.sees_truth else None,
-        _unserved(outcome.response),
+        _unserved(outcome.response), known_at,
     )  # fmt: skip
     state.memory = scene.assistant.learn(seen, known, state.memory)
     return Lesson(rating, codes)
@@ -316,21 +316,23 @@ def _unserved(response: Response) -> Bool | None:
     return None if response.execution is None else response.execution.failed
 
 
-def _heard(state: CohortState, turn: Turn, outcome: Answered, log: TurnWriter) -> tuple[I32, KnownFeedback, Any]:
-    """Ratings `[B]` as known with the turn, all feedback that becomes known at it, with the contexts of that about
-    earlier turns, which comes first. What is due later waits.
+def _heard(
+    state: CohortState, turn: Turn, outcome: Answered, log: TurnWriter
+) -> tuple[I32, tuple[KnownFeedback, I64], Any]:
+    """Ratings `[B]` as known with the turn; all feedback that becomes known at it, and since when it was; contexts of
+    that about earlier turns, which comes first. What is due later waits.
     """
     given, now, n = outcome.response.feedback, turn.event.time, len(turn.event.text)
-    late, contexts = state.pending.due(now)
+    late, since, contexts = state.pending.due(now)
     if not len(given.row):
-        return np.full(n, -1, np.int32), late, contexts
+        return np.full(n, -1, np.int32), (late, since), contexts
     skill = _skill(outcome.reply, n)
     log.feedback(turn.t, given, now, skill)
     if (waits := given.delay > 0).any():
         state.pending.add(given.rows(waits), turn.t, now, skill, outcome.reply.context)
     at_once = given.rows(~waits)
     known = feedback(at_once.row, turn.t, at_once.kind, at_once.value, skill[at_once.row])
-    return given.of_kind(RATING, n), joined([late, known]), contexts
+    return given.of_kind(RATING, n), (joined([late, known]), np.concatenate([since, now[known.row]])), contexts
 
 
 def _skill(reply: Reply, n: int) -> I32:

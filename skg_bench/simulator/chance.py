@@ -1,10 +1,10 @@
-"""Draws of the simulated users that their streams are made of: the clock, normals, and blocks of choices."""
+"""Draws of the simulated users that their streams are made of: the clock, and blocks of choices."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, draw, fold, gumbel, uniform
+from skg_bench.core.draws import Purpose, fold, gumbel, uniform
 from skg_bench.core.grid import F64, I64, U64
 
 CANDIDATES = 6  # repeats, or new types, among which fit to the moment decides
@@ -32,12 +32,6 @@ def block(keys: U64, first: int, steps: int) -> Block:
         return uniform(fold(fold(fold(event, int(purpose))[:, :, None], item), 0))
 
     return Block(at(Purpose.ONE_OFF), at(Purpose.NOVEL), items(Purpose.LAG), gumbel(items(Purpose.PICK)))
-
-
-def normal(keys: U64, event: I64 | int, purpose: Purpose) -> F64:
-    """Standard normals by Box and Muller (1958)."""
-    radius = np.sqrt(-2.0 * np.log(draw(keys, event, purpose)))
-    return radius * np.cos(2.0 * np.pi * draw(keys, event, purpose, n=1))
 
 
 _HOURS = np.array([2, 1, 1, 1, 1, 3, 8, 16, 18, 14, 12, 12, 14, 12, 11, 12, 14, 18, 20, 20, 19, 16, 10, 5], np.float64)

@@ -8,13 +8,13 @@ whether the mood is the arm's own or fresh.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from skg_bench.core.advice import AUTO_APPROVED, OVERRIDDEN, WAIT, Outcome
 from skg_bench.core.content import Content
-from skg_bench.core.draws import Purpose, fold, key, uniform
+from skg_bench.core.draws import Purpose, fold, key, normal, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, joined, said
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
@@ -31,7 +31,7 @@ from skg_bench.core.world import (
     Stream,
     Supposing,
 )
-from skg_bench.simulator.chance import normal
+from skg_bench.simulator.order import Order, permuted, random_order
 from skg_bench.simulator.shoppers.afterwards import Afterwards
 from skg_bench.simulator.shoppers.listening import Listening, PriceList, holds_back
 from skg_bench.simulator.shoppers.people import Fading, Mood, Purchase, Shoppers
@@ -89,6 +89,7 @@ class Guardian:
     sitting_days: float
     not_sure: float
     mistaken: float
+    order: Order
     stream: Stream = field(default="stateful", init=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +112,7 @@ class Guardian:
             shares = getattr(self, name)
             valid = len(shares) == n and all(0 <= share < np.inf for share in shares) and sum(shares) > 0
             self._check(name, valid, f"{n} numbers from 0, not all of them 0")
+        self._check("order", self.order in get_args(Order), " or ".join(get_args(Order)))
         if not self.approve_below <= self.friction_from:
             raise UsageError(
                 f"simulator.approve_below={self.approve_below} is above friction_from={self.friction_from}: the "
@@ -182,6 +184,9 @@ class Guardian:
         """These users before their first trigger."""
         keys, kinds = key(seed, users), len(self.kinds)
         events, purchases = self._shopping.purchases(users, keys, weeks)
+        if self.order == "permuted":
+            purchases = purchases.in_order(random_order(keys, events))
+            events = permuted(keys, events)
         liking = self.liking * normal(keys[:, None], np.arange(kinds, dtype=np.int64)[None], Purpose.LIKING)
         return Shoppers(events, purchases, keys, liking, Mood.none(len(users), kinds), Ledger.of(events))
 

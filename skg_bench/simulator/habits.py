@@ -4,9 +4,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, draw
+from skg_bench.core.draws import Purpose, draw, normal
 from skg_bench.core.grid import F64, I32, I64, U64
-from skg_bench.simulator.chance import normal
 
 
 @dataclass(frozen=True)

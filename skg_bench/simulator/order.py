@@ -19,16 +19,21 @@ def permuted(keys: U64, events: Events) -> Events:
     What is learned from a request can still be used for a later one, but no structure in time is left: a trend that
     remains does not come from the order of requests. `Truth.answerable` is that of the old order.
     """
-    width = events.time.shape[1]
-    uniform = draw(keys[:, None], events.number, Purpose.ORDER)
-    uniform[np.arange(width) >= events.n[:, None]] = 2.0  # padding stays at the end
-    order = np.argsort(uniform, axis=1, kind="stable")
+    order = random_order(keys, events)
 
     def moved(column: np.ndarray) -> np.ndarray:
         return np.take_along_axis(column, order, axis=1)
 
     truth = Truth(*(moved(getattr(events.truth, f.name)) for f in fields(Truth)))
     return Events(events.user, events.n, moved(events.number), events.time, moved(events.text), truth)
+
+
+def random_order(keys: U64, events: Events) -> I64:
+    """The number of the event that comes to each place of a user's events, `[B, T]`; padding stays at the end."""
+    uniform = draw(keys[:, None], events.number, Purpose.ORDER)
+    uniform[np.arange(events.time.shape[1]) >= events.n[:, None]] = 2.0
+    order: I64 = np.argsort(uniform, axis=1, kind="stable")
+    return order
 
 
 def answerable(type_: I32, time: I64, ttl: I64) -> I32:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Purchase:
     worths: tuple[float, float, float, float, float] = (0.4, 0.3, 0.2, 0.1, -0.05)  # best, book, fresh, expected, worth
     day: float = 0.0
     message: str = "headphones, $80, late at night"
+    context: str | None = None
     satisfaction: str | None = None
     after: float = 3.0  # days until that is known
     learned: bool = False  # an ADD of LEARNED
@@ -60,9 +62,17 @@ Users = Sequence[Sequence[Purchase]]
 
 
 def make_advice_run(
-    path: Path, arms: Mapping[str, Users], *, weeks: int = 2, reference: str | None = "never", seeds: bool = True
+    path: Path,
+    arms: Mapping[str, Users],
+    *,
+    weeks: int = 2,
+    reference: str | None = "never",
+    seeds: bool = True,
+    components: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Run:
-    """Write a run into `path` and open it; all arms need the same triggers. `seeds`: books begin with one skill."""
+    """Write a run into `path` and open it; all arms need the same triggers. `seeds`: books begin with one skill.
+    `components`: of arms that have others than `_composition` says.
+    """
     for arm, users in arms.items():
         logs: dict[str, list[dict[str, Any]]] = {"turns": [], "updates": [], "feedback": [], "learning": []}
         for user, purchases in enumerate(users):
@@ -83,7 +93,8 @@ def make_advice_run(
     manifest = {
         "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms), "advice": True,
         "question": config["question"], "seed": 0, "users": n, "weeks": weeks, "commit": "0" * 40, "dirty": None,
-        "versions": {"skg_bench": "0"}, "data": {}, "compositions": {arm: _composition(arm) for arm in arms},
+        "versions": {"skg_bench": "0"}, "data": {},
+        "compositions": {arm: {**_composition(arm), **components.get(arm, {})} for arm in arms},
     }  # fmt: skip
     (path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     return Run(path)
@@ -176,7 +187,7 @@ def _life(
             "learning_cost_usd": p.learning, "book_size": len(book.skills), "book_version": book.version,
             "book_hash": book.hash, "shortlist": shortlist + [-1] * pad, "similarity": [0.5] * TOP_K,
             "preference": [0.5] * TOP_K, "score": [0.5] * TOP_K, "combined": [0.5] * TOP_K, "skill_correct": None,
-            "answer_correct": p.held_back != p.wanted, "cause": None, "intent": None, "request_type": None,
+            "answer_correct": p.held_back != p.wanted, "cause": None, "intent": p.context, "request_type": p.context,
             "answerable": 0, "used_up": False, "wanted": p.wanted, "strategy": p.strategy, "worth": worth,
             "worth_expected": expected, "worth_fresh": fresh, "worth_book": in_book, "worth_best": best,
         })  # fmt: skip

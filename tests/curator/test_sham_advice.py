@@ -58,6 +58,13 @@ def test_ratings_are_ok_or_miss_as_often_whatever_the_curator_inside_says() -> N
         assert counts[OK] / 2000 == pytest.approx(0.5, abs=0.04)
 
 
+def test_ratings_alone_can_be_random() -> None:
+    inside = learner(rewords=0.5)
+    real, sham = overridden(300).curated(inside)[1], overridden(300).curated(placebo(inside, says="own"))[1]
+    for f in fields(Batch):
+        assert np.array_equal(getattr(real, f.name), getattr(sham, f.name)) == (f.name != "rating"), f.name
+
+
 @pytest.mark.req("P30")
 def test_what_a_coin_gave_is_taken_back_and_another_coin_is_tossed() -> None:
     curator, turn = placebo(learner(adds=0.0)), overridden(400)
@@ -107,8 +114,19 @@ def test_what_another_skill_was_to_say_is_said_by_default() -> None:
     assert set(batch.rating[batch.op == TAG].tolist()) == {MISS}
 
 
+@pytest.mark.req("P31")
+def test_a_placebo_of_ratings_alone_has_skills_say_what_the_curator_inside_says() -> None:
+    inside = learner(rewords=0.5)
+    real = overridden(400).curated(inside)[1]
+    sham = overridden(400).curated(Sham(inside, "any", 0, tags="coin", says="own"))[1]
+    assert np.array_equal(real.content, sham.content)
+    assert real.content.any()
+    assert set(real.rating[real.op == TAG].tolist()) == {MISS}
+    assert set(sham.rating[sham.op == TAG].tolist()) == {OK, MISS}
+
+
 @pytest.mark.parametrize(("name", "value"), [("tags", "none"), ("says", "all")])
 def test_bad_values_are_refused_by_name(name: str, value: str) -> None:
-    valid = "own, coin" if name == "tags" else "other, any"
+    valid = "own, coin" if name == "tags" else "own, other, any"
     with pytest.raises(UsageError, match=rf"curator\.{name}='{value}', valid are {valid}"):
         placebo(**{name: value})

@@ -68,7 +68,9 @@ def test_late_ratings_come_when_they_are_due_and_none_is_lost(
     for t in range(turns):
         here = max(1, b - t * b // 30)
         now = now + rng.integers(0, 50, b)
-        late, contexts = pending.due(now[:here])
+        late, since, contexts = pending.due(now[:here])
+        assert len(since) == len(late.row)
+        assert (since <= now[late.row]).all()
         if contexts is not None:
             rated = np.flatnonzero((late.kind == RATING) & (late.skill >= 0))
             ratings.add_late(late.row[rated], late.value[rated], contexts.rows(rated))

@@ -17,6 +17,7 @@ from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
 
+SLOW = ["jobs=model_calls", "jobs.call_seconds=8", "jobs.spread=1", "jobs.timeout_seconds=60"]
 FORK = 12  # the turn at which arms fork from live, or freeze
 ARMS = {
     "live": [],
@@ -40,7 +41,12 @@ ARMS = {
     "model": ["curator=reflecting"],
     "never": ["policy=never", "curator=none"],
     "oracle": ["router=oracle", "policy=always"],
+    "slow": SLOW,
+    "replayed": [*SLOW, "jobs.conflict=replay"],
+    "blind": [*SLOW, "jobs.conflict=blind", "signs.merge=replace"],
+    "serial": [*SLOW, "jobs.conflict=serial"],
     "as_before": [f"fork=live@{FORK}"],
+    "slow_on": [f"fork=slow@{FORK}", *SLOW],
     "stopped": [f"fork=live@{FORK}", "curator=none"],
     "donor": [f"fork=live@{FORK}", "book=donor", "curator=none"],
     "hindsight": [f"fork=live@{FORK}", "book=hindsight", "curator=none"],

@@ -52,7 +52,13 @@ def test_the_world_is_rich_enough_to_mean_something(base: Run) -> None:
         assert 0.05 < share < 0.95, arm
     decided = {arm: base.turns(arm, ["skill", "book_hash"]).to_pydict() for arm in base.arms}
     alike = [(a, b) for i, a in enumerate(base.arms) for b in base.arms[i + 1 :] if decided[a] == decided[b]]
-    assert alike == [("live", "as_before")]
+    assert alike == [("live", "as_before"), ("slow", "slow_on")]
+    lost = {"slow": "aside", "replayed": "misdirected", "blind": "overwritten"}
+    for arm in (*lost, "serial"):
+        jobs = base.learning(arm).to_pandas()
+        assert ((jobs.meanwhile > 0).mean() > 0.02) == (arm in lost), arm
+        assert {"applied", "timed_out", "under_way"} <= set(jobs.result), arm
+        assert arm not in lost or jobs[lost[arm]].sum() > 0, arm
 
 
 def test_cohorts_and_workers_change_no_bit(base: Run, tmp_path: Path) -> None:
@@ -69,7 +75,8 @@ def test_kernels_change_no_bit(base: Run, tmp_path: Path, root: Path, kernel: st
 
 def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
     batches = 0
-    for arm in ("live", "pro", "replace", "separate", "sham", "population", "model", "bare"):
+    learning = ("live", "pro", "replace", "separate", "sham", "population", "model", "bare")
+    for arm in (*learning, "slow", "replayed", "blind", "serial"):
         for user in range(0, USERS, 7):
             book, count = rebuild(updates(base, arm, user))
             batches += count
@@ -82,8 +89,9 @@ def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
 
 def test_a_fork_with_the_same_components_goes_on_as_its_trunk(base: Run) -> None:
     for log in world.LOGS:
-        trunk, fork = (world.rows(base, log, arm, range(USERS)).drop_columns(["arm"]) for arm in ("live", "as_before"))
-        assert [c for c in trunk.column_names if world.bits(trunk[c]) != world.bits(fork[c])] == [], log
+        for pair in (("live", "as_before"), ("slow", "slow_on")):
+            trunk, fork = (world.rows(base, log, arm, range(USERS)).drop_columns(["arm"]) for arm in pair)
+            assert [c for c in trunk.column_names if world.bits(trunk[c]) != world.bits(fork[c])] == [], (log, pair)
 
 
 def test_without_a_mood_nothing_wears_off(base: Run) -> None:

@@ -16,9 +16,11 @@ from skg_bench.core.grid import F64, I32
 from skg_bench.core.state import check
 from skg_bench.core.state import rows as rows_of
 from skg_bench.policy.always import Always
+from skg_bench.policy.beta_mean import BetaMean
 from skg_bench.policy.chooser import Chooser
 from skg_bench.policy.epsilon_threshold import EpsilonThreshold
 from skg_bench.policy.exp4 import Exp4
+from skg_bench.policy.least_used import LeastUsed
 from skg_bench.policy.matched_random import MatchedRandom
 from skg_bench.policy.never import Never
 from skg_bench.policy.proportional import Proportional
@@ -27,16 +29,23 @@ from skg_bench.policy.thompson import Thompson
 from skg_bench.policy.threshold import Threshold
 from skg_bench.policy.uniform import Uniform
 from skg_bench.policy.vcache import VCache
-from tests.policy.played import Living, renewing, same_state, turned
+from tests.policy.played import HEARD_NOTHING, Living, decided, keys, renewing, same_state, served, turned
 from tests.policy.played import candidates as candidates
 
 B, K = 40, 5
 GRID = ((0.6, 0.2, 0.2), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.2, 0.4, 0.4))
-DETERMINISTIC: list[Policy[Any]] = [Always(), Never(), Threshold(0.5), EpsilonThreshold(0.5, 0.0)]
+DETERMINISTIC: list[Policy[Any]] = [
+    Always(),
+    Never(),
+    Threshold(0.5),
+    EpsilonThreshold(0.5, 0.0),
+    BetaMean(0.5, 0.4, 1.0, 1.0),
+]
 RANDOM: list[Policy[Any]] = [Uniform(), EpsilonThreshold(0.5, 0.3), EpsilonThreshold(0.4, 1.0), MatchedRandom(0.3)]
 WEIGHED: list[Policy[Any]] = [Proportional(), Softmax(0.5, 0.1), Thompson(0.25, 1.0, 1.0, 4.0, 1.0)]
 LEARNING: list[Policy[Any]] = [Exp4(0.5, GRID, 0.2, 0.1, 0.6), VCache(0.3, 2), Chooser(4.0, 2.0, 0.0, 1.5, 0.3)]
-ALL = [*DETERMINISTIC, *RANDOM, *WEIGHED, *LEARNING]
+COUNTING: list[Policy[Any]] = [LeastUsed()]
+ALL = [*DETERMINISTIC, *RANDOM, *WEIGHED, *LEARNING, *COUNTING]
 each = pytest.mark.parametrize("policy", ALL, ids=repr)
 seeds = st.integers(0, 2**32)
 
@@ -100,7 +109,7 @@ def test_a_memory_is_a_state_before_and_after_learning_and_what_is_read_is_a_kin
     check(living.state, 6, policy)
     check(living.live(20), 6, policy)  # beyond the first width of the arrays
     assert set(policy.reads) <= set(KINDS)
-    assert (policy.start(6) is None) == (not policy.reads)
+    assert (policy.start(6) is None) == (not policy.reads and policy not in COUNTING)
 
 
 @pytest.mark.parametrize("policy", LEARNING, ids=repr)
@@ -153,7 +162,7 @@ def test_what_a_skill_is_given_does_not_depend_on_its_place(policy: Policy[Any])
     assert mixed[:, 1:] == pytest.approx(one[:, 1:][:, order], abs=1e-12)
 
 
-@pytest.mark.parametrize("policy", [p for p in ALL if not isinstance(p, VCache | Chooser)], ids=repr)
+@pytest.mark.parametrize("policy", [p for p in ALL if not isinstance(p, VCache | Chooser | LeastUsed)], ids=repr)
 def test_ids_matter_by_their_order_alone(policy: Policy[Any]) -> None:
     c, state = candidates(4, 200, K, skills=5), Living(policy, 200).live(20)
     renamed = replace(c, skill=np.where(c.skill >= 0, 1000 + 17 * c.skill, -1).astype(np.int32))
@@ -218,6 +227,20 @@ def weighed(c: Candidates, weight: F64) -> F64:
     """Weights `[B, 1 + K]` of those that are listed, over their sum."""
     listed = np.concatenate([np.ones((len(c.skill), 1), np.bool_), c.skill >= 0], axis=1)
     return np.array([np.where(there, w, 0.0) / w[there].sum() for there, w in zip(listed, weight, strict=True)])
+
+
+@pytest.mark.req("P31")
+def test_the_least_used_skill_is_taken_until_all_were_taken_as_often() -> None:
+    policy, c = LeastUsed(), candidates(0, 1, 3)
+    c = replace(c, skill=np.array([[4, 9, 2]], np.int32))
+    state, chosen = policy.start(1), list[int]()
+    for turn in range(9):
+        decision = decided(policy, c, state, turn, keys(turn, 1))
+        chosen.append(int(served(decision)[0]))
+        state = policy.learn(state, decision, HEARD_NOTHING, renewing([], []))
+    assert chosen == [2, 4, 9] * 3
+    c = replace(c, skill=np.array([[4, 9, 11]], np.int32))
+    assert policy.propensities(c, state).tolist() == [[0, 0, 0, 1]]  # never taken
 
 
 def test_uniform_gives_each_skill_and_the_llm_the_same() -> None:

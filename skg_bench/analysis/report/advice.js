@@ -29,7 +29,8 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     ["blocked", "Wanted, and held back (truth)", (p, i) => p.wanted[i] === 1 && held(p, i)],
     ["later", "Answered later", (p, i) => later(p, p.turn[i]).length > 0],
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
-  ];
+    ["sittings", "Jobs beside one another", (p, i) => sittings(p, p.turn[i]).length > 0],
+  ].filter(([name]) => name !== "sittings" || settings.advice.conflict !== null); // null: learning takes no time
 
   function said(p, i) {
     if (!spoken(p, i)) return `The ${tier(p, i)} said nothing.`;
@@ -54,6 +55,12 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     return some.length ? el("ul", { class: "operations" }, ...some.map((op) => operation(op, p))) : null;
   }
 
+  function written(p, [turn, about, , , , , , , , course]) { // what a job changed, and at which turn
+    if (!course) return [turn, operations(p, turn, about)];
+    const some = p.updates.filter(([, , , , , , , source, version]) => source === about && version === course[3]);
+    return some.length ? [some[0][0], el("ul", { class: "operations" }, ...some.map((op) => operation(op, p)))] : [turn, null];
+  }
+
   function reflection(p, [turn, about, channel, value, result, analysis, helpful, harmful, learnings]) {
     const from = about === turn ? `From ${readable(word(p, value))}` : `From ${readable(word(p, value))}, said of turn ${about}`;
     const ids = [["helpful", helpful], ["harmful", harmful]].filter(([, some]) => some.length).map(([which, some]) => `; ${which}: ${some.map((k) => word(p, k)).join(", ")}`);
@@ -61,17 +68,45 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     return el("p", {}, `${from} (${word(p, channel)}, ${word(p, result).replaceAll("_", " ")})`, analysis < 0 ? "" : `: ${quoted(word(p, analysis))}`, ...ids, `${grown}.`);
   }
 
+  const SITTING = 60; // seconds from the beginning of one job to that of the next
+  function sittings(p, turn) { // jobs that began together, where learning takes time
+    const groups = [];
+    for (const job of jobs(p, (job) => job[0] === turn && job[9]).sort((a, b) => a[9][0] - b[9][0])) {
+      if (groups.length && job[9][0] - groups.at(-1).at(-1)[9][0] <= SITTING) groups.at(-1).push(job); else groups.push([job]);
+    }
+    return groups.filter((group) => group.length > 1);
+  }
+  const RULED = [ // as COURSE_COUNTS of core/learning.py, without the first
+    ["addition", "became a rating of what was added meanwhile"], ["rewording", "left out, as the skill was reworded meanwhile"],
+    ["operation", "left out, as the skill is gone"], ["addition", "doubled what was added meanwhile"], ["operation", "of other jobs lost"],
+  ];
+  function ruled([, , , version, meanwhile, ...counts]) {
+    const some = counts.flatMap((n, k) => (n ? [`${n} ${RULED[k][0]}${n === 1 ? "" : "s"} ${RULED[k][1]}`] : []));
+    if (some.length) return some.join("; ");
+    return version < 0 ? "nothing to write" : meanwhile ? "written on top" : "no conflict";
+  }
+  function sitting(p, group) {
+    const began = group[0][9][0], rule = settings.advice.conflict;
+    const row = (job) => {
+      const [start, took, read, written, meanwhile] = job[9], from = start - began, result = readable(word(p, job[4]));
+      return el("tr", {}, el("th", { scope: "row" }, `${readable(word(p, job[3]))}, of turn ${job[1]}`), el("td", {}, `${from.toFixed(1)} to ${(from + took).toFixed(1)} s`),
+        el("td", {}, `${read}`), el("td", {}, written < 0 ? result : `${written}`), el("td", {}, `${meanwhile}`), el("td", { class: "ruled" }, ruled(job[9])));
+    };
+    return el("div", { class: "scroll" }, el("table", { class: "shortlist sitting" },
+      el("caption", {}, `${group.length} jobs beside one another. Conflict rule: `, el("code", {}, rule)),
+      el("thead", {}, el("tr", {}, ...["Job", "Ran", "Read version", "Wrote version", "Others’ operations meanwhile", "What the rule did"].map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, ...group.map(row))));
+  }
+
   function afterwards(p, i) { // what was said later, and what that changed
     const turn = p.turn[i];
     return later(p, turn).flatMap(([, value, seconds]) => {
       const changed = jobs(p, (job) => job[1] === turn && word(p, job[2]) === "satisfaction");
-      const at = [...new Set(changed.map((job) => job[0]))];
       return [
         el("p", {}, `${span(seconds)} later: ${readable(satisfactions[value])}.`, changed.length ? "" : " Nothing was learned from it."),
-        ...changed.map((job) => reflection(p, job)),
-        ...at.flatMap((k) => {
-          const changes = operations(p, k, turn), link = el("a", { href: address({ user: p.id, turn: k }) }, `turn ${k}`);
-          return [el("p", {}, changes ? "The skillbook changed by it at " : "The skillbook stayed as it was at ", link, changes ? ":" : "."), changes];
+        ...changed.flatMap((job) => {
+          const [at, changes] = written(p, job), link = el("a", { href: address({ user: p.id, turn: at }) }, `turn ${at}`);
+          return [reflection(p, job), el("p", {}, changes ? "The skillbook changed by it at " : "The skillbook stayed as it was at ", link, changes ? ":" : "."), changes];
         }),
       ];
     });
@@ -101,7 +136,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     details: (p, i) => [
       part("Said", el("p", {}, said(p, i)), shown(p, i)),
       part("What happened", el("p", {}, ENDED[outcome(p, i)]?.(tier(p, i)) ?? `${readable(outcome(p, i))}.`)),
-      part("Learned at this turn", ...jobs(p, (job) => job[0] === p.turn[i]).map((job) => reflection(p, job)), operations(p, p.turn[i])),
+      part("Learned at this turn", ...jobs(p, (job) => job[0] === p.turn[i]).map((job) => reflection(p, job)), ...sittings(p, p.turn[i]).map((group) => sitting(p, group)), operations(p, p.turn[i])),
       part("Said later, and what it changed", ...afterwards(p, i)),
       part("Truth, never shown to an arm", el("p", { class: "truth" }, truth(p, i))),
       part("The same purchase in the other arms", elsewhere(p, i)),

@@ -10,10 +10,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from skg_bench.analysis import summary
+from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.counts.advice import is_advised
 from skg_bench.analysis.report import chart, figures, logged, tables, verdict
 from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
+from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
 from skg_bench.analysis.report.people import CAP, timelines
 from skg_bench.analysis.report.proof import proof
@@ -51,6 +53,9 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     proven = proof(companion_runs(run, beside), run, all_looks)
     over_turns = proven.over.chart if proven.over and proven.over.drawing and not proven.over.looks else None
     arm = content.learner
+    proofs = claimed_proofs(run)
+    offered = None if proofs is None else claimed(proofs, run, all_looks, arm)
+    offered_charts = offered.charts if offered else ()
     people = roster(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
     context: dict[str, Any] = {
@@ -78,6 +83,8 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "differences": tables.differences(content, all_looks),
         "effects": tables.effects(content, all_looks),
         "proof": proven,
+        "claimed": offered,
+        "claimed_figures": [(c, _svg(c, main_arms)) for c in offered_charts],
         "beside": [str(other.path) for other in beside],
         "waterfalls": panels(content, all_looks),
         "ceilings": [
@@ -91,7 +98,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "person": _person(content),
         "people": people,
         "asked": users is not None,
-        "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns) if c])),
+        "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns, *offered_charts) if c])),
         "settings": _safe(_settings(run, compositions.get(arm) or {}, content)),
         "timelines": _timelines(run, arm, people, cap),
         "facts": _facts(run, content),
@@ -241,7 +248,10 @@ def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dic
     }
     report = f"skg-bench report {run.path} --user"
     if content.advised:
-        known |= {"advice": {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}}
+        jobs = composition.get("jobs") or {"call_seconds": 0}
+        conflict = None if jobs["call_seconds"] == 0 else jobs["conflict"]
+        levels = {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}
+        known |= {"advice": {**levels, "conflict": conflict}}
         arm["causes"] = {}
     return {"threshold": policy.get("threshold"), "weights": weights, "report": report, **arm, **known}
 

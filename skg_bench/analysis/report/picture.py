@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.report import chart, figures
-from skg_bench.analysis.report.arms import looks_of, stylesheet
+from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
 from skg_bench.analysis.report.sentences import plain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -55,8 +55,13 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     weekly = {c.id: c for c in figures.weekly(curves, all_looks, content.metrics, content.reference)}
     wanted = OF_ADVICE if content.advised else PANELS
     panels = [weekly[f"f-{metric}"] for metric in wanted if f"f-{metric}" in weekly]
+    return drawn(panels, all_looks, shown_arms)
+
+
+def drawn(panels: Sequence[chart.Chart], all_looks: Sequence[Look], arms: Sequence[str]) -> str:
+    """Charts side by side, with the lines of these arms."""
     width = 2 * PAD + len(panels) * (chart.WIDTH + GAP) - GAP
-    panels = [replace(panel, series=[s for s in panel.series if s.name in shown_arms]) for panel in panels]
+    panels = [replace(panel, series=[s for s in panel.series if s.name in arms]) for panel in panels]
     tall = max((chart.height(len(panel.series) + len(panel.ceilings)) for panel in panels), default=chart.HEIGHT)
     height = 2 * PAD + HEAD + tall
     out = [
@@ -69,7 +74,7 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
         box = f' x="{x}" y="{PAD + HEAD}" width="{chart.WIDTH}" height="{tall}" preserveAspectRatio="xMidYMin"'
         out.append(f'<text class="title" x="{x}" y="{PAD + 14}">{escape(plain(panel.title))}</text>')
         out.append(f'<text x="{x}" y="{PAD + 32}">{escape(plain(panel.says))}</text>')
-        out.append(chart.svg(panel, shown_arms, box))
+        out.append(chart.svg(panel, arms, box))
     return "".join([*out, "</svg>\n"])
 
 

@@ -5,10 +5,12 @@ A user is columns of small integers and texts once, as in `people.py`; `advice.j
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from skg_bench.analysis.report.people import Words, by_user, kept, local_times, thousandths
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
+from skg_bench.core.learning import COURSE_COUNTS
 from skg_bench.core.run import Run
 
 _TURN = [
@@ -45,9 +47,9 @@ def _packed(
 ) -> dict[str, Any]:
     n, words = len(turns["turn"]), Words()
     keep = kept(n, cap)
-    start = turns["clock"][0]
+    start, run_start = turns["clock"][0], turns["time"][0]
     operations = _rows(updates)
-    texts = _Texts(operations)
+    texts = _Texts(operations, _begun(jobs))
     spoken = [texts.at(turns["skill"][i], turns["turn"][i]) for i in keep]
     shown_turns = {turns["turn"][i] for i in keep}
     return {
@@ -68,10 +70,10 @@ def _packed(
         "strategy": [words(turns["strategy"][i]) for i in keep],
         **{name: thousandths(turns[name][i] for i in keep) for name in _WORTHS},
         "later": _later(feedback),
-        "jobs": [_job(job, words) for job in _rows(jobs)],
+        "jobs": [_job(job, words, run_start) for job in _rows(jobs)],
         "updates": [
             [op["turn"], op["op"], words(texts.at(op["skill"], op["turn"] + 1)), words(op["section"]),
-             words(op["rating"]), op["uses"], words(op["reason"]), op["about"]]
+             words(op["rating"]), op["uses"], words(op["reason"]), op["about"], op["book_version"]]
             for op in operations
             if op["turn"] < 0 or op["turn"] in shown_turns
         ],
@@ -81,16 +83,25 @@ def _packed(
     }  # fmt: skip
 
 
-class _Texts:
-    """What each skill says, turn by turn."""
+def _begun(jobs: Columns) -> dict[tuple[int, int], int]:
+    """At which turn the job began that learned from a turn and wrote a version, by (about, version)."""
+    return {(job["about"], job["version_written"]): job["turn"] for job in _rows(jobs)}
 
-    def __init__(self, operations: Sequence[Mapping[str, Any]]) -> None:
+
+class _Texts:
+    """What each skill says, turn by turn. What a job wrote that began at an earlier turn (`_begun`) was there before
+    the decision of the turn at which it is logged.
+    """
+
+    def __init__(self, operations: Sequence[Mapping[str, Any]], begun: Mapping[tuple[int, int], int]) -> None:
         self._since: dict[int, list[tuple[int, str]]] = {}
         for op in operations:
             if op["section"] is not None:
                 between = " " if op["issue"].endswith((".", "!", "?")) else ": "
                 text = op["issue"] if op["insight"] is None else between.join((op["issue"], op["insight"]))
-                self._since.setdefault(op["skill"], []).append((op["turn"], text))
+                turn, job = op["turn"], (op["about"], op["book_version"])
+                since = turn - 1 if begun.get(job, turn) < turn else turn
+                self._since.setdefault(op["skill"], []).append((since, text))
 
     def at(self, skill: int, turn: int) -> str | None:
         """When turn `turn` began; None: no skill. One that says nothing is named by its number."""
@@ -123,8 +134,8 @@ def _later(feedback: Columns) -> list[list[int]]:
     ]
 
 
-def _job(job: Mapping[str, Any], words: Words) -> list[Any]:
-    """A learning job as [turn, about, channel, value, result, analysis, helpful, harmful, new learnings]."""
+def _job(job: Mapping[str, Any], words: Words, start: datetime) -> list[Any]:
+    """A learning job as [turn, about, channel, value, result, analysis, helpful, harmful, new learnings, course]."""
     try:
         reflection = json.loads(job["reflection"] or "{}")
     except ValueError:  # in its own words, or hashed
@@ -136,4 +147,18 @@ def _job(job: Mapping[str, Any], words: Words) -> list[Any]:
     )
     codes = [words(job[name]) for name in ("channel", "value", "result")]
     analysis = words(reflection.get("analysis"))
-    return [job["turn"], job["about"], *codes, analysis, helpful, harmful, len(reflection.get("new_learnings") or ())]
+    return [job["turn"], job["about"], *codes, analysis, helpful, harmful, len(reflection.get("new_learnings") or ()),
+            _course(job, start)]  # fmt: skip
+
+
+def _course(job: Mapping[str, Any], start: datetime) -> list[float] | None:
+    """When a job that takes time read the skillbook, in seconds since `start`, after how many seconds it wrote, the
+    versions that it read and wrote, and COURSE_COUNTS; None where learning takes no time.
+    """
+    if job["meanwhile"] is None:
+        return None
+    began, took = (
+        (until - since).total_seconds() for since, until in ((start, job["start"]), (job["start"], job["end"]))
+    )
+    counts = [job[name] for name in COURSE_COUNTS]
+    return [round(began, 1), round(took, 1), job["version_read"], job["version_written"], *counts]

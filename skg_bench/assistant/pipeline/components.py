@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from skg_bench.assistant.pipeline.learning_time import LearningTime
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.assistant.pipeline.signs import Signs
@@ -17,6 +18,9 @@ from skg_bench.core.types import Curator, Reranker, Router, Serving
 
 Scope = Literal["user", "pool", "pool+user"]
 NamedBy = Literal["type", "intent"]
+
+
+AT_ONCE = LearningTime(0.0, 0.0, 0.0, 0.0, "rebase", 1.0)
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Components:
     pool: int | str = 100  # people on whom a shared scorer is fitted, or the file of one
     signs: Signs | None = None  # what feedback of advice counts as; None: nothing
     seeds: SeedBook | None = None  # what each user's skillbook starts with; None: nothing
+    jobs: LearningTime = AT_ONCE  # how long learning takes
 
     def __post_init__(self) -> None:
         if self.serving not in get_args(Serving):
@@ -67,6 +72,11 @@ class Components:
         """Raises UsageError for what the arm asks of them and they do not do."""
         if arm.book != "own" and self.curator.reasons:
             raise UsageError(f"book={arm.book} serves a given skillbook and learns nothing; add curator=none")
+        if not self.jobs.at_once and self.curator.reasons and not asks_model(self.curator):
+            raise UsageError(
+                f"jobs.call_seconds={self.jobs.call_seconds}: curator={type(self.curator).__name__} asks no model and "
+                "learns at once; take curator=reflective or reflecting, or jobs=at_once"
+            )
         if arm.freeze is not None and self.curator.sees_truth:
             raise UsageError(f"freeze={arm.freeze} cannot stop a curator that sees the truth; take another curator")
         if arm.fork is None:
@@ -110,6 +120,11 @@ class Components:
         if (limit := getattr(self.router, "limit", shortest)) < shortest:
             return f"has router.limit={limit}, and the shortest strategy takes {shortest} characters of a prompt"
         return None
+
+
+def asks_model(curator: Curator[Any]) -> bool:
+    """Does it, or a curator inside of it, learn by asking a model, real or simulated?"""
+    return any(getattr(part, "asks_model", False) for part in parts(curator))
 
 
 def components(arm: Arm) -> Components:

@@ -5,23 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from skg_bench.assistant.pipeline.applying import apply
 from skg_bench.assistant.pipeline.cause import causes
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Choice, decide
 from skg_bench.assistant.pipeline.in_book import InBook
+from skg_bench.assistant.pipeline.in_time import InTime, all_of, left
 from skg_bench.assistant.pipeline.memory import Decided, Learned, PipelineState, refit, relearns
 from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
 from skg_bench.assistant.pipeline.signals import Positions
-from skg_bench.assistant.pipeline.skillbook_table import Stamp, Stored
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
-from skg_bench.core.batch import ADD, UPDATE, Batch, stores
+from skg_bench.core.batch import NOTHING, Batch, stores
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
-from skg_bench.core.learning import Jobs, joined
+from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED, Reaction, Supposing
@@ -64,8 +65,11 @@ class Pipelines:
         state.time[:n, query.turn], state.message[:n, query.turn] = query.time, query.text
         table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
         state.seeded = ()
+        state.in_time = None if parts.jobs.at_once else InTime(state, query, state.last_skill[:n].copy())
         if query.turn == 0 and parts.seeds is not None and not state.over:
             state.seeded = seed(table, parts.seeds, query, self.reasons.index(REASON))
+        if state.in_time is not None:
+            state.in_time.end(query.time * 1000)
         table.as_of(query.time)
         books, truth = table.view(n), None
         if query.truth is not None and parts.sees_truth:
@@ -113,21 +117,25 @@ class Pipelines:
         truth = None
         if seen.right is not None and decided.truth is not None and state.stack.shared.curator.sees_truth:
             truth = replace(decided.truth, llm_right=~hit & seen.right)
-        reported: list[Jobs] = []
         observed = Observation(
             query.time, t, query.text, hit, choice.skill, choice.shortlist.similarity.max(axis=1), seen.rating,
             state.past[:n, :t], decided.query.similarity, query.event, np.ones(n, np.bool_), query.texts, truth,
-            state.message[:n, : t + 1], choice.shortlist.skill, reported.append,
+            state.message[:n, : t + 1], choice.shortlist.skill,
         )  # fmt: skip
         offers = state.stack.offers(observed, state.curators)
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
         if state.stack.shared.named_by == "intent" and reaction.general is not None:
             reaction = replace(reaction, name=reaction.general)
-        state.curators, batch = state.stack.curate(observed, reaction, feedback, decided.books, state.curators)
-        last = decided.query.last_skill
-        before = state.table.version[:n].copy() if reported else None
-        batch, born = _apply(state, seen, batch, last)
-        applied = Applied(query.time, last, born, state.table.version, state.table.hash) if len(batch.op) else None
+        if state.in_time is None:
+            updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback)
+            ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
+        else:
+            known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
+            observed = replace(observed, report=state.in_time.reported.append)
+            state.in_time.learn(observed, reaction, feedback, known_at)
+            updates, ended = state.in_time.applied, state.in_time.ended
+            jobs = joined([NO_JOBS, *state.in_time.begun])
+        batch = NOTHING if not updates else all_of([made for _, made, _ in updates])
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 
         storing = np.flatnonzero(stores(batch))
@@ -139,8 +147,7 @@ class Pipelines:
         state.llm_turns[:n] += ~hit
         _fit(state, t, captured)
         declined = state.stack.shared.decline_is_miss & (reaction.code == _DECLINED)
-        jobs = None if before is None else _at_versions(joined(reported), before, state.table.version)
-        state.learned = Learned(np.where(declined, 2, seen.rating), captured, batch, applied, jobs)
+        state.learned = Learned(np.where(declined, 2, seen.rating), captured, updates, jobs, ended)
         return state
 
     # ------------------------------------------------------------------------------------------ for the engine
@@ -177,13 +184,19 @@ class Pipelines:
 
     def updates(self, state: PipelineState) -> Sequence[tuple[int, Batch, Applied]]:
         """The operations of the turn, after those that the books started with."""
-        batch, applied = state.learned.batch, state.learned.applied
-        now = [] if applied is None else [(state.decided.query.turn, batch, applied)]
-        return [*state.seeded, *now]
+        return [*state.seeded, *state.learned.updates]
 
     def jobs(self, state: PipelineState) -> Jobs | None:
-        """The learning jobs of the turn."""
+        """The learning jobs that began at the turn."""
         return state.learned.jobs
+
+    def ended(self, state: PipelineState) -> Sequence[tuple[Jobs, Course | None]]:
+        """The learning jobs that ended since the turn before."""
+        return state.learned.ended
+
+    def left(self, state: PipelineState, n: int) -> tuple[Jobs, Course] | None:
+        """The learning jobs that are under way for the rows from `n` on."""
+        return left(state.under_way, n)
 
     def sizes(self, state: PipelineState) -> I32:
         """Active skills of each book."""
@@ -192,6 +205,7 @@ class Pipelines:
     def adopt(self, state: PipelineState, rows: I64, donors: PipelineState, theirs: I64, shift: int) -> PipelineState:
         """The books of users `rows` become those that users `theirs` have in `donors`."""
         state.table.adopt(rows, donors.table, theirs)
+        state.under_way.drop(rows)
         state.table.answer[rows] += np.where(state.table.answer[rows] >= 0, np.int32(shift), 0)
         return state
 
@@ -280,23 +294,18 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
         state.ratings.add(rated, seen.rating[rated], context.rows(rated))
 
 
-def _apply(state: PipelineState, seen: Experience, batch: Batch, last_skill: I32) -> tuple[Batch, I64]:
-    """The operations carried out, with the skill of each, and the times of the answers that they store."""
-    query, table = seen.message, state.table
-    nameless = (batch.op == ADD) & (batch.name < 0)
-    if nameless.any():
-        batch = replace(batch, name=np.where(nameless, query.texts.names[-1], batch.name).astype(np.int32))
-    source = batch.row, np.maximum(batch.source, 0)
-    given = batch.source >= 0
-    born = np.where(given, state.time[source], query.time[batch.row])
-    stored = Stored(born, np.where(given, state.answer[source], -1))
-    renews = np.flatnonzero((batch.op == UPDATE) & (batch.source == query.turn))
-    row, at = batch.row[renews].astype(np.int64), np.minimum(batch.skill[renews], table.answer.shape[1] - 1)
-    earlier = table.answer[row, at]  # before it is renewed
-    skill = table.apply(batch, Stamp(query.time, query.local, last_skill, query.number), stored)
-    if (known := earlier >= 0).any():
-        seen.merge(row[known], earlier[known])
-    return replace(batch, skill=skill), stored.born
+def _learn_at_once(
+    state: PipelineState, seen: Experience, observed: Observation, reaction: Reaction, known: KnownFeedback
+) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:
+    """What the curators change, applied, and their jobs."""
+    reported: list[Jobs] = []
+    observed = replace(observed, report=reported.append)
+    books, last = state.decided.books, state.decided.query.last_skill
+    state.curators, batch = state.stack.curate(observed, reaction, known, books, state.curators)
+    before = state.table.version[: len(observed.text)].copy() if reported else None
+    batch, applied = apply(state, seen.message, batch, last, seen.merge)
+    jobs = None if before is None else _at_versions(joined(reported), before, state.table.version)
+    return ([(seen.message.turn, batch, applied)] if len(batch.op) else []), jobs
 
 
 def _fit(state: PipelineState, t: int, captured: Bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +12,16 @@ from skg_bench.assistant.pipeline.ratings import Ratings
 from skg_bench.assistant.pipeline.signs import HeardOutcomes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.assistant.pipeline.stack import Stack
+from skg_bench.assistant.pipeline.under_way import UnderWay
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.learning import Jobs
+from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.state import first, wider
 from skg_bench.core.types import Query, Scorer, Skillbooks, TurnTruth
+
+if TYPE_CHECKING:
+    from skg_bench.assistant.pipeline.in_time import InTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,9 @@ class Learned:
 
     satisfaction: I32  # rating as it is logged
     captured: Bool  # a skill was added or renewed
-    batch: Batch
-    applied: Applied | None  # None: nothing was
-    jobs: Jobs | None  # None: nobody asked a model
+    updates: Sequence[tuple[int, Batch, Applied]]  # turn, operations, and what came of them
+    jobs: Jobs | None  # that began; None: nobody asked a model
+    ended: Sequence[tuple[Jobs, Course | None]]  # that ended; None: they took no time
 
 
 class PipelineState:
@@ -60,7 +65,9 @@ class PipelineState:
         self.last_skill = np.full(n_rows, -1, np.int32)
         self.llm_turns = np.zeros(n_rows, np.int32)
         self.over = False  # have all forks been taken, and turn 0 comes again?
+        self.in_time: InTime | None = None  # what the jobs of this turn change; None: learning takes no time
         self.seeded: Sequence[tuple[int, Batch, Applied]] = ()  # at turn 0: what the books started with
+        self.under_way = UnderWay(n_rows)  # learning jobs
         self.decided: Decided  # by `answer`
         self.learned: Learned  # by `learn`
         self._there = n_rows
@@ -104,7 +111,7 @@ class PipelineState:
         """
         self.over, self._there = True, len(self.last_skill)
         self.policies, self.curators = self.stack.start(self._there)
-        self.heard = HeardOutcomes(self._there)
+        self.heard, self.under_way = HeardOutcomes(self._there), UnderWay(self._there)
         self.table.hindsight()
         self.table.answer[self.table.answer >= 0] += np.int32(shift)
         for column in (self.past, self.message, self.answer, self.last_skill):

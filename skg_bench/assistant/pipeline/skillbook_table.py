@@ -42,6 +42,7 @@ class Stamp:
     local: I64  # what the users' clocks show
     last_skill: I32  # the skill of the turn before
     event: I32  # number of the event
+    added: I32 | None = None  # skills that were added at this event before; None: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,8 @@ class SkillbookTable:
         if len(tag) < len(skill):
             np.add.at(self.n_skills, rows, 1)
             self.name[rows, skill[add]] = batch.name[add]
-            self.lineage[rows, skill[add]] = lineage(stamp.event[rows], nth(rows))
+            earlier = 0 if stamp.added is None else stamp.added[rows]
+            self.lineage[rows, skill[add]] = lineage(stamp.event[rows], nth(rows) + earlier)
             answered = stores(batch).nonzero()[0]
             self._answer(batch, skill, answered, stamp)
             row, s = batch.row[answered], skill[answered]

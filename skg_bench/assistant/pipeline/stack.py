@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.assistant.pipeline.components import Components, components, refits
+from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.seeding import REASON
 from skg_bench.core import state
 from skg_bench.core.arms import Arm
@@ -243,7 +244,8 @@ def stacked(arms: Sequence[Arm], turn: int = 0) -> Stack:
     now = [arm.at(turn) for arm in arms]
     ever = [components(phase).curator for arm in arms for phase in arm.phases]
     seeded = [REASON for arm in arms if components(arm.at(0)).seeds is not None]
-    reasons = tuple(dict.fromkeys([*(reason for curator in ever for reason in curator.reasons), *seeded]))
+    waits = [OVERWRITTEN for arm in arms if not components(arm.at(0)).jobs.at_once]
+    reasons = tuple(dict.fromkeys([*(reason for curator in ever for reason in curator.reasons), *seeded, *waits]))
     policies = _parts([components(arm).policy for arm in now], [_since(arm, turn, "policy") for arm in arms])
     curators = _parts([components(arm).curator for arm in now], [_since(arm, turn, "curator") for arm in arms])
     return Stack(tuple(now), policies, curators, reasons)

@@ -12,10 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from skg_bench.core.advice import ABANDONED, ACCEPTED, ANALYST, AUTO_APPROVED, NEGOTIATOR, OVERRIDDEN, TIERS, WAIT
-from skg_bench.core.draws import Purpose
+from skg_bench.core.draws import Purpose, normal
 from skg_bench.core.grid import F64, I32, Bool, sigmoid, snap
 from skg_bench.core.strategies import Strategies
-from skg_bench.simulator.chance import normal
 from skg_bench.simulator.shoppers.people import Purchase, Shoppers
 
 

@@ -1,6 +1,6 @@
 """Simulated shoppers: what they are about to buy, what they really want, and what they remember of being stopped."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -18,6 +18,10 @@ class Purchases:
     context: I32  # category and time of day, see core/strategies.py
     tier: I32  # by the declared rule
     wanted: Bool
+
+    def in_order(self, order: I64) -> "Purchases":
+        """With the event of number `order` `[B, T]` at each place."""
+        return Purchases(*(np.take_along_axis(getattr(self, f.name), order, axis=1) for f in fields(Purchases)))
 
 
 @dataclass(frozen=True, slots=True)

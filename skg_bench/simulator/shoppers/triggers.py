@@ -7,11 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from skg_bench.core.advice import ANALYST, NEGOTIATOR, THERAPIST
-from skg_bench.core.draws import Purpose, draw, gumbel
+from skg_bench.core.draws import Purpose, draw, gumbel, normal
 from skg_bench.core.grid import F64, I32, I64, U64, Bool, sigmoid
 from skg_bench.core.strategies import Strategies
 from skg_bench.core.world import Events, Truth
-from skg_bench.simulator.chance import normal
 from skg_bench.simulator.shoppers.people import Purchases
 
 _DAY, _HOUR = 86_400, 3600

@@ -44,7 +44,7 @@ class Play:
     def learned(self, given: Feedback, failed: Bool | None = None, right: Bool | None = None) -> None:
         """The turn is over: users say so much of it, and where `failed` nothing was said to them."""
         message, n = self.message, len(self.message.text)
-        late, contexts = self.pending.due(message.time)
+        late, _, contexts = self.pending.due(message.time)
         skill = np.full(n, -1, np.int32) if self.reply.skill is None else self.reply.skill
         skill = skill if failed is None else np.where(failed, -1, skill).astype(np.int32)
         waits = given.delay > 0

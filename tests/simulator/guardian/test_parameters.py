@@ -14,7 +14,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("persuades", float("inf"), "from -1000 to 1000"), ("habit", 1e308, "from 0 to 1000"),
     ("triggers_per_week", 51, "at most 50"), ("sitting_days", 1e9, "from 0 to 10000"),
     ("times", [1, 2, 3], "4 numbers"), ("bands", [0] * 6, "6 numbers"),
-    ("bands", [1, 1, 1, 1, 1, -1], "6 numbers"),
+    ("bands", [1, 1, 1, 1, 1, -1], "6 numbers"), ("order", "shuffled", "time or permuted"),
 ]  # fmt: skip
 
 

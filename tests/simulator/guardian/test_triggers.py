@@ -47,6 +47,19 @@ def test_a_trigger_says_what_its_event_is_about(state: Shoppers) -> None:
     assert len(np.unique(text)) == len(triggers.text)
 
 
+@pytest.mark.req("P31")
+def test_a_permuted_trigger_keeps_number_words_and_truth_and_gets_another_of_the_users_times(state: Shoppers) -> None:
+    other = shoppers(guardian(order="permuted"), USERS, WEEKS)
+    assert np.array_equal(other.events.time, state.events.time)
+    for u, n in enumerate(state.events.n):
+        number = other.events.number[u, :n]
+        assert np.array_equal(np.sort(number), np.arange(n))
+        assert np.array_equal(other.events.text[u, :n], state.events.text[u, number])
+        for name in ("context", "tier", "wanted"):
+            assert np.array_equal(getattr(other.purchases, name)[u, :n], getattr(state.purchases, name)[u, number])
+    assert (other.events.number != state.events.number)[there(state.events)].mean() > 0.8
+
+
 @pytest.mark.req("P02")
 def test_the_tier_follows_from_price_and_hour_alone(state: Shoppers) -> None:
     triggers, mask = table().triggers, there(state.events)

@@ -1,0 +1,128 @@
+"""A beginner's and an expert's book on the same triggers: is what lies between them learning?"""
+
+from experiments.guardian import chart
+from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
+from experiments.guardian.study import PRIOR
+from experiments.guardian.verdicts import (
+    Statement,
+    above,
+    better,
+    claims,
+    percent,
+    sensitivity,
+    signs,
+    spread,
+    within,
+)
+from experiments.seeds.measure import BOOKS, measure
+from skg_bench.analysis.comparison.claims import Finding, Measured
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
+
+NAME = "seeds"
+TITLE = "A beginner's and an expert's book: is what lies between them learning?"
+STATEMENTS = (
+    Statement("P44", "more is accepted with the expert's book than with the beginner's, and neither learns",
+              "pro_rookie_accepted", lambda t: above(t, "pro_rookie_accepted")),
+    Statement("P44", "and users are better off with it", "pro_rookie", lambda t: above(t, "pro_rookie"), "utility"),
+    Statement("P44", "40 points more are accepted with it, from 30 to 70 %", "pro_rookie_accepted",
+              lambda t: within(t, "pro_rookie_accepted", 0.4)),
+    Statement("P49", "what is learned in 40 interactions makes users better off than the beginner's book",
+              "learned_rookie", lambda t: above(t, "learned_rookie"), "utility"),
+)  # fmt: skip
+UTILITY = {
+    "pro_rookie": "expert's - beginner's book",
+    "permuted_rookie": "expert's with exchanged counters - beginner's book",
+    "pro_counters": "expert's book - the same with exchanged counters",
+    "learned_rookie": "learned in 40 interactions - beginner's book",
+    "pro_learned": "expert's book - learned in 40 interactions",
+}
+ACCEPTED = {
+    "pro_rookie_accepted": "expert's - beginner's book",
+    "permuted_rookie_accepted": "expert's with exchanged counters - beginner's book",
+    "learned_rookie_accepted": "learned in 40 interactions - beginner's book",
+}
+HOW = (
+    "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
+    "each. All arms meet the same triggers, of the same users without a mood, with books that stay as they are. So "
+    "nothing is learned in any of them but `live`, whose book of interaction 40 is `learned`. The expert's book is a "
+    "file that somebody wrote; in its control the same skills have one another's counters."
+)
+
+
+def levels(draws: Drawn) -> Table:
+    """What is accepted with each book, what it is worth, and how often it changed."""
+    rows = [
+        (words, spread(draws.table, f"{name}_accepted", "share"), spread(draws.table, f"{name}_utility", "utility"),
+         f"{draws.table[f'{name}_changed'].sum():.0f}")
+        for name, words in BOOKS.items()
+    ]  # fmt: skip
+    head = ("book", "accepted (90 % of draws)", "utility a trigger (90 % of draws)", "changes of its size in all draws")
+    return Table("The books on the same triggers", head, rows)
+
+
+def findings(draws: Drawn) -> list[Finding]:
+    """For `skg-bench claims`: both statements need something to be learned, and nothing is."""
+    seen, gained = (better(draws.table, name) for name in ("pro_rookie_accepted", "learned_rookie"))
+    table = draws.table
+    shown = (
+        f"More is accepted with the expert's book in {percent(seen)} of draws, and users are better off in "
+        f"{percent(better(table, 'pro_rookie'))}, but neither book changed once: two files are compared, and whatever "
+        "they differ by was written by hand. With the expert's counters exchanged among its skills, more is accepted "
+        f"than with the beginner's in {percent(better(table, 'permuted_rookie_accepted'))}. It is fast because nothing "
+        "happens in it."
+    )
+    written = (
+        "The expert's book is a script. What a simulated reflector learns from the beginner's book in 40 interactions "
+        f"is better than that book in {percent(gained)} of draws; the article's contrast does not need it. "
+        "How well a real model reflects is not said by this."
+    )
+    least, most = seen.limits
+    measured = Measured(100 * seen.share, 100 * least, 100 * most, "% of the prior")
+    return [
+        Finding("P44", "seed scripts prove that the assistant learns", measured, "contradictory", shown,
+                draws.evidence),
+        Finding("P49", "growth comes from reflection and from no script", measured, "contradictory", written,
+                draws.evidence),
+    ]  # fmt: skip
+
+
+def picture(draws: Drawn) -> str:
+    """What the contrasts are worth, over draws."""
+    rows = {words: _spread(draws, name) for name, words in UTILITY.items()}
+    how = [f"{len(draws.table)} draws from the prior: the median, and nine draws of ten. Same users, same triggers.",
+           "Utility a trigger. Nobody learns in the first three: what they differ by was written by hand."]  # fmt: skip
+    return chart.strips("What a book is worth more than another", how, rows)
+
+
+def _spread(draws: Drawn, name: str) -> chart.Spread:
+    low, middle, high = draws.table[name].quantile([0.05, 0.5, 0.95]).tolist()
+    return low, middle, high
+
+
+def report(draws: Drawn) -> Report:
+    """Tables, page, picture and findings."""
+    parts = [
+        levels(draws),
+        claims("What the contrast shows", draws, STATEMENTS),
+        signs("Utility a trigger", draws, UTILITY),
+        signs("Acceptance", draws, ACCEPTED, "share"),
+    ]
+    moves = sensitivity(draws, {"pro_rookie": "expert's - beginner's", "learned_rookie": "learned - beginner's"})
+    image = f"![What a book is worth more than another]({NAME}.svg)"
+    text = page(TITLE, draws.command, HOW, image, *parts, moves)
+    return Report([*parts, moves], text, figures={f"{NAME}.svg": picture(draws)}, findings=lambda: findings(draws))
+
+
+def analyse(
+    overrides: Overrides = None,
+    profile: Profile = "demo",
+    draws: Number = None,
+    out: Folder = None,
+    prior: PriorFile = PRIOR,
+) -> Report:
+    """Draws worlds from the prior and simulates them; no figure is expected: the verdicts are what is asked for."""
+    return report(drawn(NAME, measure, overrides, profile, draws, out, prior))
+
+
+EXPERIMENT = Experiment(analyse, one_thread=True)

@@ -1,0 +1,131 @@
+"""Holds two feedback loops against one, over the prior and in a world that was made for the later loop."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
+from experiments.guardian.lives import Draw
+from experiments.guardian.study import PRIOR, lives
+from experiments.guardian.verdicts import Statement, above, claims, finding, sensitivity, signs, within
+from experiments.two_loops import figure
+from experiments.two_loops.counters import CONCORDANCE
+from experiments.two_loops.measure import DIFFERENCES, REFERENCE, measure
+from experiments.two_loops.tables import acceptances, decisions, grid, made_table, maps, users_needed
+from skg_bench.analysis.comparison.claims import Finding
+from skg_bench.app.experiment_report import Report, Table, page
+from skg_bench.app.experiments import Experiment
+
+MADE = Path(__file__).with_name("made.yaml")
+DEMO = 20  # draws: this experiment has twice the arms of the others
+MOST = 0.8  # share of a cell in which what the article reads in it has to be true
+TITLE = "Do two feedback loops into one skillbook make users better off than one?"
+SHOWN = ("immediate", "later", "both", "replace", "separate", "heeded_later", "later_turned", "coin", "frozen")
+
+
+STATEMENTS = (
+    Statement("P43", "both loops in one counter are better than reactions alone",
+              "both - immediate", lambda t: above(t, "both - immediate"), "utility"),
+    Statement("P43", "both loops in one counter are better than later answers alone",
+              "both - later", lambda t: above(t, "both - later"), "utility"),
+    Statement("P43", "later answers alone are better than reactions alone",
+              "later - immediate", lambda t: above(t, "later - immediate"), "utility"),
+    Statement("P43", "later answers in place of the first sign are better than it alone",
+              "replace - immediate", lambda t: above(t, "replace - immediate"), "utility"),
+    Statement("P43", "later answers tell what a coin does not: alone, they are better than its ratings",
+              "later - coin", lambda t: above(t, "later - coin"), "utility"),
+    Statement("P43", "the same, where they rate only advice that was followed",
+              "heeded_later - coin", lambda t: above(t, "heeded_later - coin"), "utility"),
+    Statement("P07", "in one counter it matters what later answers say, not only that they come",
+              "both - later_turned", lambda t: above(t, "both - later_turned"), "utility"),
+    Statement(
+        "P09", "what led to acceptance more often is worth more to the user (counters of reactions alone)",
+        "concordance immediate", lambda t: above(t, "concordance immediate"),
+    ),
+    Statement(
+        "P09", "what has the larger helpful share is worth more to the user (one counter for both loops)",
+        "concordance both", lambda t: above(t, "concordance both"),
+    ),
+    Statement(
+        "P30", f"overridden and regretted: the purchase was not wanted, in {100 * MOST:.0f} % of such turns or more",
+        "unwanted overridden, regretted", lambda t: within(t, "unwanted overridden, regretted", MOST),
+    ),
+    Statement(
+        "P30", f"listened and regretted: the advice harmed, in {100 * MOST:.0f} % of such turns or more",
+        "harmed listened, regretted", lambda t: within(t, "harmed listened, regretted", MOST),
+    ),
+)  # fmt: skip
+
+
+def made_for_it() -> Draw:
+    """The world that was made for the later loop; what its file does not name is as in conf/."""
+    return Draw(0, yaml.safe_load(MADE.read_text("utf-8")))
+
+
+def parts_of(draws: Drawn, made: Mapping[str, float]) -> list[Table | str]:
+    """What is printed."""
+    table, arms = draws.table, [arm.name for arm in draws.study.arms]
+    less = {f"{a} - {b}": words for (a, b), words in DIFFERENCES.items()}
+    names = {statement.figure: statement.claimed for statement in STATEMENTS}
+    counters = {f"concordance {name}": f"counters of {name}" for name in CONCORDANCE}
+    users = users_needed(table, "both - immediate", draws.study.users)
+    return [
+        claims("Claims, by prior mass", draws, STATEMENTS),
+        grid(table),
+        signs("Differences and controls", draws, less),
+        acceptances(table, SHOWN),
+        made_table(made, arms),
+        *maps(table),
+        signs("Calibration: a larger helpful share goes with a larger worth, less one half", draws, counters, "share"),
+        decisions(table),
+        f"Users for 80 % power at the median effect of the second loop, paired: {users:,.0f}.",
+        sensitivity(draws, names),
+    ]
+
+
+def findings(draws: Drawn, made: Mapping[str, float]) -> list[Finding]:
+    """For `skg-bench claims`."""
+    results = []
+    for statement in STATEMENTS:
+        more = ""
+        if statement.figure in made and statement.unit == "utility":
+            error = made[f"{statement.figure}_error"]
+            more = f"In the world made for it: {made[statement.figure]:+.4f} +- {error:.4f} utility a trigger."
+        results.append(finding(draws, statement, more))
+    return results
+
+
+def markdown(draws: Drawn, parts: list[Table | str]) -> str:
+    """The report."""
+    how = (
+        f"{len(draws.table)} draws from [the prior](../experiments/guardian/prior.yaml), {draws.study.users} users "
+        f"with up to {draws.study.triggers} triggers each. `X - Y` is a mean over users of paired differences in "
+        f"utility a trigger; *better* and *worse*: the whole 95 % interval lies there. The reference is `{REFERENCE}`: "
+        "reactions alone. Each later answer costs one more job of the reflector, which utility pays."
+    )
+    return page(TITLE, draws.command, how, *(f"![{words}]({name})" for name, words in figure.FILES.items()), *parts)
+
+
+def analyse(
+    overrides: Overrides = None,
+    profile: Profile = "demo",
+    draws: Number = None,
+    out: Folder = None,
+    prior: PriorFile = PRIOR,
+) -> Report:
+    """Verdicts by prior mass; nothing expected is checked."""
+    number = DEMO if draws is None and profile == "demo" else draws
+    result = drawn("two_loops", measure, overrides, profile, number, out, prior)
+    world = made_for_it()
+    made = measure(world, lives(result.study, world))
+    parts = parts_of(result, made)
+    return Report(
+        parts,
+        markdown(result, parts),
+        figures=figure.files(result.table, made),
+        findings=lambda: findings(result, made),
+    )
+
+
+EXPERIMENT = Experiment(analyse, one_thread=True)
