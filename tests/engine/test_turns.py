@@ -50,14 +50,11 @@ def uniform_of(row: Row, purpose: Purpose) -> float:
 def test_a_procedure_is_missing_for_novelty_where_the_user_asked_for_nothing_of_the_intent_before(run: Run) -> None:
     asked, novel, known = set[tuple[int, str]](), Counter[str](), Counter[str]()
     for row in rows(run, "procedure").values():
-        topic = (row["user"], row["intent"] or row["message"])
-        if row["fallback_to_llm"] and row["cause"] == "novelty":
-            assert topic not in asked or not row["intent"]  # what was said of a one-off may be too old
-            novel[row["intent"] or "one-off"] += 1
-        elif row["fallback_to_llm"] and row["cause"] in ("capture", "wrong_source", "generality"):
-            assert topic in asked
-            known[row["intent"] or "one-off"] += 1
-        asked.add(topic)
+        familiar = (row["user"], row["intent"]) in asked if row["intent"] else row["answerable"] > 0
+        if row["fallback_to_llm"] and row["cause"] in ("novelty", "capture", "wrong_source", "generality"):
+            assert (row["cause"] == "novelty") != familiar
+            (known if familiar else novel)[row["intent"] or "one-off"] += 1
+        asked.add((row["user"], row["intent"]))
     first = load().intents[0]  # of no other number than others are
     assert min(novel[first], known[first], novel["one-off"]) > 0
 
