@@ -53,6 +53,7 @@ ROOT = """
       - llm: plain
       - signals: plain
       - signs: plain
+      - jobs: plain
       - tracker: plain
       - launcher: plain
       - experiment: first
@@ -108,7 +109,18 @@ def build(tmp_path: Path) -> Path:
     """Write package and configuration; returns the configuration's folder."""
     conf = tmp_path / "conf"
     write(conf / "config.yaml", ROOT)
-    for seam in ("simulator", "embedder", "router", "reranker", "llm", "signals", "signs", "tracker", "launcher"):
+    for seam in (
+        "simulator",
+        "embedder",
+        "router",
+        "reranker",
+        "llm",
+        "signals",
+        "signs",
+        "jobs",
+        "tracker",
+        "launcher",
+    ):
         write(conf / seam / "plain.yaml", part(0.5))
     write(conf / "assistant" / "pipeline.yaml", "_target_: skg_bench.assistant.pipeline.Pipeline\n")
     write(conf / "policy" / "threshold.yaml", part(0.5, "threshold: 0.5\n").replace("threshold: 0.5\n", "every: 5\n"))

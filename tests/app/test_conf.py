@@ -20,7 +20,7 @@ COMPONENTS = [
     (seam, option)
     for seam, options in groups().items()
     for option in options
-    if seam not in ("experiment", "profile", "signals", "signs", "store")  # a run has no store
+    if seam not in ("experiment", "profile", "signals", "signs", "jobs", "store")  # a run has no store
 ]
 
 
@@ -66,5 +66,6 @@ def test_every_group_has_a_folder_of_code(tmp_path: Path) -> None:
         "profile",
         "signals",
         "signs",
+        "jobs",
     }
     assert all((CONF.parent / "skg_bench" / seam).is_dir() for seam in seams)

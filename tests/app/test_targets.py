@@ -30,6 +30,7 @@ SEAMS = (
     "llm",
     "signals",
     "signs",
+    "jobs",
     "store",
     "tracker",
     "launcher",

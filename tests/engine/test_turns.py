@@ -122,7 +122,7 @@ def test_the_llm_answers_exactly_if_no_combined_score_reaches_the_threshold(run:
 
 @pytest.mark.req("K20", "K22")
 def test_a_stored_answer_costs_nothing_and_a_call_what_its_tokens_cost(run: Run) -> None:
-    for arm in ARMS:
+    for arm in set(ARMS) - {"procedure"}:  # tools have prices of their own
         for r in list(rows(run, arm).values())[::5]:
             if r["serving"] == "stored":
                 assert (r["tokens_in"], r["tokens_out"], r["cost_usd"], r["latency_ms"]) == (0, 0, 0.0, 50.0)
