@@ -15,6 +15,9 @@ from skg_bench.core.grid import F64, I64
 from skg_bench.core.statehash import text_hash
 
 Scale = Literal["linear", "log"]
+_PARAMETER = {"low", "high", "scale", "unit", "what", "source"}
+_CHOICE = {"options", "what", "source"}
+_FORM = "a line reads name: {low, high, scale, unit, what, source}, or name: {options, what, source}"
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,17 @@ def read(file: Path) -> Prior:
     """
     try:
         rows: Mapping[str, Mapping[str, Any]] = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{file} is no prior: it cannot be read as yaml ({reason}); name another file") from error
+    if not isinstance(rows, Mapping) or not all(isinstance(row, Mapping) for row in rows.values()):
+        raise UsageError(f"{file} is no prior: {_FORM}")
+    for name, row in rows.items():
+        valid = _CHOICE if "options" in row else _PARAMETER
+        if set(row) != valid:
+            given = ", ".join(map(str, row)) or "nothing"
+            raise UsageError(f"{file} is no prior: {name} has {given}; {_FORM}")
+    try:
         choices = {
             name: Choice(name, tuple(row["options"]), row["what"], row["source"])
             for name, row in rows.items()
@@ -82,10 +96,8 @@ def read(file: Path) -> Prior:
             for name, row in rows.items()
             if name not in choices
         )
-    except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"{file} is no prior ({error!r}); a line reads name: {{low, high, scale, unit, what, source}}"
-        ) from error
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{file} is no prior ({error}); {_FORM}") from error
     for each in parameters:
         if each.scale not in get_args(Scale) or not -np.inf < each.low <= each.high < np.inf:
             raise UsageError(

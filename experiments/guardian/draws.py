@@ -74,15 +74,21 @@ def drawn(
 
     Raises UsageError.
     """
+    _check_profile(profile)
     whole = study(name, [f"profile={profile}", *(overrides or [])], file=file)
     profile = whole.root["profile"]
-    if profile not in DRAWS:
-        raise UsageError(f"profile={profile}: {nearest(profile, DRAWS)}; of these experiments it is a number of draws")
+    _check_profile(profile)
     words = [f"skg-bench experiment {name}", f"--profile {profile}"]
     words += [f"--draws {draws}"] if draws else []
     words += [f"--prior {file}"] if file != PRIOR else []
     table = simulate(whole, measure, draws or DRAWS[profile], out, whole.root["workers"], more)
     return Drawn(whole, table, " ".join([*words, *(overrides or [])]))
+
+
+def _check_profile(profile: str) -> None:
+    """Raises UsageError."""
+    if profile not in DRAWS:
+        raise UsageError(f"profile={profile} is no number of draws; {nearest(profile, DRAWS)}; any other: --draws N")
 
 
 def simulate(
@@ -120,7 +126,7 @@ def _begin(whole: Study, measure: Measure, out: Path) -> None:
             raise UsageError(f"{out} holds draws of another prior, configuration or code; name another folder")
         return
     if out.is_dir() and _files(out):
-        raise UsageError(f"{out} holds draws, and nothing says of which study; name another folder")
+        raise UsageError(f"{out} holds draws and no manifest.json that says of which study; name another folder")
     out.mkdir(parents=True, exist_ok=True)
     sizes = {"experiment": whole.name, "seed": whole.seed, "users": whole.users, "triggers": whole.triggers}
     write_json(file, {"identity": key, **sizes, **provenance()})

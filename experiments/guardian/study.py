@@ -144,8 +144,8 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     world, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
     if not isinstance(world, Guardian):
         raise UsageError(
-            f"simulator={type(world).__name__}: {name} draws parameters of `guardian`, which a recorded log or another "
-            "world does not have; leave simulator= away"
+            f"{name} draws parameters of simulator=guardian, and {type(world).__name__} has none of them; leave "
+            "out simulator="
         )
     if root["users"] is None or root["users"] < 1 or triggers < 1:
         raise UsageError(
