@@ -65,14 +65,15 @@ def told_apart(table: pd.DataFrame) -> Bool:
 
 
 STATEMENTS = (
-    Statement("P31", "acceptance rises under an arm whose book is not shown to be worth more", "rise_live", deceived),
+    Statement("P31", "acceptance rises under an arm whose book is not shown to be worth more", "rise_live",
+              deceived, "points"),
     Statement("P31", "the counterfactual shows learning: the book after is worth more than the book before",
               "proof_live", lambda t: above(t, "proof_live"), "utility"),
     Statement("P31", "and more than the books of all three shams", "proof_live_less_sham", beyond_shams, "utility"),
     Statement("P32", "generic advice about electronics late at night is overridden more often than not",
               "first_evening", lambda t: (t["first_evening"] > HALF).to_numpy(np.bool_)),
     Statement("P33", "the pair of evenings tells learning: more frequent than under all controls",
-              "pairs_live_less_frozen", told_apart),
+              "pairs_live_less_frozen", told_apart, "points"),
     Statement("P33", "half of the users have the pair though they learn nothing", "pair_frozen",
               lambda t: (t["pair_frozen"] >= HALF).to_numpy(np.bool_)),
 )  # fmt: skip
@@ -91,7 +92,7 @@ HOW = (
     "the seed book; worth of what is said on average over luck, for a user without a mood, on triggers after the "
     "30th, of which the book has learned nothing. Better and worse: share of draws, with its 95 % interval (Wilson), "
     "in which the interval of the difference, paired by user, lies above or below 0. Verdicts: robust from 90 % of "
-    "the prior, attainable from 5 %, strained below; not testable here where the interval of the share holds one of "
+    "the prior, attainable from 5 %, strained below; not testable here where the interval of the share contains one of "
     "these limits. Arms whose book stays as it was (frozen, variety only) have a counterfactual of exactly 0."
 )
 
@@ -104,17 +105,18 @@ class Orders:
     permuted: pd.DataFrame
 
     def table(self) -> Table:
-        """What permuting changes."""
+        """Figures in time, permuted, and what the former have more."""
         rows = []
         for name, words, unit in (
             ("proof_live", "the counterfactual", "utility"), ("life", "its total over a life", "utility"),
-            ("rise_live", "rise of acceptance, live", "share"), ("rise_frozen", "the same, frozen", "share"),
+            ("rise_live", "rise of acceptance, live", "points"), ("rise_frozen", "the same, frozen", "points"),
             ("pair_live", "users with the pair, live", "share"), ("pair_frozen", "the same, frozen", "share"),
         ):  # fmt: skip
             moved = self.ordered[[name]].reset_index(drop=True) - self.permuted[[name]].reset_index(drop=True)
-            rows.append((words, *(spread(part, name, unit) for part in (self.ordered, self.permuted, moved))))
+            levels = (spread(part, name, unit) for part in (self.ordered, self.permuted))
+            rows.append((words, *levels, spread(moved, name, "points" if unit == "share" else unit)))
         n = len(self.permuted)
-        head = (f"median of {n} draws (90 % of them)", "in time", "permuted", "difference, draw by draw")
+        head = (f"median of {n} draws (90 % of them)", "in time", "permuted", "in time - permuted, draw by draw")
         return Table("Order: the triggers of each user permuted", head, rows)
 
 
@@ -187,7 +189,7 @@ def report(draws: Drawn, orders: Orders) -> Report:
         looked_like_proof(table),
         orders.table(),
         signs("As lived: utility beyond frozen", draws, LIVED),
-        signs("As lived: acceptance beyond frozen", draws, ACCEPTED, "share"),
+        signs("As lived: acceptance beyond frozen", draws, ACCEPTED, "points"),
         against_acceptance(table),
     ]
     names = {

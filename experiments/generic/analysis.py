@@ -28,9 +28,9 @@ STATEMENTS = (
     Statement("P04", "nine of ten override it the first time: at once", "first_own",
               lambda t: within(t, "first_own", 0.9)),
     Statement("P04", "it is overridden more often than a strategy taken by chance", "beyond_strategies",
-              lambda t: above(t, "beyond_strategies")),
+              lambda t: above(t, "beyond_strategies"), "points"),
     Statement("P04", "the tenth time it is overridden more often than the first", "wear_own",
-              lambda t: above(t, "wear_own")),
+              lambda t: above(t, "wear_own"), "points"),
 )  # fmt: skip
 DIFFERENCES = {
     "beyond_strategies": "generic question - a strategy taken by chance, both without a mood",
@@ -57,7 +57,7 @@ def contexts(draws: Drawn) -> Table:
 def findings(draws: Drawn) -> list[Finding]:
     """For `skg-bench claims`."""
     assumed = "How often it is overridden is a parameter that is drawn: the level follows from the prior."
-    fresh = spread(draws.table, "wear_fresh", "share")
+    fresh = spread(draws.table, "wear_fresh", "points")
     later = f"Of users who remember nothing, the tenth differs from the first by {fresh}."
     more = {"first_own": assumed, "wear_own": later}
     return [finding(draws, each, more.get(each.figure, "")) for each in STATEMENTS]
@@ -82,7 +82,7 @@ def report(draws: Drawn) -> Report:
     """Tables, page, picture and findings."""
     parts = [
         claims("How often it is overridden", draws, STATEMENTS),
-        signs("Differences of shares that are overridden", draws, DIFFERENCES, "share"),
+        signs("Differences of shares that are overridden", draws, DIFFERENCES, "points"),
         contexts(draws),
     ]
     moves = sensitivity(draws, {"first_own": "the first time", "wear_own": "the tenth less the first"})

@@ -16,6 +16,7 @@ from skg_bench.core.grid import Bool
 
 CLAIMS = ("claim", "as read here", "holds in", "95 %", "median draw (90 % of draws)", "moved most by", "verdict")
 SIGNS = ("difference", "median draw (90 % of draws)", "better in", "worse in", "moved most by")
+NONE = "none of the parameters alone"
 _ERROR = "_error"  # ends the name of the column with a figure's standard error
 
 
@@ -27,7 +28,7 @@ class Statement:
     claimed: str
     figure: str  # column of the table whose values are told; a draw without one is left out
     holds: Callable[[pd.DataFrame], Bool]  # of each draw
-    unit: str = "share"  # of the figure; share is shown in percent
+    unit: str = "share"  # of the figure; a share is shown in percent, a difference of shares (`points`) in points
 
 
 def figures(name: str, difference: Difference) -> dict[str, float]:
@@ -84,18 +85,20 @@ def moving(drawn: Drawn, figure: str, most: int = 3) -> list[tuple[str, float]]:
 
 
 def moved(drawn: Drawn, figure: str, most: int = 3) -> str:
-    """The same in words; where no parameter moves the figure, one is named in 5 of 100 cases."""
+    """The same in words. Of a figure that no parameter moves, chance names one in 5 of 100 cases."""
     draws = int(drawn.table[figure].notna().sum())
     chance = norm.isf(0.025 / max(len(drawn.parameters), 1)) / np.sqrt(max(draws - 1, 1))
     named = [f"{name} ({value:+.2f})" for name, value in moving(drawn, figure, most) if abs(value) > chance]
-    return ", ".join(named) or "none of the parameters alone"
+    return ", ".join(named) or NONE
 
 
 # ------------------------------------------------------------------------------------------------------------ words
 
 
 def value(number: float, unit: str) -> str:
-    """A figure in its unit."""
+    """A figure in its unit; a difference of shares is told from a share, lest 15 points pass for 15 % more."""
+    if unit == "points":
+        return f"{100 * number:+.3g} pp"
     return f"{100 * number:.3g} %" if unit == "share" else f"{number:.3g}"
 
 
@@ -128,7 +131,9 @@ def claims(title: str, drawn: Drawn, statements: Sequence[Statement]) -> Table:
 
 
 def signs(title: str, drawn: Drawn, differences: Mapping[str, str], unit: str = "utility") -> Table:
-    """A row for each difference, by name with its words: in how many draws it is significant, and which way."""
+    """A row for each difference, by name with its words: in how many draws it is significant, and which way. `unit`:
+    utility, or points for differences of shares.
+    """
     rows = [
         (words, spread(drawn.table, name, unit), percent(better(drawn.table, name)),
          percent(worse(drawn.table, name)), moved(drawn, name))
@@ -138,11 +143,14 @@ def signs(title: str, drawn: Drawn, differences: Mapping[str, str], unit: str = 
 
 
 def sensitivity(drawn: Drawn, names: Mapping[str, str]) -> str:
-    """A paragraph: which unknown moves each figure most."""
-    parts = [f"{words}: {moved(drawn, name)}" for name, words in names.items()]
+    """A paragraph: which unknown moves each figure most. Figures that none moves alone are counted."""
+    movers = {words: moved(drawn, name) for name, words in names.items()}
+    parts = [f"{words}: {text}" for words, text in movers.items() if text != NONE]
+    still = len(names) - len(parts)
+    parts += [f"{f'the other {still}' if parts else f'all {still}'}: {NONE}"] if still else []
     return (
-        "Which unknown moves each verdict most (rank correlation over the prior; where none does, one is named in 5 "
-        f"of 100 cases): {'; '.join(parts)}."
+        "Which parameter moves each figure most (rank correlation over the prior; chance alone names a parameter for 5 "
+        f"of 100 figures that none moves): {'; '.join(parts)}."
     )
 
 

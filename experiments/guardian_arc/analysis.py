@@ -57,9 +57,9 @@ STATEMENTS = (
               lambda t: within(t, "live_size_last", 7.5, 10.5), "skills"),
     Statement("P48", "70 % or more are accepted in the last 20 interactions (60 or more)", "live_last",
               lambda t: within(t, "live_last", 0.7 - _NEAR)),
-    Statement("P48", "the arc: 30, 50 and 70 %, each within 10 points", "live_rise", arc),
+    Statement("P48", "the arc: 30, 50 and 70 %, each within 10 points", "live_rise", arc, "points"),
     Statement("P48", "the same where nothing wears off and nobody is annoyed", "unworn_rise",
-              lambda t: arc(t, "unworn")),
+              lambda t: arc(t, "unworn"), "points"),
 )  # fmt: skip
 DIFFERENCES = {
     "live_frozen": "utility, live - frozen",
@@ -82,10 +82,13 @@ ACCEPTED = {
 }
 HOW = (
     "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
-    "each, the same ones under every arm. Acceptance: share of interventions that are listened to (accepted, wait, "
-    "abandoned). Better and worse: share of draws, with its 95 % interval (Wilson), in which the interval of the "
-    "difference, paired by user, lies above or below 0. Verdicts: robust from 90 % of the prior, attainable from 5 %, "
-    "strained below; not testable here where the interval of the share holds one of these limits."
+    "each, the same ones under every arm. An interaction is a trigger; approved ones, at which nothing is said, count "
+    "among the five, and not in acceptance: the share of interventions that are listened to (accepted, wait, "
+    "abandoned). The last 20 are those of users who have more than 40 triggers. The panel is all triggers, those that "
+    "the book has learned from included, which favours it. Better and worse: share of draws, with its 95 % interval "
+    "(Wilson), in which the interval of the difference, paired by user, lies above or below 0. Verdicts: robust from "
+    "90 % of the prior, attainable from 5 %, strained below; not testable here where the interval of the share "
+    "contains one of these limits."
 )
 
 
@@ -149,7 +152,8 @@ def picture(table: pd.DataFrame) -> str:
 
 def findings(draws: Drawn) -> list[Finding]:
     """For `skg-bench claims`."""
-    error = f"The standard error of one user's five interactions is {spread(draws.table, 'user_error', 'share')}."
+    deviation = spread(draws.table, "user_error", "share")
+    error = f"Single users differ in theirs by a standard deviation of {deviation}, most of it luck."
     more = {"P46": error, "P47": error}
     return [finding(draws, each, more.get(each.id, "") if each.unit == "share" else "") for each in STATEMENTS]
 
@@ -160,11 +164,14 @@ def report(draws: Drawn) -> Report:
     parts: list[Table | str] = [
         claims("The article's figures", draws, STATEMENTS),
         signs("What learning is worth", draws, DIFFERENCES),
-        signs("What is accepted", draws, ACCEPTED, "share"),
+        signs("What is accepted", draws, ACCEPTED, "points"),
         against(table),
         looked_like_proof(table),
     ]
-    user = f"One user's acceptance in five interactions has a standard error of {spread(table, 'user_error', 'share')}."
+    user = (
+        "The acceptance of single users in their first five interactions has a standard deviation of "
+        f"{spread(table, 'user_error', 'share')}, most of it luck."
+    )
     moves = sensitivity(draws, {"live_frozen": "live - frozen", "live_sham": "live - sham", "live_rise": "the rise"})
     image = f"![Acceptance and utility by interaction]({NAME}.svg)"
     text = page(TITLE, draws.command, HOW, image, *parts, user, moves)

@@ -163,7 +163,14 @@ def analyse(
     sentences = "\n".join(
         f"* {each.id}, {each.claimed}: {each.measured}, {each.verdict}. {each.words}" for each in verdicts
     )
-    text = page("Locking", command, _about(runs), first, second, "## verdicts\n\n" + sentences)
+    text = page(
+        "What is lost where several learn into one skillbook?",
+        command,
+        _about(runs),
+        first,
+        second,
+        "## verdicts\n\n" + sentences,
+    )
     holds = not any(each.lost + each.doubled for each in results if each.rule in _SAFE)
     return Report([first, second, sentences], text, holds, findings=lambda: verdicts)
 
@@ -173,7 +180,8 @@ def _about(runs: dict[int, Run]) -> str:
     return (
         f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}. A learning job calls a model twice; `serial` waits "
         "for the user's job before, and is what the others are held against. Conflicts are per 1,000 jobs; lost, "
-        "duplicated, misdirected, merged, aside and timed out are operations per 1,000."
+        "duplicated, misdirected, merged, aside and timed out are operations per 1,000. The interval of the utility is "
+        "for new purchases of the same users."
     )
 
 

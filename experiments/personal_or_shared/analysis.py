@@ -34,7 +34,7 @@ ALIKE = (
 )  # fmt: skip
 CONTROLS = 5  # one draw in so many is made again with users who are all alike
 STATEMENTS = (
-    Statement("P01", "learning per user and interaction is worth more than one batch a night over all users",
+    Statement("P01", "learning per user and interaction is worth more than one book for all, remade four times",
               "life_less_batch", lambda t: above(t, "life_less_batch"), "utility"),
     Statement("P01", "and more than a test between two cohorts, whose winner all users get",
               "life_less_cohorts", lambda t: above(t, "life_less_cohorts"), "utility"),
@@ -49,14 +49,14 @@ STATEMENTS = (
 BOOKS = {
     "own_less_frozen": "one's own book - the seed book",
     "own_less_donor": "one's own book - another user's",
-    "own_less_batch": "one's own book - the shared book of the 30th night",
+    "own_less_batch": "one's own book - the shared book after 30 triggers",
     "own_less_cohorts": "one's own book - the winner of two hand-written books",
     "own_less_population": "one's own book - one sound strategy of each kind",
 }
 LIVES = {
     "life_less_frozen": "live - a book that stays",
     "life_less_sham": "live - random lessons",
-    "life_less_batch": "live - one batch a night over all users",
+    "life_less_batch": "live - one book for all, remade four times",
     "life_less_cohorts": "live - two cohorts, the winner for all",
     "life_less_population": "live - one sound strategy of each kind",
     "life_less_blind": "live - live without a look at the context",
@@ -71,10 +71,11 @@ ACCEPTED = {name.replace("utility", "accepted"): words for name, words in LIVED.
 HOW = (
     "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each, the same ones under every arm. Worth is that of what is said, on average over luck, for a user without a "
-    "mood. Books are compared after 30 triggers, on later ones; lives over all triggers. Better and worse: share of "
+    "mood. Books are compared after 30 triggers, on later ones; lives over all triggers. The batch makes the book for "
+    "all users over again after their first 1, 3, 10 and 30 triggers, and not every night. Better and worse: share of "
     "draws, with its 95 % interval (Wilson), in which the interval of the difference, paired by user, lies above or "
     "below 0. Verdicts: robust from 90 % of the prior, attainable from 5 %, strained below; not testable here where "
-    "the interval of the share holds one of these limits."
+    "the interval of the share contains one of these limits."
 )
 
 
@@ -87,8 +88,8 @@ def personal(table: pd.DataFrame) -> Table:
         more = Share(int((known < 0).sum()), len(known))
         rows.append((words, f"{len(known)} of {len(table)}", spread(table, f"personal_{name}", "share"), quartiles,
                      percent(more) if len(known) else "-"))  # fmt: skip
-    head = ("lacks of what one's own book gains", "draws in which it gains", "median draw (90 % of draws)", "quartiles",
-            "is worth more than one's own in")  # fmt: skip
+    head = ("book", "draws in which one's own is shown to gain", "lacks of that gain: median draw (90 % of draws)",
+            "quartiles", "is worth more than one's own in")  # fmt: skip
     return Table("What is personal", head, rows)
 
 
@@ -121,8 +122,8 @@ def _count(mask: Bool) -> str:
 
 
 def nothing_found(table: pd.DataFrame) -> bool:
-    """Is what is personal found no more often than chance has it, where nothing is? One draw in 40, and at most as
-    many as chance exceeds once in a thousand times.
+    """Is what is personal found about as often as by chance, in one draw of 40, where nothing is? By chance alone this
+    fails in 1 % of cases with 7 draws, and in 6 % with 60.
     """
     part = better(table, "own_less_donor")
     return part.limits[0] <= 1 / 40 or part.held <= 1
@@ -159,12 +160,12 @@ def report(draws: Drawn, control: Drawn) -> Report:
         personal(table),
         signs("Whole lives", draws, LIVES),
         signs("As lived, in the user's own mood, less money and waiting", draws, LIVED),
-        signs("As lived: acceptance", draws, ACCEPTED, "share"),
+        signs("As lived: acceptance", draws, ACCEPTED, "points"),
         against_acceptance(table),
         alike(control.table),
     ]
     names = {
-        "life_less_batch": "against a batch",
+        "life_less_batch": "against the batch",
         "life_less_cohorts": "against cohorts",
         "own_less_donor": "what is personal",
     }

@@ -23,10 +23,10 @@ NAME = "seeds"
 TITLE = "A beginner's and an expert's book: is what lies between them learning?"
 STATEMENTS = (
     Statement("P44", "more is accepted with the expert's book than with the beginner's, and neither learns",
-              "pro_rookie_accepted", lambda t: above(t, "pro_rookie_accepted")),
+              "pro_rookie_accepted", lambda t: above(t, "pro_rookie_accepted"), "points"),
     Statement("P44", "and users are better off with it", "pro_rookie", lambda t: above(t, "pro_rookie"), "utility"),
     Statement("P44", "40 points more are accepted with it, from 30 to 70 %", "pro_rookie_accepted",
-              lambda t: within(t, "pro_rookie_accepted", 0.4)),
+              lambda t: within(t, "pro_rookie_accepted", 0.4), "points"),
     Statement("P49", "what is learned in 40 interactions makes users better off than the beginner's book",
               "learned_rookie", lambda t: above(t, "learned_rookie"), "utility"),
 )  # fmt: skip
@@ -46,7 +46,9 @@ HOW = (
     "Each draw: parameters from the [prior](../experiments/guardian/prior.yaml), 200 users with up to 60 triggers "
     "each. All arms meet the same triggers, of the same users without a mood, with books that stay as they are. So "
     "nothing is learned in any of them but `live`, whose book of interaction 40 is `learned`. The expert's book is a "
-    "file that somebody wrote; in its control the same skills have one another's counters."
+    "file that somebody wrote; in its control the same skills have one another's counters. `skg-bench claims` calls "
+    "both claims contradictory, whatever the shares below: they need something to be learned between the two books, "
+    "and nothing is. The panel holds the very triggers that the learned book has learned from, which favours it."
 )
 
 
@@ -74,15 +76,16 @@ def findings(draws: Drawn) -> list[Finding]:
     )
     written = (
         "The expert's book is a script. What a simulated reflector learns from the beginner's book in 40 interactions "
-        f"is better than that book in {percent(gained)} of draws; the article's contrast does not need it. "
-        "How well a real model reflects is not said by this."
+        f"is better than that book in {percent(gained)} of draws; the article's contrast comes out without it. "
+        "This does not say how well a real model reflects."
     )
-    least, most = seen.limits
-    measured = Measured(100 * seen.share, 100 * least, 100 * most, "% of the prior")
+    accepted, learned = (
+        Measured(100 * part.share, *(100 * limit for limit in part.limits), "% of the prior") for part in (seen, gained)
+    )
     return [
-        Finding("P44", "seed scripts prove that the assistant learns", measured, "contradictory", shown,
+        Finding("P44", "seed scripts prove that the assistant learns", accepted, "contradictory", shown,
                 draws.evidence),
-        Finding("P49", "growth comes from reflection and from no script", measured, "contradictory", written,
+        Finding("P49", "growth comes from reflection and from no script", learned, "contradictory", written,
                 draws.evidence),
     ]  # fmt: skip
 
@@ -106,7 +109,7 @@ def report(draws: Drawn) -> Report:
         levels(draws),
         claims("What the contrast shows", draws, STATEMENTS),
         signs("Utility a trigger", draws, UTILITY),
-        signs("Acceptance", draws, ACCEPTED, "share"),
+        signs("Acceptance", draws, ACCEPTED, "points"),
     ]
     moves = sensitivity(draws, {"pro_rookie": "expert's - beginner's", "learned_rookie": "learned - beginner's"})
     image = f"![What a book is worth more than another]({NAME}.svg)"

@@ -41,11 +41,11 @@ STATEMENTS = (
               "both - later_turned", lambda t: above(t, "both - later_turned"), "utility"),
     Statement(
         "P09", "what led to acceptance more often is worth more to the user (counters of reactions alone)",
-        "concordance immediate", lambda t: above(t, "concordance immediate"),
+        "concordance immediate", lambda t: above(t, "concordance immediate"), "points",
     ),
     Statement(
         "P09", "what has the larger helpful share is worth more to the user (one counter for both loops)",
-        "concordance both", lambda t: above(t, "concordance both"),
+        "concordance both", lambda t: above(t, "concordance both"), "points",
     ),
     Statement(
         "P30", f"overridden and regretted: the purchase was not wanted, in {100 * MOST:.0f} % of such turns or more",
@@ -77,9 +77,9 @@ def parts_of(draws: Drawn, made: Mapping[str, float]) -> list[Table | str]:
         acceptances(table, SHOWN),
         made_table(made, arms),
         *maps(table),
-        signs("Calibration: a larger helpful share goes with a larger worth, less one half", draws, counters, "share"),
+        signs("Calibration: a larger helpful share goes with a larger worth, less one half", draws, counters, "points"),
         decisions(table),
-        f"Users for 80 % power at the median effect of the second loop, paired: {users:,.0f}.",
+        f"Users for 80 % power at the size of the second loop's effect in the median draw, paired: {users:,.0f}.",
         sensitivity(draws, names),
     ]
 
