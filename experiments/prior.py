@@ -74,12 +74,13 @@ def read(file: Path) -> Prior:
     Raises UsageError for a file that cannot be read, and for limits that are no interval.
     """
     try:
-        rows: Mapping[str, Mapping[str, Any]] = yaml.safe_load(file.read_text("utf-8"))
+        content: Any = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"{file} is no prior: it cannot be read as yaml ({reason}); name another file") from error
-    if not isinstance(rows, Mapping) or not all(isinstance(row, Mapping) for row in rows.values()):
+    if not isinstance(content, Mapping) or not all(isinstance(row, Mapping) for row in content.values()):
         raise UsageError(f"{file} is no prior: {_FORM}")
+    rows: Mapping[str, Mapping[str, Any]] = content
     for name, row in rows.items():
         valid = _CHOICE if "options" in row else _PARAMETER
         if set(row) != valid:

@@ -147,7 +147,7 @@ def sensitivity(drawn: Drawn, names: Mapping[str, str]) -> str:
     movers = {words: moved(drawn, name) for name, words in names.items()}
     parts = [f"{words}: {text}" for words, text in movers.items() if text != NONE]
     still = len(names) - len(parts)
-    parts += [f"{f'the other {still}' if parts else f'all {still}'}: {NONE}"] if still else []
+    parts += [f"{f'the other {still}' if parts else 'all'}: {NONE}"] if still else []
     return (
         "Which parameter moves each figure most (rank correlation over the prior; chance alone names a parameter for 5 "
         f"of 100 figures that none moves): {'; '.join(parts)}."

@@ -14,6 +14,7 @@ from experiments.guardian.verdicts import (
     spread,
     within,
 )
+from experiments.masses import Share
 from experiments.seeds.measure import BOOKS, measure
 from skg_bench.analysis.comparison.claims import Finding, Measured
 from skg_bench.app.experiment_report import Report, Table, page
@@ -79,15 +80,18 @@ def findings(draws: Drawn) -> list[Finding]:
         f"is better than that book in {percent(gained)} of draws; the article's contrast comes out without it. "
         "This does not say how well a real model reflects."
     )
-    accepted, learned = (
-        Measured(100 * part.share, *(100 * limit for limit in part.limits), "% of the prior") for part in (seen, gained)
-    )
+    accepted, learned = (_measured(part) for part in (seen, gained))
     return [
         Finding("P44", "seed scripts prove that the assistant learns", accepted, "contradictory", shown,
                 draws.evidence),
         Finding("P49", "growth comes from reflection and from no script", learned, "contradictory", written,
                 draws.evidence),
     ]  # fmt: skip
+
+
+def _measured(part: Share) -> Measured:
+    least, most = part.limits
+    return Measured(100 * part.share, 100 * least, 100 * most, "% of the prior")
 
 
 def picture(draws: Drawn) -> str:

@@ -40,11 +40,11 @@ STATEMENTS = (
     Statement("P07", "in one counter it matters what later answers say, not only that they come",
               "both - later_turned", lambda t: above(t, "both - later_turned"), "utility"),
     Statement(
-        "P09", "what led to acceptance more often is worth more to the user (counters of reactions alone)",
+        "P09", "what led to acceptance more often is worth more in over half of pairs (counters of reactions alone)",
         "concordance immediate", lambda t: above(t, "concordance immediate"), "points",
     ),
     Statement(
-        "P09", "what has the larger helpful share is worth more to the user (one counter for both loops)",
+        "P09", "what has the larger helpful share is worth more in over half of pairs (one counter for both loops)",
         "concordance both", lambda t: above(t, "concordance both"), "points",
     ),
     Statement(
