@@ -137,3 +137,26 @@ def test_lost_rows_and_arms_of_other_events_are_errors(tmp_path: Path) -> None:
     pq.write_table(pa.concat_tables([table.slice(0, 3), table.slice(4)]), shard)
     with pytest.raises(UsageError, match="rows missing or twice at user 0, turn 4"):
         events(run)
+
+
+def test_a_run_without_turns_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Run.turns
+    monkeypatch.setattr(Run, "turns", lambda *asked, **more: turns(*asked, **more).slice(0, 0))
+    with pytest.raises(UsageError, match="holds no turns; run it with users >= 1 and weeks >= 1"):
+        events(run)
+
+
+def test_what_nobody_knows_to_be_answerable_is_told_from_what_is_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, known = Run.turns, events(run)
+
+    def without(*asked: object, **more: object) -> pa.Table:
+        table = turns(*asked, **more)  # type: ignore[arg-type]
+        first = pc.equal(pa.array(np.arange(table.num_rows)), 0)
+        answerable = pc.if_else(first, pa.scalar(None, pa.int32()), table["answerable"])
+        return table.set_column(table.column_names.index("answerable"), "answerable", answerable)
+
+    monkeypatch.setattr(Run, "turns", without)
+    requests = events(run)
+    assert (known.judged, requests.judged) == (True, False)
+    assert requests.answerable.tolist() == [-1, *known.answerable.tolist()[1:]]
+    assert known.answerable.min() >= 0

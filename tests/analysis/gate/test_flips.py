@@ -117,3 +117,31 @@ def test_a_harm_is_the_larger_the_narrower_its_margin(runs: dict[str, Run], narr
 def test_the_same_bits_have_nothing_to_explain(runs: dict[str, Run], tmp_path: Path) -> None:
     same = panel(runs["before"], "skg")
     assert explain(held_to(same, same), runs["before"]) is None
+
+
+def test_the_largest_harm_of_the_worst_verdict_is_explained(runs: dict[str, Run]) -> None:
+    before, after = panels(runs, "wrong")
+    rules = [Rule(metric, "errors", "lower", 0.01) for metric in ("err_per_request", "err_per_hit")]
+    held = held_to(after, before, *rules)
+    small, large = (replace(judged, mean=n * judged.margin, state="fail") for n, judged in enumerate(held.judged, 1))
+    passed = replace(small, state="pass")
+    cases = {
+        "err_per_hit": [(small, large), (passed, large), (replace(small, mean=3 * small.margin, state="pass"), large)],
+        "err_per_request": [(small, replace(large, state="pass")), (small, replace(large, paid=True)),
+                            (small, replace(large, n=0))],
+    }  # fmt: skip
+    for metric, pairs in cases.items():
+        for pair in pairs:
+            turns = explain(replace(held, judged=pair), runs["wrong"])
+            assert turns is not None
+            assert turns.metric == metric, pair
+    assert explain(replace(held, judged=(replace(small, n=0), replace(large, paid=True))), runs["wrong"]) is None
+
+
+def test_a_panel_has_the_ratings_before_the_first_hit_by_level(runs: dict[str, Run]) -> None:
+    after = panel(runs["wrong"], "skg")
+    rows = runs["wrong"].turns("skg", ["user", "user_satisfaction", "fallback_to_llm"]).to_pandas()
+    hits = (~rows.fallback_to_llm).groupby(rows.user).cumsum()
+    level = rows.user_satisfaction.astype(object).map({"ok": 1, "partial": 2, "miss": 3}).fillna(0)
+    assert after.rated.tolist() == level.where(hits == 0, 0).astype(int).tolist()
+    assert set(after.rated.tolist()) == {0, 1, 3}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from skg_bench.analysis.gate.judge import ALPHA, Harm, _test, judge, judge_together, trials_for, verdict
+from skg_bench.analysis.gate.judge import ALPHA, POWER, Harm, _test, judge, judge_together, trials_for, verdict
 from skg_bench.analysis.gate.rules import MIN_USERS, Role, Rule
 from skg_bench.core.grid import F64
 
@@ -268,3 +268,20 @@ def test_the_mean_of_one_user_is_told_though_nothing_follows_from_it() -> None:
 def test_harm_of_exactly_the_margin_to_every_user_fails(each: float, state: str) -> None:
     (judgement,) = judge([harm(np.full(300, each))])
     assert judgement.state == state
+
+
+def test_a_skewed_harm_asks_for_the_users_of_cantellis_inequality() -> None:
+    """With these a tail of that probability lies below the margin for any distribution (Cantelli 1929)."""
+    each = np.zeros(100)
+    each[:3] = 0.2
+    (judgement,) = judge([harm(each)])
+    sd = each.std(ddof=1) * (99 / stats.chi2.ppf(0.1, 99)) ** 0.5  # its upper 90 % limit
+    wanted = (((1 - ALPHA) / ALPHA) ** 0.5 + stats.norm.ppf(POWER)) * sd / 0.01
+    assert judgement.users == int(np.ceil(wanted**2))
+
+
+def test_efficiency_is_held_to_half_the_level() -> None:
+    each = normal(100, 0.004, 0.05)
+    uppers = {role: judge([harm(each, role=role)])[0].upper for role in ("utility", "efficiency")}
+    for role, level in (("utility", ALPHA), ("efficiency", ALPHA / 2)):
+        assert uppers[role] == pytest.approx(0.004 + stats.t.ppf(1 - level, 99) * 0.005, rel=1e-6)
