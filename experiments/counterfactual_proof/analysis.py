@@ -171,7 +171,7 @@ def picture(table: pd.DataFrame) -> str:
         "Utility a trigger: book of trigger 30 less the seed book, same later triggers, no luck, no mood.",
         "A line for nine draws of ten, a dot at the median. Below: as lived, less frozen (variety alone gains there).",
     )
-    return chart.strips("What a book is worth more after learning", how, rows)
+    return chart.strips("How much more a book is worth after learning", how, rows)
 
 
 def findings(draws: Drawn) -> list[Finding]:
@@ -198,7 +198,9 @@ def report(draws: Drawn, orders: Orders) -> Report:
         "pair_frozen": "the pair",
     }
     moves = sensitivity(draws, {**names, "rise_live": "the rise of acceptance"})
-    text = page(TITLE, draws.command, HOW, f"![What a book is worth more after learning]({NAME}.svg)", *parts, moves)
+    text = page(
+        TITLE, draws.command, HOW, f"![How much more a book is worth after learning]({NAME}.svg)", *parts, moves
+    )
     files = {f"{NAME}.svg": picture(table)}
     return Report([*parts, moves], text, figures=files, findings=lambda: findings(draws))
 

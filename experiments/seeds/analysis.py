@@ -99,7 +99,7 @@ def picture(draws: Drawn) -> str:
     rows = {words: _spread(draws, name) for name, words in UTILITY.items()}
     how = [f"{len(draws.table)} draws from the prior: the median, and nine draws of ten. Same users, same triggers.",
            "Utility a trigger. Nobody learns in the first three: what they differ by was written by hand."]  # fmt: skip
-    return chart.strips("What a book is worth more than another", how, rows)
+    return chart.strips("How much more one book is worth than another", how, rows)
 
 
 def _spread(draws: Drawn, name: str) -> chart.Spread:
@@ -116,7 +116,7 @@ def report(draws: Drawn) -> Report:
         signs("Acceptance", draws, ACCEPTED, "points"),
     ]
     moves = sensitivity(draws, {"pro_rookie": "expert's - beginner's", "learned_rookie": "learned - beginner's"})
-    image = f"![What a book is worth more than another]({NAME}.svg)"
+    image = f"![How much more one book is worth than another]({NAME}.svg)"
     text = page(TITLE, draws.command, HOW, image, *parts, moves)
     return Report([*parts, moves], text, figures={f"{NAME}.svg": picture(draws)}, findings=lambda: findings(draws))
 
