@@ -162,7 +162,9 @@ def test_an_empty_panel_is_refused() -> None:
         ("answerd: {low: 0, high: 1, scale: linear, unit: 1, what: x, source: y}", "answerd is no parameter"),
         ("habit: {low: 1, high: 0, scale: linear, unit: 1, what: x, source: y}", "habit goes from 1 to 0"),
         ("habit: {low: 0, high: 1, scale: log, unit: 1, what: x, source: y}", "needs numbers above 0"),
-        ("habit: {low: 0, high: 1}", "is no prior"),
+        ("habit: {low: 0, high: 1}", "is no prior: habit has low, high; a line reads name:"),
+        ("habit", "is no prior: a line reads name:"),
+        ("[", "cannot be read as yaml"),
     ],
 )  # fmt: skip
 def test_a_prior_that_leaves_the_range_of_a_parameter_is_refused(
@@ -236,3 +238,22 @@ def test_a_claim_is_judged_by_the_share_of_draws_in_which_it_holds(whole: study.
     assert Share(0, 20).verdict == "not testable here"  # so few draws leave 5 % open
     none = replace(some, table=table.assign(gain=np.nan))
     assert verdicts.share(none.table, statement) == Share(0, 0)
+
+
+def test_figures_that_no_parameter_moves_are_counted_and_not_listed(whole: study.Study) -> None:
+    some = planted(whole)
+    noise = np.random.default_rng(1).random((2, 200))
+    some = replace(some, table=some.table.assign(one=noise[0], other=noise[0]))
+    words = verdicts.sensitivity(some, {"gain": "the gain", "one": "one", "other": "another"})
+    assert words.endswith("the other 2: none of the parameters alone.")
+    assert "another" not in words
+    assert verdicts.sensitivity(some, {"one": "one"}).endswith("all: none of the parameters alone.")
+
+
+def test_a_difference_of_shares_is_shown_in_points_and_a_share_in_percent() -> None:
+    assert [verdicts.value(0.152, unit) for unit in ("points", "share", "utility")] == ["+15.2 pp", "15.2 %", "0.152"]
+
+
+def test_a_profile_that_is_no_number_of_draws_is_refused_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match="profile=smoke is no number of draws; valid: demo, paper; any other: --draws"):
+        draws.drawn("generic", lambda _draw, _lives: {}, None, "smoke", None, None)
