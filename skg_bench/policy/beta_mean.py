@@ -12,11 +12,11 @@ from skg_bench.core.grid import F64, snap
 
 @dataclass(frozen=True)
 class BetaMean(Memoryless):
-    """Of the candidates with a similarity of `near` or more, or of all where there are none, the one with the largest
-    mean of its Beta posterior; of equal ones that with the lower id. The fallback, where no mean reaches `least`.
+    """The candidate with the largest Beta mean, of those learned on a similar trigger or else of all.
 
-    The posterior is that of helpful and harmful uses under the prior (`prior_ok`, `prior_miss`); partial ones count
-    neither way, as in the rating that `policy=chooser` reads.
+    A trigger is similar from a similarity of `near` on; of equal means the lower id is taken, and the fallback where no
+    mean reaches `least`. The mean is that of the posterior of helpful and harmful uses under the prior (`prior_ok`,
+    `prior_miss`); partial uses count neither way, as in the rating that `policy=chooser` reads.
     """
 
     near: float
