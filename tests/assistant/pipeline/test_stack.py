@@ -8,7 +8,7 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.assistant.pipeline.components import Components
+from skg_bench.assistant.pipeline.components import AT_ONCE, Components
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import GROUPS, Signals
 from skg_bench.assistant.pipeline.signs import Signs
@@ -84,6 +84,7 @@ APART: list[dict[str, Any]] = [
     {"pool": 50},
     {"signs": SIGNS},
     {"seeds": SeedBook(())},
+    {"jobs": replace(AT_ONCE, spread=1.0)},
     {"fork": Fork(ARM, 9), "router": Exact(5)},
     {"fork": Fork(changed(ARM, router=Exact(5)), 9)},
     {"fork": Fork(changed(ARM, curator=OracleCurator()), 9)},
