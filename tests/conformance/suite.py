@@ -40,6 +40,7 @@ APART = {
     "tracker": "takes no part in a turn: tests/tracker",
     "launcher": "starts other processes: tests/launcher",
     "store": "is no part of a run: tests/store",
+    "jobs": "waits for curators that ask a model, which others beside them do not: tests/laws/test_shoppers.py",
 }
 DOWNLOADED = {"embedder=jina": "needs a download of 1.1 GB, whose code is to be read first"}
 SERVED = {  # they need a server: tests/llm
