@@ -55,7 +55,7 @@ def page_path(run: Run) -> Path:
     return report.write(run)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop runs in this thread as long: `asyncio.run` of other tests would fail
 def browser() -> Iterator[Browser]:
     """Chromium of the system. Absent: the test is skipped, and in CI it fails."""
     binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

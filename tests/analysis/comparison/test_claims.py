@@ -216,6 +216,16 @@ NUMBERS = ("K11", "K16", "K17", "K19")  # claims that a number of the paper is r
 SMALL = 0.005  # utility that is too little to count, of such claims and of what a part is worth
 
 
+KEPT = {  # what a measured share, or wait, says of a claim about learning that is late and about writers
+    ("P18", "nobody waits for learning"): lambda m: m.value <= 0 and m.high <= 0,
+    ("P25", "a version check keeps all that is stored"): lambda m: m.value == 0,
+    ("P26", "three tries suffice for one user's jobs"): lambda m: m.value == 0,
+    ("P26", "three tries suffice for 8 writers at the same moment"): lambda m: m.value == 0,
+    ("P42", "without locks later writes overwrite earlier ones"): lambda m: m.low > 0,
+    ("P42", "with reload and retry nothing learned is lost"): lambda m: m.low == 0,
+}
+
+
 def says(finding: Finding) -> str:
     """The verdict that a finding's own figures carry, whatever its file says."""
     m = finding.measured
@@ -223,6 +233,10 @@ def says(finding: Finding) -> str:
         m, str
     ):  # 2 to 5 skills a week are no 200 after half a year; a figure that is declared was not tested
         return "contradictory" if finding.id == "K23" else "not testable here"
+    if finding.id in ("P44", "P49"):
+        return "contradictory"
+    if (kept := KEPT.get((finding.id, finding.claimed.split(",")[0]))) is not None:
+        return "reproduced" if kept(m) else "not reproduced"
     if m.unit == "% of the prior":
         held, draws = (
             int(n.replace(",", "")) for n in re.findall(r"holds in ([\d,]+) of ([\d,]+) draws", finding.words)[0]
