@@ -137,7 +137,7 @@ def test_what_was_stopped_goes_on_and_comes_out_the_same_in_one_process_and_in_t
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["simulator=assistant"], "draws parameters of `guardian`"),
+        (["simulator=assistant"], "draws parameters of simulator=guardian"),
         (["weeks=9"], "takes as many weeks as its users need"),
     ],
 )
