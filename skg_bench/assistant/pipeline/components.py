@@ -88,6 +88,11 @@ class Components:
             raise UsageError(
                 f"seeds differ from those of {trunk.name}, whose skillbooks this arm goes on with; leave them out"
             )
+        if arm.fork.turn > 0 and self.jobs.at_once and not components(trunk).jobs.at_once:
+            raise UsageError(
+                f"jobs.call_seconds=0, and learning jobs of {trunk.name} under way at the fork would never end; leave "
+                "jobs as they are there"
+            )
         if components(trunk).signals.names != self.signals.names:
             raise UsageError(
                 f"signals.features differ from those of {trunk.name}, on which the ratings of the time before "

@@ -63,6 +63,8 @@ class Conflicting:
         """As the rule has it."""
         if rule == "blind":
             return self._blind()
+        if (self.meanwhile.batch.op == TAG).all():  # ratings beside ratings
+            return Settled(NOTHING, self.ops)
         return self._rebased() if rule == "rebase" else self._replayed()
 
     def _rebased(self) -> Settled:

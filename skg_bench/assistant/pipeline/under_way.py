@@ -1,6 +1,6 @@
 """Learning jobs that have begun and not ended: what they read and will write, and what others wrote meanwhile."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -162,9 +162,3 @@ class UnderWay:
         stay[at] = False
         self.jobs, self._number = self.jobs.rows(stay), self._number[stay]
         return Ending(taken, ending_ops, ending_job, reports, reporter)
-
-
-def at_versions(reports: Jobs, read: I32, written: I32) -> Jobs:
-    """With the versions of the skillbooks that the jobs read and wrote; -1 where they wrote nothing."""
-    wrote = np.where(reports.operations > 0, written, -1)
-    return replace(reports, version_read=read, version_written=wrote.astype(np.int32))

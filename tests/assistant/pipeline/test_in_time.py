@@ -16,12 +16,13 @@ from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.in_time import InTime, left
 from skg_bench.assistant.pipeline.learning_time import Conflict, LearningTime
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
+from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.assistant.pipeline.under_way import BegunJobs, UnderWay
-from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, blank
+from skg_bench.core.batch import ADD, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, blank
 from skg_bench.core.content import Content
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.learning import APPLIED, NO_JOBS, UNDER_WAY, Jobs
+from skg_bench.core.learning import APPLIED, NO_JOBS, REFUSED, UNDER_WAY, Jobs
 from skg_bench.core.texts import Texts
 from skg_bench.engine.vectors import Rows
 from tests.core import samples
@@ -290,3 +291,37 @@ def test_what_no_job_can_take_is_refused(values: dict[str, Any], words: str) -> 
 def test_a_curator_that_asks_no_model_takes_no_time() -> None:
     with pytest.raises(UsageError, match="curator=SKG asks no model and learns at once; take curator=reflective"):
         arms(compose(["jobs=model_calls"]).arms)
+
+
+def test_a_rating_taken_back_that_is_not_there_is_misdirected_and_nothing_was_written() -> None:
+    desk = Desk("rebase")
+    desk.begin([(TAG, 0, TAKEN_BACK)], 10)
+    desk.begin([(TAG, 1, 0)], 20)
+    desk.begin([(TAG, 1, TAKEN_BACK), (TAG, 1, 2)], 30)
+    desk.end(40)
+    told = [
+        (int(jobs.result[0]), int(jobs.operations[0]), int(jobs.refused[0]), int(jobs.version_written[0]) >= 0,
+         int(course.misdirected[0]))
+        for jobs, course in desk.ended
+    ]  # fmt: skip
+    assert told == [(REFUSED, 0, 1, False, 1), (APPLIED, 1, 0, True, 0), (APPLIED, 2, 0, True, 0)]
+    assert desk.book[(desk.keys[1], 0, 0, 1)] == 1
+
+
+def test_a_job_of_which_nothing_is_left_is_refused() -> None:
+    desk = Desk("rebase")
+    desk.begin([(REMOVE, 0, 0)], 10)
+    desk.begin([(TAG, 0, 0), (UPDATE, 0, 4)], 20)
+    desk.end(30)
+    jobs, course = desk.ended[-1]
+    assert (jobs.result.tolist(), jobs.operations.tolist(), jobs.refused.tolist()) == ([REFUSED], [0], [2])
+    assert (jobs.version_written.tolist(), course.misdirected.tolist()) == ([-1], [2])
+
+
+def test_a_fork_may_begin_to_wait_and_may_not_stop_while_jobs_are_under_way() -> None:
+    slow, fork = "slow: [jobs=model_calls]", "fork=%s@3, policy=always"
+    world = ["experiment=guardian", "reference=live", "contrasts=[]"]
+    made = arms(compose([*world, f"arms={{live: [], later: [{fork % 'live'}, jobs=model_calls]}}"]).arms)
+    assert OVERWRITTEN in stacked(made[1:]).reasons
+    with pytest.raises(UsageError, match="learning jobs of slow under way at the fork would never end"):
+        arms(compose([*world, f"arms={{live: [], {slow}, stopped: [{fork % 'slow'}]}}"]).arms)
