@@ -2,8 +2,7 @@
 
 from experiments.generic.measure import MOODS, measure, names
 from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.study import PRIOR
+from experiments.guardian.draws import Drawn, asked
 from experiments.guardian.verdicts import (
     Statement,
     above,
@@ -16,7 +15,6 @@ from experiments.guardian.verdicts import (
 )
 from skg_bench.analysis.comparison.claims import Finding
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
 
 NAME = "generic"
 TITLE = "Is a generic question overridden at once, everywhere, and ever more often?"
@@ -91,15 +89,4 @@ def report(draws: Drawn) -> Report:
     return Report([*parts, moves], text, figures={f"{NAME}.svg": picture(draws)}, findings=lambda: findings(draws))
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Draws worlds from the prior and simulates them; no figure is expected: the verdicts are what is asked for."""
-    return report(drawn(NAME, measure, overrides, profile, draws, out, prior))
-
-
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = asked(NAME, measure, report)

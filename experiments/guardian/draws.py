@@ -18,6 +18,8 @@ from experiments.guardian.lives import Draw, Life, Lives, Measure
 from experiments.guardian.replays import books_of_others
 from experiments.guardian.study import PRIOR, Study, lives, study
 from skg_bench.analysis.comparison.claims import Evidence
+from skg_bench.app.experiment_report import Report
+from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import provenance, write_json
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
@@ -89,6 +91,22 @@ def _check_profile(profile: str) -> None:
     """Raises UsageError."""
     if profile not in DRAWS:
         raise UsageError(f"profile={profile} is no number of draws; {nearest(profile, DRAWS)}; any other: --draws N")
+
+
+def asked(name: str, measure: Measure, report: Callable[[Drawn], Report]) -> Experiment:
+    """The entry of an experiment that needs its draws alone."""
+
+    def analyse(
+        overrides: Overrides = None,
+        profile: Profile = "demo",
+        draws: Number = None,
+        out: Folder = None,
+        prior: PriorFile = PRIOR,
+    ) -> Report:
+        """Draws worlds from the prior and simulates them; no figure is expected: the verdicts are what is asked for."""
+        return report(drawn(name, measure, overrides, profile, draws, out, prior))
+
+    return Experiment(analyse, one_thread=True)
 
 
 def simulate(

@@ -3,8 +3,7 @@
 import pandas as pd
 
 from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.study import PRIOR
+from experiments.guardian.draws import Drawn, asked
 from experiments.guardian.verdicts import (
     Statement,
     above,
@@ -23,7 +22,6 @@ from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
 from experiments.masses import Share
 from skg_bench.analysis.comparison.claims import Finding
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
 from skg_bench.core.grid import Bool
 
 NAME = "guardian_arc"
@@ -179,15 +177,4 @@ def report(draws: Drawn) -> Report:
     return Report([*parts, user, moves], text, figures=figures, findings=lambda: findings(draws))
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Draws worlds from the prior and simulates them; no figure is expected: the verdicts are what is asked for."""
-    return report(drawn(NAME, measure, overrides, profile, draws, out, prior))
-
-
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = asked(NAME, measure, report)

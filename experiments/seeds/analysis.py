@@ -1,8 +1,7 @@
 """A beginner's and an expert's book on the same triggers: is what lies between them learning?"""
 
 from experiments.guardian import chart
-from experiments.guardian.draws import Drawn, Folder, Number, Overrides, PriorFile, Profile, drawn
-from experiments.guardian.study import PRIOR
+from experiments.guardian.draws import Drawn, asked
 from experiments.guardian.verdicts import (
     Statement,
     above,
@@ -18,7 +17,6 @@ from experiments.masses import Share
 from experiments.seeds.measure import BOOKS, measure
 from skg_bench.analysis.comparison.claims import Finding, Measured
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment
 
 NAME = "seeds"
 TITLE = "A beginner's and an expert's book: is what lies between them learning?"
@@ -121,15 +119,4 @@ def report(draws: Drawn) -> Report:
     return Report([*parts, moves], text, figures={f"{NAME}.svg": picture(draws)}, findings=lambda: findings(draws))
 
 
-def analyse(
-    overrides: Overrides = None,
-    profile: Profile = "demo",
-    draws: Number = None,
-    out: Folder = None,
-    prior: PriorFile = PRIOR,
-) -> Report:
-    """Draws worlds from the prior and simulates them; no figure is expected: the verdicts are what is asked for."""
-    return report(drawn(NAME, measure, overrides, profile, draws, out, prior))
-
-
-EXPERIMENT = Experiment(analyse, one_thread=True)
+EXPERIMENT = asked(NAME, measure, report)

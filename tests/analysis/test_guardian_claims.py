@@ -136,9 +136,9 @@ def test_contexts_hold_each_question_twice_by_category_and_by_time() -> None:
 @pytest.mark.parametrize(
     ("analyse", "name", "ids"),
     [
-        (arc.analyse, "guardian_arc", {"P05", "P46", "P47", "P48"}),
-        (seeds.analyse, "seeds", {"P44", "P49"}),
-        (generic.analyse, "generic", {"P04"}),
+        (arc.EXPERIMENT.analyse, "guardian_arc", {"P05", "P46", "P47", "P48"}),
+        (seeds.EXPERIMENT.analyse, "seeds", {"P44", "P49"}),
+        (generic.EXPERIMENT.analyse, "generic", {"P04"}),
     ],
 )
 def test_the_analysis_writes_page_picture_and_claims(analyse: Callable[..., Any], name: str, ids: set[str]) -> None:

@@ -87,6 +87,25 @@ def test_every_skillbook_is_rebuilt_from_the_log_to_the_hash(base: Run) -> None:
     assert batches > 1000
 
 
+@pytest.mark.req("P18")
+@pytest.mark.parametrize("arm", ["slow", "serial"])
+def test_a_job_begins_when_its_feedback_is_known_and_after_those_of_the_same_sitting(base: Run, arm: str) -> None:
+    jobs, said = base.learning(arm).to_pandas(), base.feedback(arm).to_pandas()
+    known = said.groupby(["user", "turn", "kind", "value"], observed=True).known_at.max()
+    at = known.loc[list(zip(jobs.user, jobs.about, jobs.channel, jobs.value, strict=True))].to_numpy()
+    waited = (jobs.start - at).dt.total_seconds()
+    assert waited.min() == 0.0
+    assert (jobs.end >= jobs.start).all()
+    steps = jobs.drop_duplicates(["user", "turn", "about"]).sort_values(["user", "start"])
+    apart = steps.groupby("user").start.diff().dt.total_seconds().dropna()
+    if arm == "serial":
+        ends = steps.groupby("user").end.shift()
+        assert (steps.start >= ends)[ends.notna()].all()
+    else:
+        assert apart.min() == 6.0
+        assert (waited > 0).mean() < 0.5  # who says one thing is not kept waiting
+
+
 def test_a_fork_with_the_same_components_goes_on_as_its_trunk(base: Run) -> None:
     for log in world.LOGS:
         for pair in (("live", "as_before"), ("slow", "slow_on")):

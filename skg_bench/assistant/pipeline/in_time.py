@@ -125,7 +125,7 @@ class InTime:
         """A job for each earlier turn that users spoke of, when they did, and one for this turn."""
         n, now = self._n, seen.time * 1000
         late = known.turn < seen.turn
-        before, apart = np.full(n, np.iinfo(np.int64).min // 2), self._time.apart
+        before, apart = self._jobs.spoke[:n], self._time.apart
         row, turn, heard = _spoken(known.rows(late), known_at[late] * 1000)
         rank, nothing = nth(row), np.full(n, -1, np.int32)
         silent = replace(seen, hit=np.zeros(n, np.bool_), skill=nothing, rating=nothing)
@@ -140,10 +140,12 @@ class InTime:
             topic[rows] = about
             spoken = known.rows(known.turn == topic[known.row])
             self._job(replace(silent, asks=seen.asks & asks), Reaction(nothing, nothing), spoken, start, topic)
-        self._job(seen, reaction, known.rows(~late), np.maximum(now, before + apart), np.full(n, seen.turn))
+        start = np.maximum(now, before + apart)
+        begun = self._job(seen, reaction, known.rows(~late), start, np.full(n, seen.turn))
+        before[begun] = start[begun]
 
-    def _job(self, seen: Observation, reaction: Reaction, known: KnownFeedback, start: I64, about: I64) -> None:
-        """Jobs of the users who are asked about, each about one turn; uses are counted at once."""
+    def _job(self, seen: Observation, reaction: Reaction, known: KnownFeedback, start: I64, about: I64) -> I64:
+        """Jobs of the users who are asked about, each about one turn; uses are counted at once. Who has one?"""
         state, jobs, n = self._state, self._jobs, self._n
         if self._time.conflict == "serial":
             start = np.maximum(start, jobs.last_end[:n])
@@ -166,6 +168,7 @@ class InTime:
         )  # fmt: skip
         jobs.add(running, part(ops, ~timed_out[ops.row]), reports)
         self._apply(part(batch, at_once))
+        return row
 
     def _took(self, seen: Observation, row: I64, about: I64, reports: Jobs) -> tuple[I64, Bool]:
         """Milliseconds of the jobs of these users, and which of them timed out."""

@@ -62,6 +62,7 @@ class UnderWay:
     def __init__(self, n: int) -> None:
         self.jobs = _NONE
         self.writes = np.zeros(n, np.int32)  # batches of jobs that were applied
+        self.spoke = np.full(n, np.iinfo(np.int64).min // 2)  # [ms] when the user last said what begins a job
         self.last_end = np.full(n, np.iinfo(np.int64).min)  # [ms] when the user's last job ends
         self._number, self._numbers = np.zeros(0, np.int64), 0  # of each job; how many there were
         self._ops, self._owner = NOTHING, np.zeros(0, np.int64)
