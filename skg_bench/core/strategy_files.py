@@ -3,9 +3,9 @@
 Every error names the file, the entry, what is valid and what to do.
 """
 
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,23 @@ import numpy as np
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import plain
 from skg_bench.core.grid import F64, I32, Bool, snap
 
 KINDS, CONTENTS = "kinds.toml", "strategies.toml"
 _KIND = ("persuades", "discerns", "category", "time")
 _CONTENT = ("issue", "insight", "keywords", "sound")
 _DOCUMENT = ("section", "kind")
+_MOST = 1_000_000  # of a score
 
 
 def document(file: Path, text: str, known: Sequence[str]) -> dict[str, Any]:
     """The tables of a TOML file with these names, all of them."""
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (RecursionError, ValueError) as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
-    return entry(file, "the file", tables, known)
+    return entry(file, "the file", plain(tables, file), known)
 
 
 def entry(file: Path, where: str, value: Any, known: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:
@@ -42,10 +44,9 @@ def entry(file: Path, where: str, value: Any, known: Sequence[str], optional: Se
 
 
 def number(file: Path, where: str, value: Any, least: float = -np.inf) -> float:
-    """A finite number that is not too small."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < least:
-        bound = "" if least == -np.inf else f" of {least:g} or more"
-        raise UsageError(f"{file}: {where} is {value!r}, valid is a finite number{bound}")
+    """A number that is neither too small nor too large."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not max(least, -_MOST) <= value <= _MOST:
+        raise UsageError(f"{file}: {where} is {reprlib.repr(value)}, valid is a number, {max(least, -_MOST):,g} to {_MOST:,}")
     return float(value)
 
 

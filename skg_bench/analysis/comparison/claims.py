@@ -174,10 +174,10 @@ def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
     by_id: dict[str, list[tuple[str, Finding]]] = {}
     for file in sorted(folder.glob("*.json")):
         try:
-            for row in json.loads(file.read_text("utf-8")):
+            for row in json_file(file):
                 finding = _finding(row)
                 by_id.setdefault(finding.id, []).append((file.stem, finding))
-        except (KeyError, TypeError, ValueError) as error:
+        except (UsageError, *FAULTS) as error:
             again = f"write it again: skg-bench experiment {file.stem} ... --write reports"
             raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
     return by_id

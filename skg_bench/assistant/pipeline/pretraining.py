@@ -23,6 +23,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
 from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 
@@ -181,20 +182,20 @@ def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
     """
     blank = _blank(reranker, features)
     try:
-        model = json.loads(file.read_text("utf-8"))
+        model = json_file(file)
         kind, theirs, arrays = model["scorer"], model["features"], model["arrays"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (UsageError, *FAULTS) as error:
         raise UsageError(f"{file} is no model of a pool ({error!r}); a run with scope=pool writes one") from error
     if kind != type(blank).__name__:
         raise UsageError(f"{file} holds a {kind}, and this arm's reranker makes a {type(blank).__name__}; give its own")
     if theirs != list(features):
         raise UsageError(
-            f"{file} is a model of other features: {', '.join(map(str, theirs))}; this arm has {', '.join(features)}. "
+            f"{file} is a model of other features: {', '.join(map(str, theirs)) if isinstance(theirs, list) else theirs}; this arm has {', '.join(features)}. "
             "Take the signals.features that it was fitted with, or fit it again"
         )
     try:
         scorer: Scorer = _filled(blank, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except FAULTS as error:
         raise UsageError(f"{file} does not hold the numbers of a {kind} ({error!r}); fit it again") from error
     return scorer
 
