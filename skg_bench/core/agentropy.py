@@ -41,7 +41,8 @@ _TURN = -1, 2**31 - 1
 _TIME = -(2**35), 2**35  # seconds: about a thousand years before and after the first Monday
 _BOUNDS = {
     **dict.fromkeys(("id", "uses", "ok", "partial", "miss", "weekend"), _COUNT), "hours": (0, 2**15 - 1),
-    **dict.fromkeys(("source_turn", "after", "sources"), _TURN), **dict.fromkeys(("born", "last_used", "last_ok"), _TIME),
+    **dict.fromkeys(("source_turn", "after", "sources"), _TURN),
+    **dict.fromkeys(("born", "last_used", "last_ok"), _TIME),
 }  # fmt: skip
 
 Line = dict[str, Any]
@@ -123,11 +124,15 @@ def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
     where = f"{folder / SKILLS}: skill {i + 1}"
     with refusing(where):
         examples = tuple(_text(example["message"], f"{where}: a message") for example in line["examples"])
-        blank = Skill(i, _text(line["name"], f"{where}: name"), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
+        blank = Skill(
+            i, _text(line["name"], f"{where}: name"), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1
+        )
         if "skg_bench" in line:
             values = {name: line["skg_bench"][name] for name in _OWN}
             hours, sources = tuple(values["hours"]), tuple(values["sources"])
-            skill = replace(blank, **{**values, "hours": hours, "sources": sources, "content": _content(values["content"])})
+            skill = replace(
+                blank, **{**values, "hours": hours, "sources": sources, "content": _content(values["content"])}
+            )
             _check(skill, where)
             return skill
         date = str(line["last_updated"]) if line["last_updated"] is not None else monday.isoformat()
@@ -147,7 +152,9 @@ def _check(skill: Skill, where: str) -> None:
         value = getattr(skill, name)
         for number in value if isinstance(value, tuple) else (value,):
             if type(number) is not int or not least <= number <= most:
-                raise UsageError(f"{where}: {name} is {reprlib.repr(number)}, valid is a whole number, {least} to {most}")
+                raise UsageError(
+                    f"{where}: {name} is {reprlib.repr(number)}, valid is a whole number, {least} to {most}"
+                )
     if len(skill.hours) != 8 or not isinstance(skill.active, bool):
         raise UsageError(f"{where}: hours are 8 numbers and active is true or false")
 

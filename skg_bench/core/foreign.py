@@ -19,6 +19,7 @@ _LINE = 2**24  # bytes of one line: a conversation may be long
 _DEEP = 100  # levels of lists and mappings
 _MANY = 20_000_000  # values in a file; an alias in yaml counts as what it stands for
 _SHOWN = 200  # characters of a reason
+_HALF = "holds half a surrogate pair, which no text has"
 _INT64 = 2**63
 
 
@@ -51,7 +52,7 @@ def bytes_of(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def text_of(path: Path, largest: int = LARGEST) -> str:
-    """The text of a file, with line ends as `\\n`.
+    """The text of a file, with the line ends of Unix.
 
     Raises UsageError as `bytes_of` does, and for what is not UTF-8.
     """
@@ -100,7 +101,7 @@ def plain(value: Any, where: object) -> Any:
             left += [(key, f"a key of {path or 'it'}", depth + 1) for key in inner if not isinstance(key, str | int)]
             left += [(child, f"{path}.{key!s}".lstrip("."), depth + 1) for key, child in inner.items()]
             if not all(unicode(key) for key in inner if isinstance(key, str)):
-                raise UsageError(f"{where}: a key of {_cut(path) or 'it'} holds half a surrogate pair, which no text has")
+                raise UsageError(f"{where}: a key of {_cut(path) or 'it'} {_HALF}")
         elif isinstance(inner, list | tuple | set):
             left += [(child, f"{path}[{i}]", depth + 1) for i, child in enumerate(inner)]
     return value
@@ -113,7 +114,7 @@ def _fault(value: Any, depth: int, count: int) -> str:
     if count > _MANY:
         return f"holds more than {_MANY:,} values"
     if isinstance(value, str) and not unicode(value):
-        return "holds half a surrogate pair, which no text has"
+        return _HALF
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         return "is a number beyond 64 bits"
     if isinstance(value, float) and not isfinite(value):

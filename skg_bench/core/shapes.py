@@ -34,7 +34,8 @@ def shaped(kind: Any, value: Any, where: str) -> Any:
     plain = origin is None and isinstance(value, bool) == (kind is bool)  # or else True were a number
     if plain and isinstance(value, (int, float) if kind is float else kind):
         return value
-    raise ValueError(f"{where} is {reprlib.repr(value)}, which is not of type {kind.__name__ if origin is None else kind}")
+    name = kind.__name__ if origin is None else kind
+    raise ValueError(f"{where} is {reprlib.repr(value)}, which is not of type {name}")
 
 
 @cache

@@ -21,7 +21,6 @@ from skg_bench.core.strategy_files import CONTENTS, KINDS, read_contents, read_k
 from skg_bench.core.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
 from skg_bench.core.word_cosines import WordCosines
 
-
 _LARGEST = 20_000_000  # bytes of a file
 
 
@@ -114,7 +113,9 @@ def _text(home: Path, name: str) -> str:
     try:
         return text_of(home / name, _LARGEST)
     except UsageError as error:
-        raise UsageError(f"{error}; needed are {KINDS}, {CONTENTS} and {TRIGGERS}, as in data/guardian") from error
+        raise UsageError(
+            f"{home} holds no strategies: {error}; needed are {KINDS}, {CONTENTS} and {TRIGGERS}, as in data/guardian"
+        ) from error
 
 
 def _triggers(parts: TriggerParts) -> Triggers:

@@ -13,7 +13,6 @@ import numpy as np
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import plain
 from skg_bench.core.grid import F64, I32, Bool, snap
 
 KINDS, CONTENTS = "kinds.toml", "strategies.toml"
@@ -29,7 +28,7 @@ def document(file: Path, text: str, known: Sequence[str]) -> dict[str, Any]:
         tables = tomllib.loads(text)
     except (RecursionError, ValueError) as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
-    return entry(file, "the file", plain(tables, file), known)
+    return entry(file, "the file", tables, known)
 
 
 def entry(file: Path, where: str, value: Any, known: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Any]:
@@ -44,9 +43,11 @@ def entry(file: Path, where: str, value: Any, known: Sequence[str], optional: Se
 
 
 def number(file: Path, where: str, value: Any, least: float = -np.inf) -> float:
-    """A number that is neither too small nor too large."""
+    """A finite number that is neither too small nor too large."""
+    bound = "" if least == -np.inf else f" of {least:g} or more"
     if isinstance(value, bool) or not isinstance(value, int | float) or not max(least, -_MOST) <= value <= _MOST:
-        raise UsageError(f"{file}: {where} is {reprlib.repr(value)}, valid is a number, {max(least, -_MOST):,g} to {_MOST:,}")
+        given = reprlib.repr(value)
+        raise UsageError(f"{file}: {where} is {given}, valid is a finite number{bound}, at most {_MOST:,} in size")
     return float(value)
 
 

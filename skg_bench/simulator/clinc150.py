@@ -139,7 +139,11 @@ def _read(raw: bytes, split: Split, source: str) -> tuple[list[tuple[str, str]],
 
 
 def _pair(pair: Any) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) and len(text) <= LONGEST for text in pair)
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(text, str) and len(text) <= LONGEST for text in pair)
+    )
 
 
 def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:

@@ -163,8 +163,10 @@ def _check(row: Any, file: Path) -> None:
 def _check_hours(hours: Any, fail: Callable[[str], None]) -> None:
     for span, weight in hours.items() if isinstance(hours, dict) else [(hours, None)]:
         first, _, last = str(span).partition("-")
-        if not (first.isdecimal() and last.isdecimal() and len(last) <= 2 and int(first) < int(last) <= 24 and _above_zero(weight)):
-            fail(f"hours: {span}: {weight!r}; valid is FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0, at most {MOST:,}; or {{}}")
+        numbers = first.isdecimal() and last.isdecimal() and len(first) <= 2 >= len(last)
+        if not (numbers and int(first) < int(last) <= 24 and _above_zero(weight)):
+            valid = f"FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0, at most {MOST:,}; or {{}}"
+            fail(f"hours: {span}: {weight!r}; valid is {valid}")
 
 
 def _check_slot(row: dict[str, Any], fail: Callable[[str], None]) -> None:
@@ -251,8 +253,8 @@ def assembled(
     widest = max(len(request.wordings) for request in requests)
     if (cells := max(len(requests) * widest, len(intents) ** 2)) > _CELLS:
         raise UsageError(
-            f"the corpus has {len(intents):,} intents and {len(requests):,} request types of up to {widest:,} wordings, "
-            f"a table of {cells:,} cells; at most {_CELLS:,} are taken: leave out some"
+            f"the corpus has {len(intents):,} intents and {len(requests):,} request types of up to {widest:,} "
+            f"wordings, a table of {cells:,} cells; at most {_CELLS:,} are taken: leave out some"
         )
     padded = np.full((len(requests), widest), -1, np.int32)
     for row, request in zip(padded, requests, strict=True):

@@ -178,10 +178,10 @@ def _moment(value: Any, zone: tzinfo) -> datetime | None:
         if when.tzinfo is None:
             return when
         local = when.astimezone(UTC).astimezone(zone)
-        _ = local.replace(tzinfo=None) - (local.utcoffset() or timedelta(0))  # both lie within the calendar
-        return local
+        local.replace(tzinfo=None) - (local.utcoffset() or timedelta(0))
     except (TypeError, ValueError, OverflowError):
         return None
+    return local
 
 
 def _read(reason: Any) -> datetime:
@@ -269,4 +269,6 @@ def _probable(values: Sequence[Any], rows: Sequence[RecordedTurn], name: str) ->
         except ValueError:
             fine = False
         if not fine:
-            raise UsageError(f"{name}, row {row.position}: propensity={reprlib.repr(value)} must lie above 0 and be at most 1")
+            raise UsageError(
+                f"{name}, row {row.position}: propensity={reprlib.repr(value)} must lie above 0 and be at most 1"
+            )

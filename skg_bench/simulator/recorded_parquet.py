@@ -60,7 +60,9 @@ def _leaves(path: Path, metadata: Any, columns: Sequence[str]) -> list[str]:
             "again without what is repeated in it"
         )
     if (most := max(values.values(), default=0)) > max(_ROWS, size):
-        raise UsageError(f"{path} has {size:,} bytes and claims {most:,} values of a column; at most one a byte is read")
+        raise UsageError(
+            f"{path} has {size:,} bytes and claims {most:,} values of a column; at most one a byte is read"
+        )
     return sorted(texts)
 
 
@@ -73,7 +75,9 @@ def _values(array: Any) -> list[Any]:
     if pa.types.is_struct(kind):
         children = {kind.field(i).name: _values(child) for i, child in enumerate(array.flatten())}
         present = array.is_valid().to_pylist()
-        return [{name: child[i] for name, child in children.items()} if whole else None for i, whole in enumerate(present)]
+        return [
+            {name: child[i] for name, child in children.items()} if whole else None for i, whole in enumerate(present)
+        ]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         inner, lists, start = _values(array.flatten()), list[Any](), 0
         for length in pc.list_value_length(array).to_pylist():

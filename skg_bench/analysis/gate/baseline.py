@@ -22,7 +22,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class _Made:
     """How the run came about, as its manifest says."""
 
     commit: str | None
-    dirty: bool | None
+    dirty: str | None
     versions: Mapping[str, Any] | None
     overrides: Sequence[str] | None
     data: Mapping[str, Any] | None
@@ -85,6 +85,9 @@ def read(path: Path) -> Baseline:
     again = f"take it from version control again, or delete it and write it with `--baseline {path} --update RUN`"
     try:
         content = json_file(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; it is corrupt: {again}") from error
+    try:
         if content["format"] != FORMAT:
             raise UsageError(f"{path} has format {content['format']!r}, this version reads {FORMAT}; {again}")
         rules = declared(content.get("metrics"), path)
@@ -117,7 +120,8 @@ def check_anchor(anchor: Panel, panel: Panel, path: str) -> None:
 
 def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     names, users = list(content["counts"]), dict(content["users"])
-    made: Mapping[str, Any] = asdict(shaped(_Made, content["made"], "made"))
+    made = dict(content["made"])
+    shaped(_Made, made, "made")
     digests: Mapping[str, str] = shaped(Mapping[str, str], content["digests"], "digests")
     outcomes = [_unpacked(packed, turns) for turns, _, packed in users.values()]
     totals = np.array([total for _, total, _ in users.values()], np.float64).reshape(len(users), len(names))

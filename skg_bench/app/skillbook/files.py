@@ -14,6 +14,7 @@ from skg_bench.core.agentropy import SKILLS
 from skg_bench.core.agentropy import read as read_agentropy
 from skg_bench.core.conversion import ConvertedBook, from_ace
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.run import Run
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # second 0 of a run
@@ -94,12 +95,7 @@ def text(path: Path) -> str:
         raise UsageError(f"{path} does not exist; valid are a skillbook (.json), a run, and a folder of skills")
     if not path.is_file():
         raise UsageError(f"{path} is no file; valid are a skillbook (.json), a run, and a folder of skills")
-    if (size := path.stat().st_size) > _LARGEST:
-        raise UsageError(f"{path} has {size:,} bytes; at most {_LARGEST:,} are read")
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text in UTF-8: {error}") from error
+    return text_of(path, _LARGEST)
 
 
 def check_free(path: Path) -> None:

@@ -11,6 +11,7 @@ What was fitted lies in `pool/ARM.json` of the run, as text, and serves any othe
 import hashlib
 import json
 import os
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -190,7 +191,7 @@ def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
         raise UsageError(f"{file} holds a {kind}, and this arm's reranker makes a {type(blank).__name__}; give its own")
     if theirs != list(features):
         raise UsageError(
-            f"{file} is a model of other features: {', '.join(map(str, theirs)) if isinstance(theirs, list) else theirs}; this arm has {', '.join(features)}. "
+            f"{file} is a model of other features: {reprlib.repr(theirs)}; this arm has {', '.join(features)}. "
             "Take the signals.features that it was fitted with, or fit it again"
         )
     try:
