@@ -169,7 +169,7 @@ class _Ours:
 
     version: int = 0
     hash: str | None = None
-    archived: Sequence[Mapping[str, Any]] = ()
+    archived: Sequence[Any] = ()
 
 
 def _ours(file: Path) -> _Ours:

@@ -98,19 +98,22 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
         if len(dealt) < values:
             raise UsageError(
                 f"simulator.corpus.values={values}, and intent {intent.name!r} has {len(dealt)} messages in split "
-                f"{split}; at most {len(dealt)} is valid"
+                f"{split} of {source}; at most {len(dealt)} is valid"
             )
         requests += [Request(f"{intent.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
     n = len(intents)
-    return assembled(
-        requests,
-        one_offs,
-        intents=intents,
-        hour_weight=np.ones((n, 24)),
-        day_weight=np.ones((n, 2)),
-        follows=np.zeros((n, n), np.bool_),
-        described=[f"{intent.kind} {intent.ttl_hours} {intent.effect}" for intent in intents],
-    )
+    try:
+        return assembled(
+            requests,
+            one_offs,
+            intents=intents,
+            hour_weight=np.ones((n, 24)),
+            day_weight=np.ones((n, 2)),
+            follows=np.zeros((n, n), np.bool_),
+            described=[f"{intent.kind} {intent.ttl_hours} {intent.effect}" for intent in intents],
+        )
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from error
 
 
 def _raw(file: str | None) -> bytes:

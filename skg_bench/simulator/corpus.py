@@ -114,7 +114,10 @@ def _load(path: str) -> Corpus:
         rows += _read(file)
     file = folder / "one_offs.txt"
     one_offs = [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
-    return _compile(rows, one_offs)
+    try:
+        return _compile(rows, one_offs)
+    except UsageError as error:
+        raise UsageError(f"{folder}: {error}") from error
 
 
 def _read(file: Path) -> list[dict[str, Any]]:

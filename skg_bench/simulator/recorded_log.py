@@ -79,7 +79,7 @@ def assemble(
     Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
     other words, a propensity is no probability, or the log is longer than a run can be.
     """
-    rows, times = _whole(rows, zone, out)
+    rows, times = _whole(rows, zone, out, name)
     if not rows:
         reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
         raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
@@ -140,7 +140,9 @@ def _clocked(times: Sequence[datetime], zone: tzinfo) -> tuple[I64, I64, datetim
     return instant, shown // MICRO, monday, offsets if aware else ()
 
 
-def _whole(rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut) -> tuple[list[RecordedTurn], list[datetime]]:
+def _whole(
+    rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut, name: str
+) -> tuple[list[RecordedTurn], list[datetime]]:
     """The rows that are turns, and their local times, with their offsets where the log says some."""
     kept, times, ids = list[RecordedTurn](), list[datetime](), set[str]()
     offsets: dict[bool, int] = {}
@@ -165,8 +167,8 @@ def _whole(rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut) -> tuple[li
             ids.add(str(row.id))
     if len(offsets) == 2:
         raise UsageError(
-            f"times with and without an offset cannot be ordered (rows {offsets[True]} and {offsets[False]}); give all "
-            "of them one, or none"
+            f"{name}: times with and without an offset cannot be ordered (rows {offsets[True]} and "
+            f"{offsets[False]}); give all of them one, or none"
         )
     return kept, times
 

@@ -72,7 +72,7 @@ def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
     wanted = {name: column for name, column in columns.items() if column is not None}
     read = {".parquet": _parquet, ".csv": _csv, ".tsv": _csv}.get(path.suffix, _json_lines)
     try:
-        return [row for position, cells in read(path, wanted, out) for row in _turns(position, cells, out)]
+        return [row for position, cells in read(path, wanted, out) for row in _turns(path, position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
     except csv.Error as error:
@@ -151,7 +151,7 @@ def flaw(row: RecordedTurn) -> str | None:
     return None if all(map(unicode, row.also)) else "intent holds half a surrogate pair, which no text has"
 
 
-def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+def _turns(path: Path, position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
     entries = cells["message"]
     if not isinstance(entries, list):
         yield RecordedTurn(position, **cells)
@@ -159,7 +159,7 @@ def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
     for name in ("satisfaction", "propensity"):
         if cells.get(name) is not None:
             raise UsageError(
-                f"row {position}: a conversation's {name} belongs to none of its turns; map no such column"
+                f"{path}, row {position}: a conversation's {name} belongs to none of its turns; map no such column"
             )
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or "role" not in entry:

@@ -58,7 +58,11 @@ class Named:
         if self.arm is not None and self.user is not None:
             return ConvertedBook(rebuilt.book(Run(self.path), self.arm, self.user, self.turn), {})
         if self.is_document:
-            return from_ace(document(self.path), MONDAY)
+            book = document(self.path)
+            try:
+                return from_ace(book, MONDAY)
+            except UsageError as error:
+                raise UsageError(f"{self.path}: {error}") from error
         if (self.path / SKILLS).is_file():
             return ConvertedBook(read_agentropy(self.path, MONDAY.replace(tzinfo=None)).book, {})
         return agent_skills.read(self.path)

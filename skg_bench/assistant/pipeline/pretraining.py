@@ -28,6 +28,8 @@ from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 
+_TRIED = np.array([[[-1e3], [0.0], [1e3]]])  # features `[1, 3, 1]` of which any scorer gives a number
+
 Simulate = Callable[[Arm, int], Iterable[I32]]
 """Runs an arm for so many people outside the run, some at a time; gives the ids of each time's rows, afterwards."""
 
@@ -196,6 +198,10 @@ def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
         )
     try:
         scorer: Scorer = _filled(blank, arrays)
+        with np.errstate(all="ignore"):
+            tried = scorer.score(np.tile(_TRIED, (1, 1, len(features))))
+        if not np.isfinite(tried).all():
+            raise ValueError("it scores what is no number")
     except FAULTS as error:
         raise UsageError(f"{file} does not hold the numbers of a {kind} ({error!r}); fit it again") from error
     return scorer

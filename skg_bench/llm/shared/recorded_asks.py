@@ -5,11 +5,11 @@ A line begins with a digest of the rest, so that a line which was edited by hand
 
 import json
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from hashlib import sha256
-from math import isfinite
 from typing import Any
 
 from skg_bench.core.asking import Completion, End, Prompt
@@ -20,6 +20,7 @@ from skg_bench.core.shapes import shaped
 VERSION = 1
 SETTINGS = ("model", "temperature", "top_p", "limit", "schema", "draw")  # what tells equal messages apart
 _DIGEST = b'{"digest":"%s",'
+_MOST = 1e15
 _KEY = re.compile("[0-9a-f]{64}")
 _BEGINS = len(_DIGEST % sha256().hexdigest().encode())  # where the rest of a line does
 
@@ -85,14 +86,15 @@ def fields_of(written: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict) or "version" not in fields:
         raise ValueError("is no line of a recording")
     if fields["version"] != VERSION:
-        raise ValueError(f"is of version {fields['version']}; this skg_bench reads version {VERSION}")
+        raise ValueError(f"is of version {reprlib.repr(fields['version'])}; this skg_bench reads version {VERSION}")
     if written[:_BEGINS] != _DIGEST % sha256(written[_BEGINS:]).hexdigest().encode():
         raise ValueError("was changed after it was recorded: its digest does not fit")
     if not isinstance(fields.get("key"), str) or not _KEY.fullmatch(fields["key"]):
         raise ValueError("names no ask by 64 hex digits")
     answer = shaped(_Answer, {field.name: fields.get(field.name) for field in _ANSWER}, "it")
-    if not all(map(isfinite, (answer.cost_usd, answer.latency_ms))):
-        raise ValueError("has a cost or a latency that is no number")
+    numbers = answer.tokens_in, answer.tokens_cached, answer.tokens_out, answer.cost_usd, answer.latency_ms
+    if not all(0 <= number <= _MOST for number in numbers):
+        raise ValueError(f"has tokens, a cost or a latency that is not between 0 and {_MOST:g}")
     return fields
 
 
