@@ -15,6 +15,7 @@ from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.manifest import manifest_of
+from skg_bench.core.shapes import shaped
 from skg_bench.core.text import html_table
 
 LogName = Literal["turns", "updates", "feedback", "learning"]
@@ -91,7 +92,9 @@ class Run:
             arms = json_file(file)["arms"] if file.is_file() else None
             if arms is None:
                 raise UsageError(f"{self.path} is not finished; the command that began it goes on with it")
-            return [{"arm": arm, "metric": m, **figure} for arm, known in arms.items() for m, figure in known.items()]
+            figures = shaped(Mapping[str, Mapping[str, Mapping[str, float | None]]], arms, "arms")
+            rows = ((arm, m, figure) for arm, known in figures.items() for m, figure in known.items())
+            return [{"arm": arm, "metric": m, "mean": figure["mean"], **figure} for arm, m, figure in rows]
         except FAULTS as error:
             raise UsageError(f"{file} cannot be read; `skg-bench report {self.path}` makes it again") from error
 
@@ -158,7 +161,9 @@ _SCHEMAS: Mapping[str, pa.Schema] = {
 
 
 def _check(table: pa.Table, log: LogName, file: Path) -> None:
-    """Raises UsageError for columns that are not of the kind that the log has."""
+    """Raises UsageError for columns that are not of the kind that the log has, and rows that are nobody's."""
+    if any(name not in table.column_names or table[name].null_count for name in ("user", "turn")):
+        raise UsageError(f"{file} has rows without user and turn; delete it and run again")
     for field in table.schema:
         at = _SCHEMAS[log].get_field_index(field.name)
         kind, known = field.type, _SCHEMAS[log].field(at).type if at >= 0 else field.type

@@ -64,15 +64,12 @@ def _odd(chance: random.Random, raw: bytes) -> bytes:
     """A value of JSON, or of a line of it, is another one."""
     lines = raw.split(b"\n")
     at = chance.randrange(len(lines))
-    for part, put in (
-        (raw, lambda text: text),
-        (lines[at], lambda text: b"\n".join([*lines[:at], text, *lines[at + 1 :]])),
-    ):
+    for part, before, after in ((raw, [], []), (lines[at], lines[:at], lines[at + 1 :])):
         try:
             value = json.loads(part)
         except (ValueError, RecursionError):
             continue
-        return put(json.dumps(odd(chance, value)).encode())
+        return b"\n".join([*before, json.dumps(odd(chance, value)).encode(), *after])
     return _token(chance, raw)
 
 

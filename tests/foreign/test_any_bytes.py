@@ -63,7 +63,7 @@ def test_files_with_faults_are_read_or_refused_with_their_place(name: str, above
 @pytest.mark.soak
 @pytest.mark.parametrize("name", READERS)
 def test_many_files_with_faults_are_read_or_refused_with_their_place(name: str, above: Path) -> None:
-    @settings(max_examples=100 * READERS[name].tries, deadline=None, database=None)
+    @settings(max_examples=200 * READERS[name].tries, deadline=None, database=None)
     @given(SEEDS)
     def once(seed: int) -> None:
         refusal(name, mutated(READERS[name].files(), seed), above)

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from skg_bench.app.arms import arms
-from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
+from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS
 from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
@@ -31,6 +31,7 @@ from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.vectors import Rows
 
 SCHEMA = 1
+_SCALARS = {key: check for key, check in SCALARS.items() if key not in ("fork", "book")}  # which a case's arms may have
 _WEEKS = 1_000  # of a run
 _KEYS = {"scenario": "place", "specs": "sides"}  # fields of a case -> keys of its file
 _OF_BOOKS = (
@@ -223,7 +224,8 @@ def load(path: Path, *, trust_remote_code: bool = False) -> Case:
         scenario = shaped(Scenario, place, "place")
         events = [asdict(shaped(_Said, event, f"events[{i}]")) for i, event in enumerate(read.pop("events"))]
         expected = shaped(Mapping[str, Sequence[Mapping[str, Any]]], read.pop("expected"), "expected")
-        case = Case(scenario=scenario, specs=specs, events=events, expected=expected, **read)
+        says = shaped(str, read.pop("says"), "says")
+        case = Case(says, scenario, specs=specs, events=events, expected=expected, **read)
         _check(case)
     except (UsageError, *FAULTS) as error:
         raise UsageError(
@@ -253,13 +255,20 @@ class _Said:
 def _check(case: Case) -> None:
     """Raises UsageError for a case that cannot be replayed, whatever its components do."""
     place, n = case.scenario, len(case.events)
-    if not isinstance(case.says, str) or set(case.specs) != set(case.expected) or not case.specs:
-        raise UsageError("it says what it shows in words, and what each of its sides is expected to do")
+    if set(case.specs) != set(case.expected) or not case.specs:
+        raise UsageError("it says what each of its sides is expected to do")
     if not (n and all(len(rows) == n for rows in case.expected.values())):
         raise UsageError(f"it has {n} events, and as many rows are expected of each side")
     for role, spec in case.specs.items():
         if spec.name not in spec.compositions:
             raise UsageError(f"side {role} is the arm {spec.name!r}, and has compositions of {list(spec.compositions)}")
+        for arm, composition in spec.compositions.items():
+            for key, value in composition.items():
+                why = _SCALARS[key](value) if key in _SCALARS else None
+                if why is None and key not in SCALARS and not isinstance(value, Mapping | None):
+                    why = "must be a component"
+                if why is not None:
+                    raise UsageError(f"arm {arm!r}: {key}={value!r} {why}")
     limits = {"seed": (place.seed, 2**63 - 1), "weeks": (place.weeks, _WEEKS), "user": (place.user, 2**31 - 1)}
     for event in case.events:
         limits |= {f"number of {event['message']!r}": (event["number"], 2**31 - 1)}
