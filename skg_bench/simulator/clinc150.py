@@ -98,7 +98,7 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
         if len(dealt) < values:
             raise UsageError(
                 f"simulator.corpus.values={values}, and intent {intent.name!r} has {len(dealt)} messages in split "
-                f"{split} of {source}; at most {len(dealt)} is valid"
+                f"{split}; at most {len(dealt)} is valid ({source})"
             )
         requests += [Request(f"{intent.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
     n = len(intents)

@@ -192,8 +192,9 @@ def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
     if kind != type(blank).__name__:
         raise UsageError(f"{file} holds a {kind}, and this arm's reranker makes a {type(blank).__name__}; give its own")
     if theirs != list(features):
+        given = ", ".join(map(str, theirs)) if isinstance(theirs, list) else reprlib.repr(theirs)
         raise UsageError(
-            f"{file} is a model of other features: {reprlib.repr(theirs)}; this arm has {', '.join(features)}. "
+            f"{file} is a model of other features: {given}; this arm has {', '.join(features)}. "
             "Take the signals.features that it was fitted with, or fit it again"
         )
     try:
