@@ -74,6 +74,12 @@ FAULTS: list[tuple[tuple[Any, ...], Any, str]] = [  # reader, file and place; wh
     (("case", "case.json", "expected", "arm"), [], "as many rows are expected"),
     (("run", "manifest.json", "arms"), ["skg", "../never"], "different names without a slash"),
     (("run", "manifest.json", "users"), "2", "users is '2'"),
+    (("run", "summary.json", "arms", "skg", "utility", "mean"), {}, "cannot be read"),
+    (
+        ("case", "case.json", "sides", "reference", "compositions", "skg", "decline_is_miss"),
+        "ok",
+        "decline_is_miss='ok'",
+    ),
     (("run", "manifest.json", "config"), DEEP, "levels deep"),
 ]
 WHOLE: list[tuple[str, str, bytes, str]] = [  # reader, file; what stands in it; what is said
