@@ -64,7 +64,7 @@ peers-ace: $(VENV)/.dev ## random batches through the published ace-framework an
 	done
 	$(BIN)/python -m pytest -q -m "soak or not soak" tests/core/ace/test_published.py
 
-soak: $(VENV)/.dev ## the long tests: fifty kills with -9, ...
+soak: $(VENV)/.dev ## the long tests: fifty kills with -9, thousands of files with faults, ...
 	$(BIN)/python -m pytest -m soak
 
 wheel: $(VENV)/.base ## build the wheel into dist/

@@ -17,6 +17,9 @@ _DISK = (
 )  # fmt: skip
 
 
+_LONGEST = 10_000  # characters of an error
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """What a user can cause ends as one message and exit code 2; a budget that is reached as 3, an interrupt as 130."""
@@ -45,4 +48,6 @@ def plain_errors() -> Iterator[None]:
 def _tell(text: str) -> None:
     """On standard error, broken between words on a terminal; an error quotes what it is about."""
     text = printable(text)
+    if len(text) > _LONGEST:  # an error quotes what stands in a file
+        text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
     typer.echo(wrapped(text, get_terminal_size().columns) if sys.stderr.isatty() else text, err=True)

@@ -10,6 +10,7 @@ is to run what it says, `rerank-model.json` holds a fitted scorer (`pool/ARM.jso
 """
 
 import json
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -20,7 +21,9 @@ import numpy as np
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import LONGEST, bytes_of, json_file, json_of, lines_of, plain, refusing
 from skg_bench.core.grid import F32
+from skg_bench.core.shapes import shaped
 from skg_bench.core.skillbook import Skill, Skillbook
 
 SKILLS, VECTORS, SIGNALS, OURS, PICKLE, MODEL = (
@@ -32,6 +35,15 @@ TABLE = (
     "skill_learned",
 )  # fmt: skip
 _OWN = tuple(f.name for f in fields(Skill) if f.name not in ("name", "examples"))
+
+_COUNT = 0, 2**31 - 1
+_TURN = -1, 2**31 - 1
+_TIME = -(2**35), 2**35  # seconds: about a thousand years before and after the first Monday
+_BOUNDS = {
+    **dict.fromkeys(("id", "uses", "ok", "partial", "miss", "weekend"), _COUNT), "hours": (0, 2**15 - 1),
+    **dict.fromkeys(("source_turn", "after", "sources"), _TURN),
+    **dict.fromkeys(("born", "last_used", "last_ok"), _TIME),
+}  # fmt: skip
 
 Line = dict[str, Any]
 
@@ -68,13 +80,15 @@ def read(folder: Path, monday: datetime) -> AgentropyIndex:
     lines = list(_read_lines(folder / SKILLS, FIELDS))
     ours = _ours(folder / OURS)
     skills, answers = [], []
-    for i, line in enumerate([*lines, *ours.get("archived", [])]):
+    for i, line in enumerate([*lines, *ours.archived]):
         skills.append(_skill(line, i, monday, folder))
         answers.append(tuple(example.get("answer") for example in line["examples"]))
     order = sorted(range(len(skills)), key=lambda i: skills[i].id)
-    book = Skillbook(tuple(skills[i] for i in order), int(ours.get("version", 0)))
-    if "hash" in ours and book.hash.hex() != ours["hash"]:
-        raise UsageError(f"{folder} holds another skillbook than {OURS} says ({ours['hash']}); it was changed since")
+    book = Skillbook(tuple(skills[i] for i in order), ours.version)
+    if ours.hash is not None and book.hash.hex() != ours.hash:
+        raise UsageError(f"{folder} holds another skillbook than {OURS} says ({ours.hash[:32]}); it was changed since")
+    if [skills[i].id for i in order] != list(range(len(skills))):
+        raise UsageError(f"{folder / SKILLS}: valid ids of {len(skills)} skills are 0 to {len(skills) - 1}, each once")
     vectors = read_fvecs(folder / VECTORS)
     examples = sum(len(line["examples"]) for line in lines)
     if len(vectors) != examples:
@@ -107,31 +121,66 @@ def _line(skill: Skill, answers: Sequence[str | None], monday: datetime) -> Line
 
 def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
     """A skill, from our own fields or, where there are none, from the paper's."""
-    try:
-        examples = tuple(str(example["message"]) for example in line["examples"])
-        blank = Skill(i, str(line["name"]), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1)
+    where = f"{folder / SKILLS}: skill {i + 1}"
+    with refusing(where):
+        examples = tuple(_text(example["message"], f"{where}: a message") for example in line["examples"])
+        blank = Skill(
+            i, _text(line["name"], f"{where}: name"), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1
+        )
         if "skg_bench" in line:
             values = {name: line["skg_bench"][name] for name in _OWN}
-            return replace(blank, **{**values, "hours": tuple(values["hours"]), "content": _content(values["content"])})
+            hours, sources = tuple(values["hours"]), tuple(values["sources"])
+            skill = replace(
+                blank, **{**values, "hours": hours, "sources": sources, "content": _content(values["content"])}
+            )
+            _check(skill, where)
+            return skill
         date = str(line["last_updated"]) if line["last_updated"] is not None else monday.isoformat()
         when = round((datetime.fromisoformat(date).replace(tzinfo=None) - monday) / timedelta(seconds=1))
         return replace(blank, born=when, last_used=when, last_ok=when)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{folder / SKILLS}: skill {i + 1} is not of its form ({error!r})") from error
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise UsageError(f"{where} is {reprlib.repr(value)}, valid is a text of at most {LONGEST:,} characters")
+    return value
+
+
+def _check(skill: Skill, where: str) -> None:
+    """Raises UsageError for numbers that a skillbook has no place for."""
+    for name, (least, most) in _BOUNDS.items():
+        value = getattr(skill, name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if type(number) is not int or not least <= number <= most:
+                raise UsageError(
+                    f"{where}: {name} is {reprlib.repr(number)}, valid is a whole number, {least} to {most}"
+                )
+    if len(skill.hours) != 8 or not isinstance(skill.active, bool):
+        raise UsageError(f"{where}: hours are 8 numbers and active is true or false")
 
 
 def _content(values: Line | None) -> Content | None:
     return None if values is None else Content(**{**values, "keywords": tuple(values["keywords"])})
 
 
-def _ours(file: Path) -> Line:
+@dataclass(frozen=True)
+class _Ours:
+    """What `skg_bench.json` holds."""
+
+    version: int = 0
+    hash: str | None = None
+    archived: Sequence[Any] = ()
+
+
+def _ours(file: Path) -> _Ours:
     if not file.is_file():
-        return {}
+        return _Ours()
+    content = json_file(file)
     try:
-        content: Line = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{file} is no whole JSON file: {error}") from error
-    return content
+        ours: _Ours = shaped(_Ours, {**asdict(_Ours()), "archived": [], **content}, OURS)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{file} is not of its form: {error}") from error
+    return ours
 
 
 # -------------------------------------------------------------------------------------------------------- files
@@ -144,18 +193,17 @@ def _write_lines(file: Path, lines: Sequence[Mapping[str, Any]]) -> None:
 def _read_lines(file: Path, wanted: Sequence[str]) -> Iterator[Line]:
     if not file.is_file():
         raise UsageError(f"{file} is missing; an agentropy folder has {SKILLS}, {VECTORS} and {SIGNALS}")
-    with file.open(encoding="utf-8") as text:
-        for number, line in enumerate(text, 1):
-            if not line.strip():
-                continue
-            try:
-                read = json.loads(line)
-            except ValueError as error:
-                raise UsageError(f"{file}, line {number}, is torn: {error}") from error
-            if not isinstance(read, dict) or (missing := [name for name in wanted if name not in read]):
-                lacks = ", ".join(missing) if isinstance(read, dict) else "an object"
-                raise UsageError(f"{file}, line {number}, lacks {lacks}")
-            yield read
+    for number, raw in lines_of(file):
+        where = f"{file}, line {number},"
+        if raw is None:
+            raise UsageError(f"{where} is too long for a line")
+        if not raw.strip():
+            continue
+        read = plain(json_of(raw, where), where)
+        if not isinstance(read, dict) or (missing := [name for name in wanted if name not in read]):
+            lacks = ", ".join(missing) if isinstance(read, dict) else "an object"
+            raise UsageError(f"{where} lacks {lacks}")
+        yield read
 
 
 def write_fvecs(file: Path, vectors: F32) -> None:
@@ -174,11 +222,14 @@ def read_fvecs(file: Path) -> F32:
     """
     if not file.is_file():
         raise UsageError(f"{file} is missing; an agentropy folder has {SKILLS}, {VECTORS} and {SIGNALS}")
-    raw = np.frombuffer(file.read_bytes()[: file.stat().st_size // 4 * 4], "<i4")
-    if file.stat().st_size == 0:
+    content = bytes_of(file)
+    raw = np.frombuffer(content[: len(content) // 4 * 4], "<i4")
+    if not content:
         return np.zeros((0, 0), np.float32)
     width = int(raw[0]) if len(raw) else 0
-    if width <= 0 or file.stat().st_size % (4 * (1 + width)) or (raw.reshape(-1, 1 + width)[:, 0] != width).any():
+    if width <= 0 or len(content) % (4 * (1 + width)) or (raw.reshape(-1, 1 + width)[:, 0] != width).any():
         raise UsageError(f"{file} is torn, or its vectors are not all of {width} numbers, as the first one is")
     vectors: F32 = raw.reshape(-1, 1 + width)[:, 1:].view("<f4").astype(np.float32)
+    if not np.isfinite(vectors).all():
+        raise UsageError(f"{file} holds what is no number: vectors are made of finite ones")
     return vectors

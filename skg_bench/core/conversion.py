@@ -5,6 +5,7 @@ place for something loses it; each kind of loss is counted by skills. Counters a
 rating was taken back.
 """
 
+import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -190,5 +191,5 @@ def _seconds(text: str, monday: datetime) -> int:
     try:
         when = datetime.fromisoformat(text)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"time {text!r}, valid are ISO dates such as 2026-01-05T00:00:00+00:00") from error
+        raise UsageError(f"time {reprlib.repr(text)}, valid are ISO dates such as 2026-01-05T00:00:00+00:00") from error
     return round((when.replace(tzinfo=None) - monday.replace(tzinfo=None)) / timedelta(seconds=1))

@@ -1,8 +1,8 @@
 """A run directory, read back: the manifest and the four logs."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
+from skg_bench.core.manifest import manifest_of
+from skg_bench.core.shapes import shaped
 from skg_bench.core.text import html_table
 
 LogName = Literal["turns", "updates", "feedback", "learning"]
@@ -62,13 +65,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        try:
-            read = json.loads((self.path / "manifest.json").read_text("utf-8"))
-        except ValueError as error:
-            raise UsageError(f"{self.path / 'manifest.json'} is not valid json: {error}") from error
-        if not isinstance(read, dict):
-            raise UsageError(f"{self.path / 'manifest.json'} holds no mapping; it is no manifest of a run")
-        return read
+        return manifest_of(self.path / "manifest.json")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -92,11 +89,13 @@ class Run:
     def _figures(self) -> list[dict[str, Any]]:
         file = self.path / "summary.json"
         try:
-            arms = json.loads(file.read_text("utf-8"))["arms"]
-            return [{"arm": arm, "metric": m, **figure} for arm, known in arms.items() for m, figure in known.items()]
-        except FileNotFoundError as error:
-            raise UsageError(f"{self.path} is not finished; the command that began it goes on with it") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            arms = json_file(file)["arms"] if file.is_file() else None
+            if arms is None:
+                raise UsageError(f"{self.path} is not finished; the command that began it goes on with it")
+            figures = shaped(Mapping[str, Mapping[str, Mapping[str, float | None]]], arms, "arms")
+            rows = ((arm, m, figure) for arm, known in figures.items() for m, figure in known.items())
+            return [{"arm": arm, "metric": m, "mean": figure["mean"], **figure} for arm, m, figure in rows]
+        except FAULTS as error:
             raise UsageError(f"{file} cannot be read; `skg-bench report {self.path}` makes it again") from error
 
     def __repr__(self) -> str:
@@ -116,7 +115,7 @@ class Run:
 
     def shards(self, log: LogName, arm: str) -> list[Path]:
         """Finished shards of one arm."""
-        return sorted((self.path / log).glob(f"{arm}.*.parquet"))
+        return sorted((self.path / log).glob(f"{escape(arm)}.*.parquet"))
 
     def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         if arm not in self.arms:
@@ -130,7 +129,8 @@ class Run:
         for file in files:
             try:
                 tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
-            except (pa.ArrowInvalid, OSError) as error:
+                _check(tables[-1], log, file)
+            except (pa.ArrowException, OSError, *FAULTS) as error:
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
                 raise UsageError(f"{file} is torn or unreadable ({reason}); delete it and run again") from error
         table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
@@ -153,6 +153,24 @@ class Run:
     def learning(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Learning jobs of one arm, by user and turn, in order."""
         return self._read("learning", arm, columns, users)
+
+
+_SCHEMAS: Mapping[str, pa.Schema] = {
+    "turns": schema.turns(1), "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING,
+}  # fmt: skip
+
+
+def _check(table: pa.Table, log: LogName, file: Path) -> None:
+    """Raises UsageError for columns that are not of the kind that the log has, and rows that are nobody's."""
+    if any(name not in table.column_names or table[name].null_count for name in ("user", "turn")):
+        raise UsageError(f"{file} has rows without user and turn; delete it and run again")
+    for field in table.schema:
+        at = _SCHEMAS[log].get_field_index(field.name)
+        kind, known = field.type, _SCHEMAS[log].field(at).type if at >= 0 else field.type
+        if kind != known and not (pa.types.is_fixed_size_list(kind) and kind.value_type == known.value_type):
+            raise UsageError(
+                f"{file} has a column {field.name} of {kind}, and {known} is needed; delete it and run again"
+            )
 
 
 def _brief(mean: float | None) -> str:

@@ -14,11 +14,14 @@ import numpy as np
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.paths import DATA
 from skg_bench.core.strategy_files import CONTENTS, KINDS, read_contents, read_kinds
 from skg_bench.core.trigger_files import TRIGGERS, TriggerParts, named_context, read_parts, trigger_rows
 from skg_bench.core.word_cosines import WordCosines
+
+_LARGEST = 20_000_000  # bytes of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,11 @@ def strategies(folder: str | None = None) -> Strategies:
 
 def _text(home: Path, name: str) -> str:
     try:
-        return (home / name).read_text("utf-8")
-    except OSError as error:
+        return text_of(home / name, _LARGEST)
+    except UsageError as error:
         raise UsageError(
-            f"{home} holds no strategies: {name} cannot be read ({error.strerror}); needed are {KINDS}, {CONTENTS} and "
-            f"{TRIGGERS}, as in data/guardian"
+            f"{home} holds no strategies: {error}; needed are {KINDS}, {CONTENTS} and {TRIGGERS}, as in data/guardian"
         ) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{home / name} is not UTF-8: {error}; save it as UTF-8") from error
 
 
 def _triggers(parts: TriggerParts) -> Triggers:

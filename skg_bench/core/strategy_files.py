@@ -3,9 +3,9 @@
 Every error names the file, the entry, what is valid and what to do.
 """
 
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,14 @@ KINDS, CONTENTS = "kinds.toml", "strategies.toml"
 _KIND = ("persuades", "discerns", "category", "time")
 _CONTENT = ("issue", "insight", "keywords", "sound")
 _DOCUMENT = ("section", "kind")
+_MOST = 1_000_000  # of a score
 
 
 def document(file: Path, text: str, known: Sequence[str]) -> dict[str, Any]:
     """The tables of a TOML file with these names, all of them."""
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (RecursionError, ValueError) as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
     return entry(file, "the file", tables, known)
 
@@ -42,10 +43,11 @@ def entry(file: Path, where: str, value: Any, known: Sequence[str], optional: Se
 
 
 def number(file: Path, where: str, value: Any, least: float = -np.inf) -> float:
-    """A finite number that is not too small."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < least:
-        bound = "" if least == -np.inf else f" of {least:g} or more"
-        raise UsageError(f"{file}: {where} is {value!r}, valid is a finite number{bound}")
+    """A finite number that is neither too small nor too large."""
+    bound = "" if least == -np.inf else f" of {least:g} or more"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not max(least, -_MOST) <= value <= _MOST:
+        given = reprlib.repr(value)
+        raise UsageError(f"{file}: {where} is {given}, valid is a finite number{bound}, at most {_MOST:,} in size")
     return float(value)
 
 

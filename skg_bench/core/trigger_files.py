@@ -14,6 +14,7 @@ from skg_bench.core.strategy_files import document, entry
 TRIGGERS = "triggers.toml"
 _FILE = ("texts_per_cell", "price", "time", "category")
 _CATEGORY = ("merchants", "items")
+_MOST_TEXTS = 1_000_000
 _WORD = re.compile(r"[a-z0-9]+")
 _UNSAID = frozenset({"a", "at", "in", "the"})
 
@@ -62,6 +63,8 @@ def read_parts(file: Path, text: str) -> TriggerParts:
         if not isinstance(row["items"], list) or len(row["items"]) != len(prices):
             raise UsageError(f"{file}: {where}: items, valid are {len(prices)} lists, one for each price band")
         items.append(tuple(_texts(file, f"{where}: items {b + 1}", band) for b, band in enumerate(row["items"])))
+    if (count := len(named) * len(times) * len(prices) * per_cell) > _MOST_TEXTS:
+        raise UsageError(f"{file} makes {count:,} triggers; at most {_MOST_TEXTS:,} are taken: lower texts_per_cell")
     return TriggerParts(file, per_cell, prices, times, openings, tuple(named), tuple(merchants), tuple(items))
 
 
@@ -69,7 +72,7 @@ def _prices(file: Path, bands: Any) -> tuple[tuple[int, ...], ...]:
     if not isinstance(bands, list) or not all(isinstance(band, list) and band for band in bands) or not bands:
         raise UsageError(f"{file}: price is {bands!r}, valid is a list of prices for each band")
     flat = [price for band in bands for price in band]
-    if any(type(price) is not int or price < 1 for price in flat) or flat != sorted(set(flat)):
+    if any(type(price) is not int or not 1 <= price < 2**31 for price in flat) or flat != sorted(set(flat)):
         raise UsageError(f"{file}: price: valid are whole USD of 1 or more, each above the one before: {flat}")
     return tuple(tuple(band) for band in bands)
 

@@ -17,7 +17,6 @@ intent] pairs.
 * Nothing is known of the hour, the weekday and the intent before: all are as likely at any time.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,10 +24,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-import yaml
 
 from skg_bench.core.datasets import datasets
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import LONGEST, bytes_of, json_of, plain
 from skg_bench.core.paths import DATA
 from skg_bench.core.statehash import text_hash
 from skg_bench.simulator.corpus import (
@@ -36,6 +35,7 @@ from skg_bench.simulator.corpus import (
     ANSWER,
     KINDS,
     LOOK_UP,
+    MOST,
     SLOT,
     STALE,
     Corpus,
@@ -43,6 +43,7 @@ from skg_bench.simulator.corpus import (
     Request,
     assembled,
 )
+from skg_bench.simulator.yaml_files import yaml_of
 
 Split = Literal["train", "val", "test"]
 _FILE = "data_full.json"
@@ -97,38 +98,39 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
         if len(dealt) < values:
             raise UsageError(
                 f"simulator.corpus.values={values}, and intent {intent.name!r} has {len(dealt)} messages in split "
-                f"{split}; at most {len(dealt)} is valid"
+                f"{split}; at most {len(dealt)} is valid ({source})"
             )
         requests += [Request(f"{intent.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
     n = len(intents)
-    return assembled(
-        requests,
-        one_offs,
-        intents=intents,
-        hour_weight=np.ones((n, 24)),
-        day_weight=np.ones((n, 2)),
-        follows=np.zeros((n, n), np.bool_),
-        described=[f"{intent.kind} {intent.ttl_hours} {intent.effect}" for intent in intents],
-    )
+    try:
+        return assembled(
+            requests,
+            one_offs,
+            intents=intents,
+            hour_weight=np.ones((n, 24)),
+            day_weight=np.ones((n, 2)),
+            follows=np.zeros((n, n), np.bool_),
+            described=[f"{intent.kind} {intent.ttl_hours} {intent.effect}" for intent in intents],
+        )
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from error
 
 
 def _raw(file: str | None) -> bytes:
     if file is None:
         return datasets()["clinc150"].read(_FILE)
     try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"simulator.corpus.file={file} cannot be read: {error.strerror}; null: CLINC150's own"
-        ) from error
+        return bytes_of(Path(file))
+    except UsageError as error:
+        raise UsageError(f"simulator.corpus.file={error}; null: CLINC150's own") from error
 
 
 def _read(raw: bytes, split: Split, source: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Pairs of the split, and its messages out of scope, if there are any."""
     try:
-        document = json.loads(raw)
-    except ValueError as error:
-        raise UsageError(f"{source} is not whole json ({error}){_REREAD}") from error
+        document = plain(json_of(raw, source), source)
+    except UsageError as error:
+        raise UsageError(f"{error}{_REREAD}") from error
     parts = []
     for name in (split, f"oos_{split}"):
         optional = name != split
@@ -140,7 +142,11 @@ def _read(raw: bytes, split: Split, source: str) -> tuple[list[tuple[str, str]],
 
 
 def _pair(pair: Any) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(text, str) and len(text) <= LONGEST for text in pair)
+    )
 
 
 def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
@@ -150,13 +156,16 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
         return UsageError(f"{file}: {what}; see data/clinc150.yaml")
 
     try:
-        table = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise fail(f"it is no table ({' '.join(str(error).split())})") from error
+        table = yaml_of(file)
+    except UsageError as error:
+        raise UsageError(f"{error}; it is no table, see data/clinc150.yaml") from error
     if not isinstance(table, dict) or set(table) - {"acts"} != set(_SECTIONS):
         keys = sorted(map(str, table)) if isinstance(table, dict) else repr(table)
         raise fail(f"it has {keys}; valid labels are exactly {', '.join(_SECTIONS)}, and acts")
-    acts, intents = table.get("acts") or [], list[Intent]()
+    acts, intents, also = table.get("acts") or [], list[Intent](), table["also_slot"] or []
+    for label, listed in (("acts", acts), ("also_slot", also)):
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise fail(f"{label} must be a list of intents")
     for kind, label in enumerate(KINDS):
         shape = dict if kind == STALE else list
         listed = shape() if table[label] is None else table[label]
@@ -166,8 +175,8 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
             hours = listed[name] if kind == STALE else None
             if not isinstance(name, str):
                 raise fail(f"{label} has {name!r}, which is no text; quote it")
-            if hours is not None and not (isinstance(hours, int | float) and 0 < hours < float("inf")):
-                raise fail(f"stale: {name}: {hours!r} must be hours, above 0")
+            if hours is not None and not (isinstance(hours, int | float) and 0 < hours <= MOST):
+                raise fail(f"stale: {name}: {hours!r} must be hours, above 0, at most {MOST:,}")
             effect = ACT if name in acts else LOOK_UP if kind == STALE else ANSWER
             intents.append(Intent(name, kind, hours, effect))
     names = [intent.name for intent in intents]
@@ -175,7 +184,6 @@ def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
         raise fail(f"{twice[0]!r} has two labels")
     if unknown := [name for name in acts if name not in names]:
         raise fail(f"acts has {unknown[0]!r}, which has no other label")
-    also = table["also_slot"] or []
     if unknown := [name for name in also if name not in (table["stale"] or {})]:
         raise fail(f"also_slot has {unknown[0]!r}, which is not stale")
     return sorted(intents, key=lambda intent: intent.name), frozenset(also) | {

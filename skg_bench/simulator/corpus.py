@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import yaml
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import LONGEST, text_of
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.paths import DATA
+from skg_bench.simulator.yaml_files import yaml_of
 
 STABLE, SLOT, STALE = 0, 1, 2  # how long an answer holds: for ever; for its slot values; for its time to live
 KINDS = ("stable", "slot", "stale")
 ANSWER, LOOK_UP, ACT = 0, 1, 2  # what an intent asks for: knowledge; what some service knows; that something is done
 EFFECTS = ("answer", "look-up", "act")
+MOST = 1_000_000  # hours that an answer holds, and weight of an hour
+_CELLS = 2**28  # of a table of wordings by request type, or of intents by intents
 _WEEKDAYS = {"any": (1.0, 1.0), "workdays": (1.0, 0.15), "weekend": (0.15, 1.0)}  # weight on workdays, at weekends
 _REQUIRED = ("intent", "kind", "hours", "weekdays", "follows", "answer", "wordings")
 _KNOWN = {*_REQUIRED, "effect", "ttl_hours", "slot"}
@@ -110,23 +113,15 @@ def _load(path: str) -> Corpus:
     for file in files:
         rows += _read(file)
     file = folder / "one_offs.txt"
-    one_offs = [line.strip() for line in _text(file).splitlines() if line.strip()] if file.is_file() else []
-    return _compile(rows, one_offs)
-
-
-def _text(file: Path) -> str:
+    one_offs = [line.strip() for line in text_of(file).splitlines() if line.strip()] if file.is_file() else []
     try:
-        return file.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is not UTF-8: {error}") from error
+        return _compile(rows, one_offs)
+    except UsageError as error:
+        raise UsageError(f"{folder}: {error}") from error
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        document = yaml.load(_text(file), Loader=loader)  # noqa: S506  (CSafeLoader is a safe loader)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{file} is not valid yaml: {error}") from error
+    document = yaml_of(file)
     rows = document.get("intents") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"{file} has no list `intents`")
@@ -153,7 +148,7 @@ def _check(row: Any, file: Path) -> None:
     if (row["kind"] == "stale") != ("ttl_hours" in row):
         fail("`ttl_hours` belongs to kind stale, and to no other")
     if row["kind"] == "stale" and not _above_zero(row["ttl_hours"]):
-        fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0")
+        fail(f"ttl_hours={row['ttl_hours']!r}, must be a number above 0, at most {MOST:,}")
     if row.get("effect", "answer") not in EFFECTS:
         fail(f"effect={row['effect']!r}, valid are {', '.join(EFFECTS)}")
     if row["weekdays"] not in tuple(_WEEKDAYS):
@@ -162,7 +157,7 @@ def _check(row: Any, file: Path) -> None:
         fail("it has no wordings; give a list of at least one text, better 12 or more (quote numbers)")
     if not isinstance(row["answer"], str) or not isinstance(row["intent"], str):
         fail("`intent` and `answer` must be texts; quote them")
-    if not isinstance(row["follows"], list):
+    if not isinstance(row["follows"], list) or not all(isinstance(name, str) for name in row["follows"]):
         fail(f"follows={row['follows']!r} must be a list of intents, [] if there are none")
     _check_hours(row["hours"], fail)
     _check_slot(row, fail)
@@ -171,8 +166,10 @@ def _check(row: Any, file: Path) -> None:
 def _check_hours(hours: Any, fail: Callable[[str], None]) -> None:
     for span, weight in hours.items() if isinstance(hours, dict) else [(hours, None)]:
         first, _, last = str(span).partition("-")
-        if not (first.isdecimal() and last.isdecimal() and int(first) < int(last) <= 24 and _above_zero(weight)):
-            fail(f"hours: {span}: {weight!r}; valid is FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0; or {{}}")
+        numbers = first.isdecimal() and last.isdecimal() and len(first) <= 2 >= len(last)
+        if not (numbers and int(first) < int(last) <= 24 and _above_zero(weight)):
+            valid = f"FROM-TO: WEIGHT, 0 <= FROM < TO <= 24, weight above 0, at most {MOST:,}; or {{}}"
+            fail(f"hours: {span}: {weight!r}; valid is {valid}")
 
 
 def _check_slot(row: dict[str, Any], fail: Callable[[str], None]) -> None:
@@ -181,7 +178,7 @@ def _check_slot(row: dict[str, Any], fail: Callable[[str], None]) -> None:
         fail("kind slot needs a `slot` with its values")
     if not slot:
         return
-    if not isinstance(slot, dict) or len(slot) != 1 or not _texts(next(iter(slot.values()))):
+    if not isinstance(slot, dict) or len(slot) != 1 or not _texts([*slot]) or not _texts(next(iter(slot.values()))):
         fail("`slot` takes one name with a non-empty list of texts (quote numbers)")
     for wording in row["wordings"]:
         if "{" + next(iter(slot)) + "}" not in wording:
@@ -189,11 +186,11 @@ def _check_slot(row: dict[str, Any], fail: Callable[[str], None]) -> None:
 
 
 def _above_zero(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 < value < float("inf")
+    return isinstance(value, int | float) and 0 < value <= MOST
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(v, str) and len(v) <= LONGEST for v in value)
 
 
 def fill(wording: str, slot: str, value: str) -> str:
@@ -256,7 +253,13 @@ def assembled(
     Raises UsageError for a message that occurs twice: its text id would not say what it is about.
     """
     messages: list[str] = []
-    padded = np.full((len(requests), max(len(request.wordings) for request in requests)), -1, np.int32)
+    widest = max(len(request.wordings) for request in requests)
+    if (cells := max(len(requests) * widest, len(intents) ** 2)) > _CELLS:
+        raise UsageError(
+            f"the corpus has {len(intents):,} intents and {len(requests):,} request types of up to {widest:,} "
+            f"wordings, a table of {cells:,} cells; at most {_CELLS:,} are taken: leave out some"
+        )
+    padded = np.full((len(requests), widest), -1, np.int32)
     for row, request in zip(padded, requests, strict=True):
         row[: len(request.wordings)] = np.arange(len(messages), len(messages) + len(request.wordings))
         messages += request.wordings

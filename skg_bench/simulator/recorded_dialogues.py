@@ -4,14 +4,14 @@ They have no users and no times. Dialogues go to pseudo-users by key, a dialogue
 minute between its turns, so that a book can be carried from one to the next; what looks like growth here is none.
 """
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_of, text_of
 from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
 
 ASSUMES = {
@@ -20,6 +20,7 @@ ASSUMES = {
 }
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _MINUTE = 60
+_SCORES = tuple("12345")
 _NONE = "NONE"  # how SGD says that no intent of a service is active
 _CLOSING, _CLOSING_ACTS = "closing", {"GOODBYE", "REQ_MORE"}
 
@@ -42,14 +43,11 @@ def sgd(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
 
 
 def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
-    try:
-        dialogues = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{file} is no whole JSON file: {error}") from error
+    dialogues = json_of(text_of(file), file)
     for position, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
         try:
             yield str(dialogue["dialogue_id"]), _sgd_turns(dialogue, position)
-        except (AttributeError, KeyError, TypeError):
+        except FAULTS:
             out.add(f"no dialogue of the published form in {file.name}", position)
 
 
@@ -111,7 +109,7 @@ def uss(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
     """
     dialogues: list[Dialogue] = []
     block: list[tuple[int, list[str]]] = []
-    for position, line in enumerate([*path.read_text("utf-8").splitlines(), ""], 1):
+    for position, line in enumerate([*text_of(path).splitlines(), ""], 1):
         cells = line.split("\t")
         if not line.strip():
             if block:
@@ -137,21 +135,25 @@ def _uss(block: Sequence[tuple[int, list[str]]]) -> list[RecordedTurn]:
 
 
 def _mean(scores: Sequence[str]) -> int | None:
-    given = [int(score) for score in ",".join(scores).split(",") if score.strip().isdigit()]
+    given = [int(score) for score in ",".join(scores).split(",") if score.strip() in _SCORES]
     return int(sum(given) / len(given) + 0.5) if given else None
 
 
 def _as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int) -> list[RecordedTurn]:
     """The dialogues' turns as those of pseudo-users, about `per_user` dialogues each."""
     users = max(1, round(len(dialogues) / per_user))
-    hashed: Callable[[str], int] = lambda name: int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")  # noqa: E731
     days = [0] * users
     rows = []
-    for name, turns in sorted(dialogues, key=lambda dialogue: hashed(dialogue[0])):
-        user = hashed(f"user of {name}") % users
+    for name, turns in sorted(dialogues, key=lambda dialogue: _hash(dialogue[0])):
+        user = _hash(f"user of {name}") % users
         begin = _FIRST + timedelta(days=days[user])
         days[user] += 1
         for i, row in enumerate(turns):
             row.user, row.time = f"pseudo-user {user}", begin + timedelta(seconds=_MINUTE * i)
             rows.append(row)
     return rows
+
+
+def _hash(name: str) -> int:
+    """Of any key, that of a row that will be left out too."""
+    return int.from_bytes(blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest(), "big")

@@ -4,6 +4,7 @@ Time is what passes: seconds between instants. Local time, which an offset from 
 and weekdays alone.
 """
 
+import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.record import Offsets
 from skg_bench.core.types import RATINGS
-from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
+from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn, flaw
 
 DAY, WEEK = 86_400, 7 * 86_400
 MICRO = 1_000_000  # microseconds in a second
@@ -78,7 +79,7 @@ def assemble(
     Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
     other words, a propensity is no probability, or the log is longer than a run can be.
     """
-    rows, times = _whole(rows, zone, out)
+    rows, times = _whole(rows, zone, out, name)
     if not rows:
         reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
         raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
@@ -139,11 +140,16 @@ def _clocked(times: Sequence[datetime], zone: tzinfo) -> tuple[I64, I64, datetim
     return instant, shown // MICRO, monday, offsets if aware else ()
 
 
-def _whole(rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut) -> tuple[list[RecordedTurn], list[datetime]]:
+def _whole(
+    rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut, name: str
+) -> tuple[list[RecordedTurn], list[datetime]]:
     """The rows that are turns, and their local times, with their offsets where the log says some."""
     kept, times, ids = list[RecordedTurn](), list[datetime](), set[str]()
     offsets: dict[bool, int] = {}
     for row in rows:
+        if why := flaw(row):
+            out.add(why, row.position)
+            continue
         if row.id is not None and str(row.id) in ids:
             out.add("an id that an earlier row has", row.position)
             continue
@@ -161,8 +167,8 @@ def _whole(rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut) -> tuple[li
             ids.add(str(row.id))
     if len(offsets) == 2:
         raise UsageError(
-            f"times with and without an offset cannot be ordered (rows {offsets[True]} and {offsets[False]}); give all "
-            "of them one, or none"
+            f"{name}: times with and without an offset cannot be ordered (rows {offsets[True]} and "
+            f"{offsets[False]}); give all of them one, or none"
         )
     return kept, times
 
@@ -171,9 +177,13 @@ def _moment(value: Any, zone: tzinfo) -> datetime | None:
     """A time as the log says it; with an offset, as Unix times have that of UTC, it becomes that of the zone."""
     try:
         when = _read(value)
-        return when if when.tzinfo is None else when.astimezone(UTC).astimezone(zone)
+        if when.tzinfo is None:
+            return when
+        local = when.astimezone(UTC).astimezone(zone)
+        local.replace(tzinfo=None) - (local.utcoffset() or timedelta(0))
     except (TypeError, ValueError, OverflowError):
         return None
+    return local
 
 
 def _read(reason: Any) -> datetime:
@@ -245,7 +255,7 @@ def _rated(texts: Sequence[str | None], ratings: Mapping[str, int], rows: Sequen
             if codes[i] < 0:
                 unknown.setdefault(word, rows[i].position)
     if unknown:
-        words = ", ".join(f"{word!r} (row {position})" for word, position in list(unknown.items())[:5])
+        words = ", ".join(f"{reprlib.repr(word)} (row {position})" for word, position in list(unknown.items())[:5])
         raise UsageError(
             f"{name}: satisfaction is also said as {words}; say what that means: "
             + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
@@ -261,4 +271,6 @@ def _probable(values: Sequence[Any], rows: Sequence[RecordedTurn], name: str) ->
         except ValueError:
             fine = False
         if not fine:
-            raise UsageError(f"{name}, row {row.position}: propensity={value!r} must lie above 0 and be at most 1")
+            raise UsageError(
+                f"{name}, row {row.position}: propensity={reprlib.repr(value)} must lie above 0 and be at most 1"
+            )

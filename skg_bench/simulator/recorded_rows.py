@@ -1,20 +1,19 @@
 """Rows of a log in a file: CSV, TSV, JSON lines or Parquet. What cannot be read is counted, with its place."""
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import LONGEST, json_of, lines_of, unicode
+from skg_bench.simulator.recorded_parquet import UNREADABLE, parquet_rows
 
 FIELDS = ("user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity")
 REQUIRED = FIELDS[:3]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+NOT_UTF8 = "not UTF-8"
 _FIRST = 10  # rows of each kind whose places are told
 _BIG = 2**24  # characters in one cell of a CSV file: a conversation may be long
 
@@ -73,7 +72,7 @@ def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
     wanted = {name: column for name, column in columns.items() if column is not None}
     read = {".parquet": _parquet, ".csv": _csv, ".tsv": _csv}.get(path.suffix, _json_lines)
     try:
-        return [row for position, cells in read(path, wanted, out) for row in _turns(position, cells, out)]
+        return [row for position, cells in read(path, wanted, out) for row in _turns(path, position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
     except csv.Error as error:
@@ -106,38 +105,53 @@ def _csv(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[
 def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:
     seen: set[str] = set()
     rows: list[tuple[int, Cells]] = []
-    with path.open(encoding="utf-8") as file:
-        for position, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                read = json.loads(line)
-            except ValueError:
-                read = None
-            if isinstance(read, dict):
-                seen.update(read)
-                rows.append((position, {name: read.get(column) for name, column in wanted.items()}))
-            else:
-                out.add("no whole JSON object", position)
+    for position, line in lines_of(path):
+        read = None
+        if line is not None and not (line := line.strip()):
+            continue
+        try:
+            read = None if line is None else json_of(line.decode(), "it")
+        except UnicodeDecodeError:
+            out.add(NOT_UTF8, position)
+            continue
+        except UsageError:
+            pass
+        if isinstance(read, dict):
+            seen.update(read)
+            rows.append((position, {name: read.get(column) for name, column in wanted.items()}))
+        else:
+            out.add("no whole JSON object", position)
     if rows:
         _absent(path, wanted, sorted(seen))
     yield from rows
 
 
 def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tuple[int, Cells]]:
-    try:
-        with pq.ParquetFile(path) as file:
-            _absent(path, wanted, file.schema_arrow.names)
-            position = 0
-            for batch in file.iter_batches(columns=list(dict.fromkeys(wanted.values()))):
-                for row in batch.to_pylist():
-                    position += 1
-                    yield position, {name: row[column] for name, column in wanted.items()}
-    except pa.ArrowInvalid as error:
-        raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
+    def names(have: Iterable[str]) -> list[str]:
+        _absent(path, wanted, have)
+        return list(dict.fromkeys(wanted.values()))
+
+    for position, row in enumerate(parquet_rows(path, names), 1):
+        yield position, {name: row[column] for name, column in wanted.items()}
 
 
-def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+def flaw(row: RecordedTurn) -> str | None:
+    """Why a row cannot be a turn, whatever its columns mean; None: it can."""
+    for name in FIELDS:
+        value = getattr(row, name)
+        if value is UNREADABLE:
+            return f"{name} cannot be read"
+        if isinstance(value, dict | list | tuple | set | bytes):
+            return f"{name} is no text"
+        if isinstance(value, str):
+            if len(value) > LONGEST:
+                return f"{name} has more than {LONGEST:,} characters"
+            if not unicode(value):
+                return f"{name} holds half a surrogate pair, which no text has"
+    return None if all(map(unicode, row.also)) else "intent holds half a surrogate pair, which no text has"
+
+
+def _turns(path: Path, position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
     entries = cells["message"]
     if not isinstance(entries, list):
         yield RecordedTurn(position, **cells)
@@ -145,7 +159,7 @@ def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
     for name in ("satisfaction", "propensity"):
         if cells.get(name) is not None:
             raise UsageError(
-                f"row {position}: a conversation's {name} belongs to none of its turns; map no such column"
+                f"{path}, row {position}: a conversation's {name} belongs to none of its turns; map no such column"
             )
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or "role" not in entry:
@@ -155,6 +169,11 @@ def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
             reply = after if after.get("role") == "assistant" else {}
             yield RecordedTurn(
                 position, cells["user"], reply.get("timestamp") or entry.get("timestamp") or cells["time"],
-                entry.get("content"), None if cells.get("id") is None else f"{cells['id']}#{i}",
+                entry.get("content"), _numbered(cells.get("id"), i),
                 cells.get("intent"), reply.get("content"), None, cells.get("action"),
             )  # fmt: skip
+
+
+def _numbered(conversation: Any, i: int) -> Any:
+    """The id of an entry; that of a conversation which is no text stays as it is, and is left out."""
+    return f"{conversation}#{i}" if isinstance(conversation, str | int | float) else conversation

@@ -116,11 +116,11 @@ def test_torn_vectors_and_vectors_of_other_lengths_are_refused(tmp_path: Path, r
 @pytest.mark.parametrize(("file", "change", "message"), [
     ("embeddings.fvecs", struct.pack("<iff", 2, 1, 2), "holds 1 vectors for 3 examples"),
     ("skills.jsonl", b'{"name": "x"}\n', r"line 1, lacks prompt, examples"),
-    ("skills.jsonl", b'{"name": ', r"skills\.jsonl, line 1, is torn"),
+    ("skills.jsonl", b'{"name": ', r"skills\.jsonl, line 1, is no whole JSON"),
     ("signals.jsonl", b"[]\n", r"signals\.jsonl, line 1, lacks an object"),
     ("signals.jsonl", b'{"message": "x"}\n', r"line 1, lacks user_msg_id, max_sim"),
     ("skg_bench.json", b'{"version": 4, "hash": "00", "archived": []}', "holds another skillbook"),
-    ("skg_bench.json", b"{", "no whole JSON file"),
+    ("skg_bench.json", b"{", "is no whole JSON"),
 ])  # fmt: skip
 def test_a_damaged_folder_is_refused_with_the_place(tmp_path: Path, file: str, change: bytes, message: str) -> None:
     write(tmp_path, index(), MONDAY)

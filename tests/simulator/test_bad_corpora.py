@@ -72,7 +72,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"ttl_hours": 3}, "`ttl_hours` belongs to kind stale"),
     ({"kind": "stale", "ttl_hours": 0}, "ttl_hours=0, must be a number above 0"),
     ({"kind": "stale", "ttl_hours": "soon"}, "ttl_hours='soon'"),
-    ({"kind": "stale", "ttl_hours": float("inf")}, "ttl_hours=inf"),
+    ({"kind": "stale", "ttl_hours": float("inf")}, "ttl_hours is inf, and a finite number is needed"),
     ({"weekdays": "monday"}, "weekdays='monday', valid are any, workdays, weekend"),
     ({"weekdays": ["any"]}, "valid are any, workdays, weekend"),
     ({"hours": {"7": 2}}, "hours: 7: 2; valid is FROM-TO"),

@@ -158,8 +158,8 @@ def test_it_differs_from_the_assistant_in_its_corpus_and_brings_an_embedder_alon
 
 
 DAMAGED: list[tuple[Callable[[str], str], str]] = [
-    (lambda text: text[: len(text) // 2], "is not whole json"),
-    (lambda text: "", "is not whole json"),
+    (lambda text: text[: len(text) // 2], "is no whole JSON"),
+    (lambda text: "", "is no whole JSON"),
     (lambda text: "[]", "has no split 'train'"),
     (lambda text: json.dumps(SAID | {"oos_train": {}}), "has no split 'oos_train'"),
     (lambda text: json.dumps(SAID | {"train": [["a", "joke", "b"]]}), "has no split 'train', a list of .message"),
@@ -203,7 +203,7 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         Clinc150(str(tmp_path / "nowhere.json"), None, "train", 1).load()
     source = corpus(tmp_path)
     (tmp_path / "table.yaml").write_text("stable: [")
-    with pytest.raises(UsageError, match=r"table\.yaml: it is no table"):
+    with pytest.raises(UsageError, match=r"table\.yaml is not valid yaml"):
         source.load()
 
 

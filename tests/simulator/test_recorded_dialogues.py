@@ -184,7 +184,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a folder; name a file"):
         recorded(tmp_path, "uss").record  # noqa: B018
     (tmp_path / "dialogues_001.json").write_text("[{", "utf-8")
-    with pytest.raises(UsageError, match="is no whole JSON file"):
+    with pytest.raises(UsageError, match="is no whole JSON"):
         recorded(tmp_path, "sgd").record  # noqa: B018
     (tmp_path / "x.txt").write_text("a\nb\n", "utf-8")
     with pytest.raises(UsageError, match=r"holds no turn .*no line of the published form: 2"):

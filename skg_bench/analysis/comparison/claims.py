@@ -23,8 +23,10 @@ import yaml
 
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.paths import DATA
 from skg_bench.core.run import Run
+from skg_bench.core.shapes import shaped
 
 Verdict = Literal[
     "reproduced", "not reproduced", "robust", "attainable", "strained", "impossible", "contradictory",
@@ -174,10 +176,10 @@ def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
     by_id: dict[str, list[tuple[str, Finding]]] = {}
     for file in sorted(folder.glob("*.json")):
         try:
-            for row in json.loads(file.read_text("utf-8")):
+            for row in json_file(file):
                 finding = _finding(row)
                 by_id.setdefault(finding.id, []).append((file.stem, finding))
-        except (KeyError, TypeError, ValueError) as error:
+        except (UsageError, *FAULTS) as error:
             again = f"write it again: skg-bench experiment {file.stem} ... --write reports"
             raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
     return by_id
@@ -185,16 +187,16 @@ def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
 
 def _finding(row: Mapping[str, Any]) -> Finding:
     measured = row["measured"] if isinstance(row["measured"], str) else _measured(row["measured"])
-    evidence = {f.name: row[f.name] for f in fields(Evidence)}
-    evidence["seeds"] = tuple(evidence["seeds"])
-    texts = (row["id"], row["claimed"], measured, row["verdict"], row["words"])
+    evidence = shaped(Evidence, {f.name: row[f.name] for f in fields(Evidence)}, "evidence")
+    claim_id, claimed, words = (shaped(str, row[name], name) for name in ("id", "claimed", "words"))
     beyond = None if row.get("beyond") is None else _measured(row["beyond"])
-    return Finding(*texts, Evidence(**evidence), beyond)
+    return Finding(claim_id, claimed, measured, row["verdict"], words, evidence, beyond)
 
 
 def _measured(figure: Mapping[str, Any]) -> Measured:
     ends = {end: figure[end] if figure[end] is not None else without for end, without in (("low", -inf), ("high", inf))}
-    return Measured(figure["value"], ends["low"], ends["high"], figure["unit"])
+    measured: Measured = shaped(Measured, {"value": figure["value"], "unit": figure["unit"], **ends}, "measured")
+    return measured
 
 
 def markers(folder: Path) -> dict[str, list[str]]:

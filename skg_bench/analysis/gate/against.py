@@ -1,6 +1,7 @@
 """A panel held against others of the same users: the baseline, its anchor, and that of the last release."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, v
 from skg_bench.analysis.gate.panel import Panel, changed, paired, ratios
 from skg_bench.analysis.gate.rules import Rule, blocking, gate_metrics
 from skg_bench.analysis.gate.world import same_world
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
 
 Which = Literal["baseline", "anchor", "release"]
@@ -51,7 +53,7 @@ def hold(new: Panel, references: Sequence[Reference], run: str | None = None) ->
     for reference in references:
         paired(reference.panel, new, reference.name)
         same_world(reference.panel, new, reference.name, run)
-    harms = [[] if same_bits(r.panel, new) else _harms(r.panel, new, r.rules) for r in references]
+    harms = [[] if same_bits(r.panel, new) else _harms(r, new) for r in references]
     judged = judge_together(harms)
     return [_held(new, *each) for each in zip(references, harms, judged, strict=True)]
 
@@ -65,13 +67,24 @@ def _held(new: Panel, reference: Reference, harms: Sequence[Harm], judged: Seque
     base = reference.panel
     if not harms:
         return Held(reference.which, base, new, "pass", True, (), (), (), ())
-    informs = tuple(_means(base, new, rule.metric) for rule in reference.rules if not rule.blocks)
+    with _named(reference):
+        informs = tuple(_means(base, new, rule.metric) for rule in reference.rules if not rule.blocks)
     differs, state = tuple(changed(base, new)), verdict(judged)
     return Held(reference.which, base, new, state, False, differs, tuple(harms), tuple(judged), informs)
 
 
-def _harms(base: Panel, new: Panel, rules: Sequence[Rule]) -> list[Harm]:
-    return [harm(base, new, rule) for rule in blocking(rules)]
+def _harms(reference: Reference, new: Panel) -> list[Harm]:
+    with _named(reference):
+        return [harm(reference.panel, new, rule) for rule in blocking(reference.rules)]
+
+
+@contextmanager
+def _named(reference: Reference) -> Iterator[None]:
+    """What is missing in a reference is said with its file."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{reference.name}: {error}") from error
 
 
 def harm(base: Panel, new: Panel, rule: Rule) -> Harm:

@@ -21,7 +21,7 @@ So flips can be named, harm to few be measured and worlds be told apart without 
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,28 @@ from skg_bench.analysis.gate.panel import EVENTS, Panel, needed, paired
 from skg_bench.analysis.gate.rules import Rule, declared
 from skg_bench.analysis.gate.world import differing, parts
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import Bool
+from skg_bench.core.shapes import shaped
 
 FORMAT = 2
 BUDGET = 2.0
 _BITS = 4  # a turn
+_MOST_TURNS = 10_000_000  # of a user
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How the run came about, as its manifest says."""
+
+    commit: str | None
+    dirty: str | None
+    versions: Mapping[str, Any] | None
+    overrides: Sequence[str] | None
+    data: Mapping[str, Any] | None
+    code: str | None
+    config: Mapping[str, Any]
+    compositions: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,10 @@ def read(path: Path) -> Baseline:
         raise UsageError(f"{path} is no baseline file; write one with `skg-bench gate --baseline {path} --update RUN`")
     again = f"take it from version control again, or delete it and write it with `--baseline {path} --update RUN`"
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json_file(path)
+    except UsageError as error:
+        raise UsageError(f"{error}; it is corrupt: {again}") from error
+    try:
         if content["format"] != FORMAT:
             raise UsageError(f"{path} has format {content['format']!r}, this version reads {FORMAT}; {again}")
         rules = declared(content.get("metrics"), path)
@@ -75,7 +95,8 @@ def read(path: Path) -> Baseline:
         anchor = panel if content["anchor"] is None else _read(content["arm"], content["anchor"])
         baseline, world = Baseline(panel, anchor, rules, float(content["budget"])), parts(panel)
         changed = [part for part in world if content["world"].get(part) != world[part]]
-    except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
+        parts(anchor)
+    except (*FAULTS, zlib.error) as error:
         raise UsageError(f"{path} is corrupt ({type(error).__name__}: {error}); {again}") from error
     if changed:
         raise UsageError(f"{path} is corrupt: world.{changed[0]} is not the digest of what it declares; {again}")
@@ -99,6 +120,9 @@ def check_anchor(anchor: Panel, panel: Panel, path: str) -> None:
 
 def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     names, users = list(content["counts"]), dict(content["users"])
+    made = dict(content["made"])
+    shaped(_Made, made, "made")
+    digests: Mapping[str, str] = shaped(Mapping[str, str], content["digests"], "digests")
     outcomes = [_unpacked(packed, turns) for turns, _, packed in users.values()]
     totals = np.array([total for _, total, _ in users.values()], np.float64).reshape(len(users), len(names))
     hit, wrong, low, high = (np.concatenate([outcome[column] for outcome in outcomes]) for column in range(_BITS))
@@ -108,13 +132,13 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     for name, mask in (("hit", hit), ("wrong", wrong), ("wrong_hit", hit & wrong)):
         if name in counts and not np.array_equal(np.add.reduceat(mask.astype(np.float64), start), counts[name]):
             raise ValueError(f"totals of {name} are not those of the outcomes")
-    if not (np.isfinite(totals).all() and set(names) <= set(COUNTS) and EVENTS in content["digests"]):
+    if not (np.isfinite(totals).all() and set(names) <= set(COUNTS) and EVENTS in digests):
         raise ValueError("totals or digests are not such")
     ids = np.array([int(user) for user in users], np.int64)
     if not (np.diff(ids) > 0).all():
         raise ValueError("users are not in order")
     rated = (low + 2 * high.astype(np.uint8)).astype(np.uint8)
-    return Panel(arm, ids, turns, counts, hit, wrong, rated, dict(content["digests"]), dict(content["made"]))
+    return Panel(arm, ids, turns, counts, hit, wrong, rated, dict(digests), made)
 
 
 def text(baseline: Baseline) -> str:
@@ -157,7 +181,11 @@ def _packed(columns: list[npt.NDArray[np.bool_]]) -> str:
 
 
 def _unpacked(packed: str, turns: int) -> list[Bool]:
-    bits = np.frombuffer(zlib.decompress(base64.b64decode(packed, validate=True)), np.uint8)
-    if turns < 1 or bits.size != -(-_BITS * turns // 8):
+    if type(turns) is not int or not 1 <= turns <= _MOST_TURNS:
+        raise ValueError(f"a user has {turns!r} turns")
+    size = -(-_BITS * turns // 8)
+    unpack = zlib.decompressobj()  # which stops where a few bytes would become gigabytes
+    bits = np.frombuffer(unpack.decompress(base64.b64decode(packed, validate=True), size + 1), np.uint8)
+    if bits.size != size or not unpack.eof:
         raise ValueError("outcomes are not of as many turns as said")
     return np.split(np.unpackbits(bits, count=_BITS * turns).astype(np.bool_), _BITS)

@@ -1,15 +1,17 @@
 """What `summary.json` holds: its types, how they are written, and how they are read and checked."""
 
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from skg_bench.analysis.counts.metrics import Better, Utility
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure
 from skg_bench.analysis.summary.learning import LearningJobs
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import json_of, plain
+from skg_bench.core.shapes import shaped
 
 VERSION = 7
 
@@ -118,40 +120,12 @@ class Summary:
 
         Raises ValueError saying what is wrong with it.
         """
-        content = json.loads(text)
+        try:
+            content = plain(json_of(text, "the file"), "the file")
+        except UsageError as error:
+            raise ValueError(str(error)) from error
         version = content.get("version") if isinstance(content, Mapping) else None
         if version != VERSION:
-            raise ValueError(f"version {version!r}, this program reads version {VERSION}")
-        summary: Summary = _checked(cls, content, "summary")
+            raise ValueError(f"version {reprlib.repr(version)}, this program reads version {VERSION}")
+        summary: Summary = shaped(cls, content, "summary")
         return summary
-
-
-def _checked(kind: Any, value: Any, where: str) -> Any:
-    """`value` as `kind`: a dataclass, Mapping[str, X], Sequence[X], X | None, Literal, a plain type, or Any."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return value
-    if origin is UnionType:
-        (some,) = (part for part in inner if part is not NoneType)
-        return None if value is None else _checked(some, value, where)
-    if isinstance(kind, type) and is_dataclass(kind):
-        types = _types(kind)
-        if not isinstance(value, Mapping) or set(value) != set(types):
-            raise ValueError(f"{where} must have the keys {', '.join(types)}")
-        return kind(**{name: _checked(types[name], value[name], f"{where}.{name}") for name in types})
-    if origin is Mapping and isinstance(value, Mapping):
-        return {key: _checked(inner[1], item, f"{where}.{key}") for key, item in value.items()}
-    if origin is Sequence and isinstance(value, list):
-        return tuple(_checked(inner[0], item, f"{where}[{at}]") for at, item in enumerate(value))
-    if origin is Literal and value in inner:
-        return value
-    plain = origin is None and isinstance(value, bool) == (kind is bool)  # or else True were a number
-    if plain and isinstance(value, (int, float) if kind is float else kind):
-        return value
-    raise ValueError(f"{where} is {value!r}, which is not of type {kind.__name__ if origin is None else kind}")
-
-
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}

@@ -30,6 +30,7 @@ from skg_bench.analysis.summary.learning import learning_jobs
 from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
 from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.run import Run
 
 REUSE = {
@@ -69,7 +70,7 @@ def read(run: Run) -> Summary:
     if not path.is_file():
         raise UsageError(f"{run.path} has no summary.json yet; finish the run with `skg-bench run`")
     try:
-        return Summary.from_json(path.read_text("utf-8"))
+        return Summary.from_json(text_of(path))
     except ValueError as error:
         raise UsageError(f"{path}: {error}; `skg-bench report {run.path}` makes it again from the logs") from error
 

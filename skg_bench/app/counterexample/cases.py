@@ -13,13 +13,15 @@ import numpy as np
 import yaml
 
 from skg_bench.app.arms import arms
-from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SEAMS_OF_ARMS
+from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS
 from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import I32, Bool
+from skg_bench.core.shapes import shaped
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import CAUSES, RATINGS, Embedder
 from skg_bench.core.world import OFFERS, Events, Truth, World, hits
@@ -29,6 +31,8 @@ from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.vectors import Rows
 
 SCHEMA = 1
+_SCALARS = {key: check for key, check in SCALARS.items() if key not in ("fork", "book")}  # which a case's arms may have
+_WEEKS = 1_000  # of a run
 _KEYS = {"scenario": "place", "specs": "sides"}  # fields of a case -> keys of its file
 _OF_BOOKS = (
     "max_sim",
@@ -210,24 +214,68 @@ def load(path: Path, *, trust_remote_code: bool = False) -> Case:
     Raises UsageError for what is none, and for one that runs a model's own code, unless that is trusted.
     """
     try:
-        read = json.loads(path.read_text("utf-8"))
-        if read.pop("schema") != SCHEMA:
-            raise UsageError(f"{path} is of another version; find the counterexample again")
+        read = json_file(path)
+        version = read.pop("schema")
         specs = {
             role: ArmSpec(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
             for role, side in read.pop("sides").items()
         }
-        scenario = Scenario(**{key: whole_node(value) for key, value in read.pop("place").items()})
-        case = Case(scenario=scenario, specs=specs, **read)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        place = {key: whole_node(value) for key, value in read.pop("place").items()}
+        scenario = shaped(Scenario, place, "place")
+        events = [asdict(shaped(_Said, event, f"events[{i}]")) for i, event in enumerate(read.pop("events"))]
+        expected = shaped(Mapping[str, Sequence[Mapping[str, Any]]], read.pop("expected"), "expected")
+        says = shaped(str, read.pop("says"), "says")
+        case = Case(says, scenario, specs=specs, events=events, expected=expected, **read)
+        _check(case)
+    except (UsageError, *FAULTS) as error:
         raise UsageError(
-            f"{path} is no counterexample ({error!r}); make one with `skg-bench counterexample`"
+            f"{path} is no counterexample of this version ({error!r}); make one with `skg-bench counterexample`"
         ) from error
+    if version != SCHEMA:
+        raise UsageError(f"{path} is of another version; find the counterexample again")
     if not trust_remote_code:
         refuse_remote_code(
             path, [scenario.simulator, scenario.embedder, *(dict(spec.compositions) for spec in specs.values())]
         )
     return case
+
+
+@dataclass(frozen=True)
+class _Said:
+    """An event of a case's file."""
+
+    number: int
+    time: int
+    message: str
+    request_type: str | None
+    intent: str | None
+    used_up: bool
+
+
+def _check(case: Case) -> None:
+    """Raises UsageError for a case that cannot be replayed, whatever its components do."""
+    place, n = case.scenario, len(case.events)
+    if set(case.specs) != set(case.expected) or not case.specs:
+        raise UsageError("it says what each of its sides is expected to do")
+    if not (n and all(len(rows) == n for rows in case.expected.values())):
+        raise UsageError(f"it has {n} events, and as many rows are expected of each side")
+    for role, spec in case.specs.items():
+        if spec.name not in spec.compositions:
+            raise UsageError(f"side {role} is the arm {spec.name!r}, and has compositions of {list(spec.compositions)}")
+        for arm, composition in spec.compositions.items():
+            for key, value in composition.items():
+                why = _SCALARS[key](value) if key in _SCALARS else None
+                if why is None and key not in SCALARS and not isinstance(value, Mapping | None):
+                    why = "must be a component"
+                if why is not None:
+                    raise UsageError(f"arm {arm!r}: {key}={value!r} {why}")
+    limits = {"seed": (place.seed, 2**63 - 1), "weeks": (place.weeks, _WEEKS), "user": (place.user, 2**31 - 1)}
+    for event in case.events:
+        limits |= {f"number of {event['message']!r}": (event["number"], 2**31 - 1)}
+        limits |= {f"time of {event['message']!r}": (event["time"], _WEEKS * 7 * 86_400)}
+    for name, (value, most) in limits.items():
+        if not 0 <= value <= most:
+            raise UsageError(f"{name} is {value}, valid is 0 to {most}")
 
 
 def whole(composition: Node) -> Node:

@@ -55,7 +55,11 @@ def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
     """
     screen, whole = console(), True
     for path in paths:
-        wrong = cases.changes(cases.load(path, trust_remote_code=trust_remote_code))
+        case = cases.load(path, trust_remote_code=trust_remote_code)
+        try:
+            wrong = cases.changes(case)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
         screen.print(f"{path}: {'changed' if wrong else 'as it was'}", soft_wrap=True)
         for line in wrong:
             screen.print(f"  {line}", soft_wrap=True)

@@ -17,9 +17,11 @@ from skg_bench.core.ace.words import keywords_of
 from skg_bench.core.content import Content
 from skg_bench.core.conversion import ConvertedBook
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, bytes_of, plain
 from skg_bench.core.skillbook import Skill, Skillbook
 
 FILE = "SKILL.md"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NAME, _DESCRIPTION, _LARGEST = 64, 1024, 1_000_000  # characters, characters, bytes
 
 
@@ -89,18 +91,16 @@ def _text(name: str, content: Content) -> str:
 
 def _parts(file: Path) -> tuple[dict[str, Any], str]:
     """Front matter and body."""
-    if file.stat().st_size > _LARGEST:
-        raise UsageError(f"{file} has {file.stat().st_size:,} bytes; at most {_LARGEST:,} are read")
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = bytes_of(file, _LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is no text in UTF-8: {error}") from error
     match = re.match(r"---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)(.*)", text, re.DOTALL)
     if match is None:
         raise UsageError(f"{file} has no front matter: it must begin with --- and have a second --- after its fields")
     try:
-        front = yaml.safe_load(match[1])
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        front = plain(yaml.load(match[1], _LOADER), "it")  # noqa: S506  a safe loader
+    except (yaml.YAMLError, UsageError, *FAULTS) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
         raise UsageError(f"{file}: its front matter is no YAML of a skill: {reason}") from error
     if not isinstance(front, dict) or not all(isinstance(field, str) for field in front):

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import differences, files
@@ -14,6 +14,7 @@ from skg_bench.core.ace.engine import AceFailure
 from skg_bench.core.ace.engine import apply as apply_as_published
 from skg_bench.core.ace.strict import strict
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import json_of, plain
 
 _TELLS: dict[Era, set[str]] = {  # fields that no other format has
     "v1": {"content", "helpful", "harmful", "neutral"},
@@ -52,13 +53,7 @@ def _applied(
             return strict(before, content, files.now(), limits=limits), None
         except UsageError as error:
             raise UsageError(f"{batch}: {error}{_other_format(content, before.era)}") from error
-    try:
-        payload: Any = json.loads(content)
-    except ValueError as error:
-        raise UsageError(f"{batch} is no whole JSON: {error}") from error
-    except RecursionError as error:
-        raise UsageError(f"{batch} is nested too deeply for JSON of a batch") from error
-    outcome = apply_as_published(before, payload, _mode(mode), files.now())
+    outcome = apply_as_published(before, plain(json_of(content, batch), batch), _mode(mode), files.now())
     return outcome.book, outcome.failure
 
 

@@ -14,6 +14,7 @@ from skg_bench.core.agentropy import SKILLS
 from skg_bench.core.agentropy import read as read_agentropy
 from skg_bench.core.conversion import ConvertedBook, from_ace
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.run import Run
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # second 0 of a run
@@ -57,7 +58,11 @@ class Named:
         if self.arm is not None and self.user is not None:
             return ConvertedBook(rebuilt.book(Run(self.path), self.arm, self.user, self.turn), {})
         if self.is_document:
-            return from_ace(document(self.path), MONDAY)
+            book = document(self.path)
+            try:
+                return from_ace(book, MONDAY)
+            except UsageError as error:
+                raise UsageError(f"{self.path}: {error}") from error
         if (self.path / SKILLS).is_file():
             return ConvertedBook(read_agentropy(self.path, MONDAY.replace(tzinfo=None)).book, {})
         return agent_skills.read(self.path)
@@ -94,12 +99,7 @@ def text(path: Path) -> str:
         raise UsageError(f"{path} does not exist; valid are a skillbook (.json), a run, and a folder of skills")
     if not path.is_file():
         raise UsageError(f"{path} is no file; valid are a skillbook (.json), a run, and a folder of skills")
-    if (size := path.stat().st_size) > _LARGEST:
-        raise UsageError(f"{path} has {size:,} bytes; at most {_LARGEST:,} are read")
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text in UTF-8: {error}") from error
+    return text_of(path, _LARGEST)
 
 
 def check_free(path: Path) -> None:

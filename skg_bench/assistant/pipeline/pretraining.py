@@ -11,6 +11,7 @@ What was fitted lies in `pool/ARM.json` of the run, as text, and serves any othe
 import hashlib
 import json
 import os
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -23,8 +24,11 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
 from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
+
+_TRIED = np.array([[[-1e3], [0.0], [1e3]]])  # features `[1, 3, 1]` of which any scorer gives a number
 
 Simulate = Callable[[Arm, int], Iterable[I32]]
 """Runs an arm for so many people outside the run, some at a time; gives the ids of each time's rows, afterwards."""
@@ -181,20 +185,25 @@ def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
     """
     blank = _blank(reranker, features)
     try:
-        model = json.loads(file.read_text("utf-8"))
+        model = json_file(file)
         kind, theirs, arrays = model["scorer"], model["features"], model["arrays"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (UsageError, *FAULTS) as error:
         raise UsageError(f"{file} is no model of a pool ({error!r}); a run with scope=pool writes one") from error
     if kind != type(blank).__name__:
         raise UsageError(f"{file} holds a {kind}, and this arm's reranker makes a {type(blank).__name__}; give its own")
     if theirs != list(features):
+        given = ", ".join(map(str, theirs)) if isinstance(theirs, list) else reprlib.repr(theirs)
         raise UsageError(
-            f"{file} is a model of other features: {', '.join(map(str, theirs))}; this arm has {', '.join(features)}. "
+            f"{file} is a model of other features: {given}; this arm has {', '.join(features)}. "
             "Take the signals.features that it was fitted with, or fit it again"
         )
     try:
         scorer: Scorer = _filled(blank, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+        with np.errstate(all="ignore"):
+            tried = scorer.score(np.tile(_TRIED, (1, 1, len(features))))
+        if not np.isfinite(tried).all():
+            raise ValueError("it scores what is no number")
+    except FAULTS as error:
         raise UsageError(f"{file} does not hold the numbers of a {kind} ({error!r}); fit it again") from error
     return scorer
 

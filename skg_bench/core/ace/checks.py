@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from skg_bench.core.ace.book import Json
@@ -38,13 +40,18 @@ def parsed(text: str, where: str) -> Any:
 
     def distinct(pairs: list[tuple[str, Any]]) -> Json:
         keys = [key for key, _ in pairs]
-        twice = [key for i, key in enumerate(keys) if key in keys[:i]] if len(set(keys)) < len(keys) else []
-        if twice:
-            raise UsageError(f"{where} holds {twice[0]!r} twice in one object; ids and fields stand once")
+        if len(set(keys)) < len(keys):
+            twice = next(key for key, times in Counter(keys).items() if times > 1)
+            raise UsageError(f"{where} holds {shown(twice)} twice in one object; ids and fields stand once")
         return dict(pairs)
 
+    def number(digits: str) -> float:
+        if not isfinite(value := float(digits)):
+            raise UsageError(f"{where} holds {shown(digits)}, which is beyond the numbers that JSON is read to")
+        return value
+
     try:
-        return json.loads(text, object_pairs_hook=distinct, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=distinct, parse_constant=constant, parse_float=number)
     except ValueError as error:
         raise UsageError(f"{where} is no whole JSON: {error}") from error
     except RecursionError as error:

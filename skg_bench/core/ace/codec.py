@@ -42,6 +42,7 @@ _NEEDED: dict[Era, tuple[str, ...]] = {
     "v2": ("id", "section", "keywords", "issue"),
 }
 _DEFAULT = AceLimits()
+_MOST_IDS = 10**15
 _Kind = Callable[[Any, str, AceLimits], Any]
 
 
@@ -80,7 +81,7 @@ def from_dict(payload: Any, era: Era, now: str, limits: AceLimits = _DEFAULT) ->
         raise UsageError(f"the skillbook has {len(raw):,} skills; at most {limits.skills:,} are taken")
     skills = {key: _skill(key, value, era, now, limits) for key, value in raw.items()}
     sections = _sections(top.get("sections"), skills, limits)
-    next_id = a_number(top.get("next_id", 0), "next_id", 0)
+    next_id = a_number(top.get("next_id", 0), "next_id", 0, _MOST_IDS)
     _check_ids(skills, next_id)
     batches = tuple(a_text(key, "batches", limits) for key in a_list(top.get("batches", []), "batches", 10**9))
     return AceBook(era, skills, sections, next_id, _decisions(top.get("similarity_decisions", {}), limits), batches)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
+_LARGEST = 2**28  # bytes that a frame unpacks to: answers of one batch
 _RLE = 1  # kind of a block that holds one byte, to be repeated
 
 
@@ -27,9 +28,12 @@ def whole(data: bytes) -> Iterator[tuple[int, bytes]]:
                 raise ValueError(f"the frame at byte {start:,} is torn, and others follow it")
             return
         try:
-            yield end, pa.CompressedInputStream(pa.BufferReader(data[start:end]), "zstd").read()
+            content = pa.CompressedInputStream(pa.BufferReader(data[start:end]), "zstd").read(_LARGEST + 1)
         except OSError as error:
             raise ValueError(f"the frame at byte {start:,} is damaged ({error})") from error
+        if len(content) > _LARGEST:
+            raise ValueError(f"the frame at byte {start:,} unpacks to more than {_LARGEST:,} bytes")
+        yield end, content
         start = end
 
 

@@ -4,16 +4,24 @@ A line begins with a digest of the rest, so that a line which was edited by hand
 """
 
 import json
+import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from hashlib import sha256
 from typing import Any
 
-from skg_bench.core.asking import Completion, Prompt
+from skg_bench.core.asking import Completion, End, Prompt
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import json_of
+from skg_bench.core.shapes import shaped
 
 VERSION = 1
 SETTINGS = ("model", "temperature", "top_p", "limit", "schema", "draw")  # what tells equal messages apart
 _DIGEST = b'{"digest":"%s",'
+_MOST = 1e15
+_KEY = re.compile("[0-9a-f]{64}")
 _BEGINS = len(_DIGEST % sha256().hexdigest().encode())  # where the rest of a line does
 
 
@@ -72,16 +80,40 @@ def fields_of(written: bytes) -> dict[str, Any]:
     Raises ValueError for what is no line of a recording, of another version, or edited.
     """
     try:
-        fields = json.loads(written)
-    except ValueError as error:
+        fields = json_of(written, "it")  # its texts may hold anything, half of a surrogate pair too
+    except UsageError as error:
         raise ValueError(f"is no JSON ({error})") from error
     if not isinstance(fields, dict) or "version" not in fields:
         raise ValueError("is no line of a recording")
     if fields["version"] != VERSION:
-        raise ValueError(f"is of version {fields['version']}; this skg_bench reads version {VERSION}")
+        raise ValueError(f"is of version {reprlib.repr(fields['version'])}; this skg_bench reads version {VERSION}")
     if written[:_BEGINS] != _DIGEST % sha256(written[_BEGINS:]).hexdigest().encode():
         raise ValueError("was changed after it was recorded: its digest does not fit")
+    if not isinstance(fields.get("key"), str) or not _KEY.fullmatch(fields["key"]):
+        raise ValueError("names no ask by 64 hex digits")
+    answer = shaped(_Answer, {field.name: fields.get(field.name) for field in _ANSWER}, "it")
+    numbers = answer.tokens_in, answer.tokens_cached, answer.tokens_out, answer.cost_usd, answer.latency_ms
+    if not all(0 <= number <= _MOST for number in numbers):
+        raise ValueError(f"has tokens, a cost or a latency that is not between 0 and {_MOST:g}")
     return fields
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a line tells of an answer."""
+
+    answer: str
+    end: End
+    reason: str
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    cost_usd: float
+    latency_ms: float
+    served: str
+
+
+_ANSWER = dataclass_fields(_Answer)
 
 
 def completion_of(fields: Mapping[str, Any]) -> Completion:
