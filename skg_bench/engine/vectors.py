@@ -96,7 +96,8 @@ class Rows:
         """How many examples of each user lie ready now."""
         b, old = len(example), self._kept.shape
         users = max(b, old[0])
-        ready = min(example.shape[1], max(old[1], self._kept_bytes // (4 * max(users * self._vectors.shape[1], 1))))
+        room = self._kept_bytes // (4 * max(users * self._vectors.shape[1], 1))
+        ready: int = min(example.shape[1], max(old[1], room))
         if users > old[0] or ready > old[1]:
             kept = np.full((users, ready), -1, np.int32)
             rows = np.zeros((*kept.shape, self._vectors.shape[1]), np.float32)
