@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, advice_counts, is_advised
-from skg_bench.analysis.counts.columns import coded, column, says, seconds
+from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
 from skg_bench.analysis.statistics.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
@@ -56,7 +56,7 @@ class LoggedEvents:
     seed: int
     turn: I32  # [N]
     time: I64  # [N] seconds since 1970
-    message: npt.NDArray[np.str_]  # [M] all messages, sorted
+    message: Words  # [M] all messages, sorted
     text: I32  # [N] index into `message`
     row: I64  # [N] row of the user
     cell: I64  # [N] (user, intent) cell
@@ -68,7 +68,7 @@ class LoggedEvents:
     answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
-    about: npt.NDArray[np.str_]  # [n_intents] the intents' names; of a one-off its message
+    about: Words  # [n_intents] the intents' names; of a one-off its message
 
     def __len__(self) -> int:
         return len(self.turn)
@@ -170,7 +170,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
         advised=is_advised(run),
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
-        about=np.concatenate([np.asarray(intents, np.str_), messages])[topics],
+        about=np.concatenate([intents, messages])[topics],
     )  # fmt: skip
 
 
