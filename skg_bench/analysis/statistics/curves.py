@@ -21,7 +21,7 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F64, I8, I64
 
 DRAWS = 2000
-_USERS = 4096  # whose multipliers are numbers of eight bytes at once: 63 MiB
+_USERS = 1024  # whose multipliers are numbers of eight bytes at once: 16 MiB
 _TOGETHER = 2**17  # users times curves that are held at once: of 26 weeks 26 MiB an array
 _UNIT = 2.0**-32  # residuals are snapped to multiples of it: their sums are exact in float64 in any order
 
@@ -50,18 +50,18 @@ def bands(values: Iterable[F64], multipliers: I8, bounds: Sequence[tuple[float, 
 
     Of many users, values that are made as they are asked for are held for a few curves at a time.
     """
-    pairs, found = zip(values, bounds, strict=True), list[Band]()
+    pairs, drawn = zip(values, bounds, strict=True), list[Band]()
     while some := list(islice(pairs, max(1, _TOGETHER // max(1, multipliers.shape[1])))):
-        found += _bands([_curve(v) for v, _ in some], multipliers, [limits for _, limits in some])
-    return found
+        drawn += _bands([_curve(v) for v, _ in some], multipliers, [limits for _, limits in some])
+    return drawn
 
 
 def _bands(curves: Sequence["_Curve"], multipliers: I8, bounds: Sequence[tuple[float, float]]) -> Iterator[Band]:
     width = len(curves[0].n)
     drawn = np.zeros((len(multipliers), width * len(curves)))
-    for some in _blocks(multipliers.shape[1]):
+    for some in _blocks(multipliers.shape[1]):  # sums are exact in any order, see _UNIT
         drawn += multipliers[:, some].astype(np.float64) @ np.concatenate([c.standard[some] for c in curves], axis=1)
-    for i, (c, (lowest, highest)) in enumerate(zip(curves, bounds, strict=True)):  # sums are exact, see _UNIT
+    for i, (c, (lowest, highest)) in enumerate(zip(curves, bounds, strict=True)):
         half = _quantile(c, drawn[:, i * width : (i + 1) * width]) * c.se
         yield Band(c.n, c.mean, np.maximum(c.mean - half, lowest), np.minimum(c.mean + half, highest))
 
