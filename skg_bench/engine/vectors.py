@@ -71,8 +71,8 @@ _TILE = 256  # examples that are made float32 at once: 0.4 MiB of 384 dimensions
 class Rows:
     """Arbitrary vectors. The first examples of each user lie ready side by side, as their ids never change once added.
 
-    That saves books of usual size a third of the time. Books without bounds would take gigabytes, and read from there
-    as slowly as the table of vectors can be converted, which is done with their later examples at each turn.
+    That saves a quarter of the time where books are of usual size. Books without bounds would take gigabytes, and to
+    read so much takes nearly as long as to convert the vectors again: at each turn, of all but the first examples.
     """
 
     def __init__(self, vectors: I16, kept_bytes: int = _KEPT) -> None:
