@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from experiments.speed import advice, asking, documents, embedding, replay, replaying
+from experiments.speed import advice, asking, documents, embedding, footprint, replay, replaying
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.app.api import run
 from skg_bench.app.compose import compose
@@ -276,6 +276,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from asking.rows(250 if quick else asking.PROMPTS)
     yield from replaying.rows(2_000 if quick else replaying.ASKS)
     yield from advice.rows(500 if quick else 5000)
+    yield from footprint.rows(quick)
 
 
 def analyse(

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.speed.footprint import most_held
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
@@ -54,14 +55,8 @@ def measured(overrides: list[str], begun: float) -> Start:
         try:
             start(prepare(compose([*overrides, f"out={out}"])), progress)
         except _EnoughError:
-            return Start(total, seconds["counted"], seconds["first_turns"], seconds["first_shard"], _most())
+            return Start(total, seconds["counted"], seconds["first_turns"], seconds["first_shard"], most_held())
     raise SystemExit("the run ended before its first shard was seen; give it more users")
-
-
-def _most() -> float:
-    """Peak resident memory of this process, GiB (Linux)."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text("utf-8").splitlines())
-    return int(status["VmHWM"].split()[0]) / 2**20
 
 
 COMMAND = "skg-bench experiment speed/population --write reports"

@@ -16,6 +16,7 @@ from skg_bench.core.errors import UsageError
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int8]
 I16 = npt.NDArray[np.int16]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -21,6 +21,7 @@ from skg_bench.embedder.cache import Progress
 
 _LETTERS = 3  # of a part of a word
 _BITS = 64
+_TOGETHER = 8192  # texts whose sums are held at once, 24 MiB of 384 dimensions; fewer would hash more parts twice
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,13 @@ class Hashing:
         return f"hashing {self.dimensions} {self.key}"
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> I16:
-        if not texts:
-            return np.zeros((0, self.dimensions), np.int16)
+        vectors = np.zeros((len(texts), self.dimensions), np.int16)
+        for first in range(0, len(texts), _TOGETHER):
+            some = slice(first, first + _TOGETHER)
+            vectors[some] = self._embed(texts[some])
+        return vectors
+
+    def _embed(self, texts: Sequence[str]) -> I16:
         parts = [_parts(text) for text in texts]
         number = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
         signs = self._signs(np.array([text_hash(part) for part in number], np.uint64))

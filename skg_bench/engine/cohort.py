@@ -120,6 +120,7 @@ def run_cohort(
     labels = setting.labels(rollout.assistant.reasons)
     log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k=top_k, labels=labels)
     rollout.to_the_end(log, progress)
+    del rollout  # before the logs are copied: room for both is not needed
     return log.split([arm.name for arm in arms])
 
 

@@ -3,10 +3,12 @@
 Tasks are user ids. Events are a pure function of seed and user, so the process that carries out a task makes them.
 """
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +25,13 @@ from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.vectors import Rows, open_table, write_table
+from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 
 Progress = Callable[[int, int], None]
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
-_TABLE_PAYS = 150_000  # turns from which on the table of all pairs is cheaper than computing similarities
-_TABLE_FILE = "similarity.tmp.npy"
+_PAIRS_A_TURN = (
+    500  # pairs of messages whose products take as long as the table saves in a turn: 20 ns a pair, 10 us a turn
+)
 _CHUNK = 1024  # users whose events are counted at once
 _COUNTED_HERE = 50_000  # users up to which starting workers takes longer than counting their events: 1.5 s at 26 weeks
 
@@ -65,8 +68,8 @@ def execute(
     tasks, done, total = _tasks(plan, counts, out, cohort)
     progress(done, total)
     if tasks:
-        pays = total - done >= _TABLE_PAYS and len(vectors) <= TABLE_LIMIT
-        with _table(vectors, pays, out) as table:
+        pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
+        with _table(vectors, pays) as table:
             job = Job(plan, out, max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms), vectors, table)
             try:
                 launcher.carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
@@ -79,7 +82,7 @@ def _sweep(out: Path) -> None:
 
     Those are written last. What is run again may be cut into other cohorts, whose logs would stand beside these.
     """
-    for file in (out / _TABLE_FILE, *out.glob(FILES)):
+    for file in out.glob(FILES):
         file.unlink(missing_ok=True)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for log in ("turns", "updates", "feedback", "learning"):
@@ -153,7 +156,7 @@ class Job:
     out: Path
     top_k: int
     vectors: I16  # of the world's messages
-    table: Path | None  # of their products; None: they are computed
+    table: "_Table | None"  # of their products; None: they are computed
 
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and writes their shards."""
@@ -171,10 +174,8 @@ class Job:
 
     def _similarity(self) -> Callable[[], Similarity]:
         """Makes similarities for cohorts; the table is opened once."""
-        if self.table is None:
-            return lambda: Rows(self.vectors)
-        table = open_table(self.table)
-        return lambda: table
+        table = None if self.table is None else self.table.opened()
+        return lambda: Rows(self.vectors) if table is None else table
 
 
 @dataclass
@@ -195,19 +196,41 @@ class _Made:
         return self.kept if same else self.kept.rows(np.flatnonzero(np.isin(self.kept.user, users)))
 
 
+@dataclass(frozen=True)
+class _Table:
+    """The file of the table of all pairs. It has no name, so that it is gone with the process that made it, however
+    that ends; other processes of the same machine reach it by what that process has open.
+    """
+
+    path: Path
+    stat: tuple[int, ...]  # device, inode and time: on another machine the path may be of another file
+
+    def opened(self) -> SimilarityTable | None:
+        """None where this process cannot reach it: similarities, the same ones, are then computed."""
+        try:
+            return open_table(self.path) if _stat(self.path) == self.stat else None
+        except OSError:
+            return None
+
+
+def _stat(path: Path) -> tuple[int, ...]:
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino, stat.st_mtime_ns
+
+
 @contextmanager
-def _table(vectors: I16, pays: bool, out: Path) -> Iterator[Path | None]:
-    """The file of the table of all pairs, which lives as long as the run; None: similarities are computed."""
+def _table(vectors: I16, pays: bool) -> Iterator[_Table | None]:
+    """The table of all pairs in the folder for temporary files, which lives as long as the run; None: there is none."""
     if not pays:
         yield None
         return
-    path = out / _TABLE_FILE
-    table: Path | None = path
-    try:
-        write_table(vectors, path)
-    except OSError:  # no room for a gigabyte: the same similarities are computed as they are needed
-        table = None
-    try:
+    with ExitStack() as stack:
+        table: _Table | None = None
+        try:
+            file = stack.enter_context(TemporaryFile())
+            path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+            write_table(vectors, path)
+            table = _Table(path, _stat(path))
+        except OSError:  # no room for a gigabyte, or no Linux: the same similarities are computed as they are needed
+            stack.close()
         yield table
-    finally:
-        path.unlink(missing_ok=True)

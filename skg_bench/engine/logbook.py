@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skg_bench.core import schema
@@ -162,10 +163,14 @@ class Logbook:
         self.jobs.append({**columns, **when, "turn": course.begun, "about": jobs.turn})
 
     def write(self, out: Path, shard: str) -> None:
-        """The four shards; that of the turns comes last, and its being there means that all are."""
+        """The four shards; that of the turns comes last, and its being there means that all are.
+
+        Of the other logs nothing is kept, as the turns need the room.
+        """
         _save(self._learning_table(), out / "learning" / f"{self.arm}.{shard}.parquet")
         _save(self._update_table(), out / "updates" / f"{self.arm}.{shard}.parquet")
         _save(self._feedback_table(), out / "feedback" / f"{self.arm}.{shard}.parquet")
+        self.jobs, self.updates, self.feedbacks = [], [], []
         _save(self._turn_table(), out / "turns" / f"{self.arm}.{shard}.parquet")
 
     def _turn_table(self) -> pa.Table:
@@ -180,12 +185,12 @@ class Logbook:
             return column
 
         hit = hits(flat("serving"))
-        names = np.char.add(np.char.add("u", user.astype("U9")), np.char.add("-t", turn.astype("U9")))
+        who, when = (pa.array(number).cast(pa.string()) for number in (user, turn))
         shortlists = {
             k: _lists(flat(k), self.top_k) for k in ("shortlist", "similarity", "preference", "score", "combined")
         }
         values = {
-            "user_msg_id": pa.array(names, pa.string()),
+            "user_msg_id": pc.binary_join_element_wise("u", who, "-t", when, ""),
             "message": labels.message(flat("message")),
             "matched_skill": labels.name(flat("matched_skill")),
             "fallback_to_llm": ~hit,

@@ -64,31 +64,60 @@ class WithWritten:
         return self.texts.grown and any((text >= self.texts.n_messages).any() for text in texts)
 
 
-class Rows:
-    """Arbitrary vectors. The examples of each user are kept side by side, as their ids never change once added."""
+_KEPT = 2**26  # bytes of examples that lie ready as float32: of 512 users 85 each; curator=skg has 50 after 26 weeks
+_TILE = 256  # examples that are made float32 at once: 0.4 MiB of 384 dimensions stay in the cache of a core
 
-    def __init__(self, vectors: I16) -> None:
-        self._vectors = vectors
+
+class Rows:
+    """Arbitrary vectors. The first examples of each user lie ready side by side, as their ids never change once added.
+
+    That saves a quarter of the time where books are of usual size. Books without bounds would take gigabytes, and to
+    read so much takes nearly as long as to convert the vectors again: at each turn, of all but the first examples.
+    """
+
+    def __init__(self, vectors: I16, kept_bytes: int = _KEPT) -> None:
+        self._vectors, self._kept_bytes = vectors, kept_bytes
         self._kept = np.zeros((0, 0), np.int32)
         self._rows = np.zeros((0, 0, vectors.shape[1]), np.float32)
 
     def dots(self, query: I32, example: I32) -> F32:
         """`[B]` and `[B, E]` text ids to `[B, E]`."""
         b, e = example.shape
-        if b > self._kept.shape[0] or e > self._kept.shape[1]:
-            kept = np.full((max(b, self._kept.shape[0]), e), -1, np.int32)
-            rows = np.zeros((*kept.shape, self._vectors.shape[1]), np.float32)
-            old = self._kept.shape
-            kept[: old[0], : old[1]], rows[: old[0], : old[1]] = self._kept, self._rows
-            self._kept, self._rows = kept, rows
-        row, position = np.nonzero(self._kept[:b, :e] != example)
-        self._rows[row, position] = self._vectors[example[row, position]]
-        self._kept[row, position] = example[row, position]
+        ready = self._keep(example)
         out = np.empty((b, e), np.float32)
         queries = self._vectors[query].astype(np.float32)
         for i in range(b):
-            np.dot(self._rows[i, :e], queries[i], out=out[i])
+            np.dot(self._rows[i, :ready], queries[i], out=out[i, :ready])
+        if ready < e:
+            self._convert(queries, example[:, ready:], out[:, ready:])
         return out
+
+    def _keep(self, example: I32) -> int:
+        """How many examples of each user lie ready now."""
+        b, old = len(example), self._kept.shape
+        users = max(b, old[0])
+        room = self._kept_bytes // (4 * max(users * self._vectors.shape[1], 1))
+        ready: int = min(example.shape[1], max(old[1], room))
+        if users > old[0] or ready > old[1]:
+            kept = np.full((users, ready), -1, np.int32)
+            rows = np.zeros((*kept.shape, self._vectors.shape[1]), np.float32)
+            kept[: old[0], : old[1]], rows[: old[0], : old[1]] = self._kept, self._rows
+            self._kept, self._rows = kept, rows
+        row, position = np.nonzero(self._kept[:b, :ready] != example[:, :ready])
+        self._rows[row, position] = self._vectors[example[row, position]]
+        self._kept[row, position] = example[row, position]
+        return ready
+
+    def _convert(self, queries: F32, example: I32, out: F32) -> None:
+        """Products with examples that do not lie ready, into `out` `[B, E]`; 0 beyond the end of a book."""
+        ends = ((example >= 0) * np.arange(1, example.shape[1] + 1)).max(axis=1)
+        tile = np.empty((_TILE, self._vectors.shape[1]), np.float32)
+        for i, end in enumerate(ends.tolist()):
+            for first in range(0, end, _TILE):
+                vectors = self._vectors[example[i, first : min(first + _TILE, end)]]
+                tile[: len(vectors)] = vectors
+                np.dot(tile[: len(vectors)], queries[i], out=out[i, first : first + len(vectors)])
+            out[i, end:] = 0.0
 
     def pairs(self, text: I32, other: I32) -> F32:
         """`[n]` and `[n]` text ids to `[n]`."""

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.speed import advice, analysis, asking, embedding, peers, replay, shared_index
+from experiments.speed import advice, analysis, asking, embedding, footprint, peers, replay, shared_index
 from experiments.speed.embedding import HASHING, LIBRARY, Way
 from experiments.speed.shared_index import Search
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.skillbook import rebuild
 from skg_bench.embedder.hashing import Hashing
+from skg_bench.engine import execute as engine
 
 
 def test_the_benchmark_is_a_table_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +36,31 @@ def test_ways_of_serving_are_timed_in_turn_on_the_same_users(monkeypatch: pytest
 
 def test_a_loop_is_timed_under_any_way_of_serving() -> None:
     assert all(rate > 0 for rate in analysis.servings(2, 1, rounds=1).values())
+
+
+def test_large_books_and_many_users_are_measured_each_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def alone(function: object, *arguments: int) -> footprint.Measured:
+        calls.append((function, *arguments))
+        return 1000, 10.0, 0.7
+
+    monkeypatch.setattr(footprint, "alone", alone)
+    assert list(footprint.rows()) == [
+        ("large books, arbitrary vectors, 512 users x 26 weeks, 1 process", "100 turns/s", "", "10 s"),
+        ("  largest memory of the process", "0.70 GiB", "1.00", "0.70x"),
+        ("a log of 100,000 users with a row each, 2 arms, tables and page, 1 process", "100 turns/s", "", "10 s"),
+        ("  largest memory of the process", "0.70 GiB", "1.40", "0.50x"),
+    ]
+    assert calls == [(footprint.large_books, 512, 26), (footprint.users_of_one_row, 100_000)]
+
+
+def test_the_footprint_of_large_books_and_of_a_log_is_that_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "TABLE_LIMIT", engine.TABLE_LIMIT)  # as it was, after this test
+    turns, seconds, held = footprint.large_books(2, 1)
+    assert turns > 0 < seconds
+    assert held > 0.05
+    assert footprint.users_of_one_row(3)[0] == 6
 
 
 def test_embedders_are_a_table_and_the_time_to_load(monkeypatch: pytest.MonkeyPatch) -> None:

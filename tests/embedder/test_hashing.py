@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
+from skg_bench.embedder import hashing
 from skg_bench.embedder.hashing import Hashing
 
 TEXTS = ["turn on the light", "switch the light on", "weather in oslo tomorrow"]
@@ -35,6 +36,12 @@ def test_any_text_has_a_vector_of_its_own_on_the_grid(texts: list[str], key: int
     assert (np.abs(np.linalg.norm(vectors.astype(np.float64), axis=1) - SCALE) < 1 + 0.5 * np.sqrt(128)).all()
     for row, text in zip(vectors, texts, strict=True):
         assert np.array_equal(embedder.embed([text])[0], row)
+
+
+def test_texts_are_embedded_some_at_a_time_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Hashing(64, 0).embed(TEXTS)
+    monkeypatch.setattr(hashing, "_TOGETHER", 2)
+    assert np.array_equal(Hashing(64, 0).embed(TEXTS), whole)
 
 
 def test_another_key_gives_other_vectors_and_another_digest() -> None:

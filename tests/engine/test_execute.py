@@ -2,6 +2,9 @@
 
 import errno
 import pickle
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -17,12 +20,15 @@ from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
+from skg_bench.engine import vectors
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.launcher.local import Local
 from tests.laws import world
 
 ARMS = ("skg", "frozen_all", "frequency")
 USERS = 26
+linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="processes reach the table by /proc")
 
 
 def execute(
@@ -57,7 +63,6 @@ def cut(tmp_path: Path, whole: Run) -> Path:
     for shard in turns[1::4]:
         (tmp_path / "cut" / "updates" / shard.name).unlink()
         (tmp_path / "cut" / "feedback" / f"{shard.stem}.4711.tmp").write_bytes(b"PAR1")
-    (tmp_path / "cut" / "similarity.tmp.npy").write_bytes(b"half a table")
     (tmp_path / "cut" / "work.1a2b3c.tmp").write_bytes(b"half a file of tasks")
     return tmp_path / "cut"
 
@@ -128,8 +133,17 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_later(
     assert world.differences(whole, carry_out(tmp_path / "run"), range(USERS)) == []
 
 
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, empty."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
 def test_without_room_for_the_table_similarities_are_computed(
-    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Run, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
 
@@ -138,21 +152,66 @@ def test_without_room_for_the_table_similarities_are_computed(
         tried.append(path)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(engine, "_TABLE_PAYS", 0)
+    monkeypatch.setattr(engine, "_PAIRS_A_TURN", 10**9)
     monkeypatch.setattr(engine, "write_table", full)
     run = carry_out(tmp_path / "run")
     assert len(tried) == 1
-    assert not tried[0].exists()
+    assert not list(temporary.iterdir())
     assert world.differences(whole, run, range(USERS)) == []
 
 
-def test_a_table_of_similarities_is_gone_when_the_run_is_done(
-    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@linux
+def test_a_table_of_similarities_leaves_nothing_behind_even_if_the_run_is_killed(
+    whole: Run, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_TABLE_PAYS", 0)
-    run = carry_out(tmp_path / "run")
+    """It has no name while the run lasts, so that it ends with the process."""
+    opened, names = [], set[str]()
+
+    def open_table(path: Path) -> SimilarityTable:
+        opened.append(path)
+        return vectors.open_table(path)
+
+    def look(_done: int, _total: int) -> None:
+        names.update(file.name for folder in (temporary, tmp_path / "run") for file in folder.iterdir())
+
+    monkeypatch.setattr(engine, "_PAIRS_A_TURN", 10**9)
+    monkeypatch.setattr(engine, "open_table", open_table)
+    run = carry_out(tmp_path / "run", progress=look)
+    assert len(opened) == 1
+    assert names == {"feedback", "learning", "manifest.json", "turns", "updates"}
     assert world.differences(whole, run, range(USERS)) == []
-    assert sorted(f.name for f in run.path.iterdir()) == ["feedback", "learning", "manifest.json", "turns", "updates"]
+
+
+@linux
+def test_another_process_of_the_machine_reaches_the_table_and_no_other_file_is_taken_for_it() -> None:
+    two = np.array([[4000, 0], [0, 4000]], np.int16)
+    read = "import pickle, sys; print(pickle.load(sys.stdin.buffer).opened().table.tolist())"
+    with engine._table(two, pays=True) as table:
+        assert table is not None
+        out = subprocess.run([sys.executable, "-c", read], input=pickle.dumps(table), capture_output=True, check=True)
+        assert out.stdout.decode().strip() == "[[16000000.0, 0.0], [0.0, 16000000.0]]"
+        assert replace(table, stat=(0, 0, 0)).opened() is None
+    assert table.opened() is None
+
+
+def test_a_table_of_all_pairs_is_made_only_where_turns_are_left_that_it_pays_for(
+    whole: Run, cut: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def write_table(vectors: Any, _path: Path) -> None:
+        made.append(len(vectors))
+        raise OSError
+
+    monkeypatch.setattr(engine, "write_table", write_table)
+    turns = sum(pq.read_metadata(shard).num_rows for shard in (whole.path / "turns").iterdir())
+    n = len(world.plan(USERS, ARMS).simulator.messages)
+    for pairs, out, expected in (
+        (n**2 // turns, "none", []), (n**2 // turns + 1, "made", [n]), (n**2 // turns + 1, "cut", [n])
+    ):  # fmt: skip
+        monkeypatch.setattr(engine, "_PAIRS_A_TURN", pairs)
+        carry_out(tmp_path / out)
+        assert made == expected, out
 
 
 def test_vectors_that_do_not_fit_are_refused_before_anything_runs(tmp_path: Path) -> None:

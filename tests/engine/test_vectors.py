@@ -1,5 +1,6 @@
 """Similarities are the same exact integers however they are come by."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
     vectors = samples.vectors(rng, 90, width)
     whole = vectors.astype(np.int64)
     table, kept = SimilarityTable(vectors.astype(np.float32) @ vectors.astype(np.float32).T), Rows(vectors)
+    partly, converted = Rows(vectors, kept_bytes=11 * 4 * b * width), Rows(vectors, kept_bytes=0)
     example = rng.integers(0, 90, (b, 60)).astype(np.int32)
     for step in range(3):
         here, known = max(1, b - step * b // 3), min(60, e + step * 7)
@@ -31,7 +33,7 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
             example = rng.permutation(example)
         query, shown = rng.integers(0, 90, here).astype(np.int32), example[:here, :known]
         exact = np.einsum("bd,bed->be", whole[query], whole[shown])
-        for dots in (table.dots(query, shown), kept.dots(query, shown)):
+        for dots in (similarity.dots(query, shown) for similarity in (table, kept, partly, converted)):
             assert dots.dtype == np.float32
             assert np.array_equal(dots, exact)
         for u in (0, here - 1):
@@ -41,6 +43,30 @@ def test_looked_up_kept_and_pinned_similarities_are_equal(seed: int, b: int, e: 
         among = np.einsum("bed,bfd->bef", whole[shown[:9, :20]], whole[shown[:9, :20]])
         for similarity in (table, kept, Pinned(vectors, shown[0])):
             assert np.array_equal(similarity.gram(shown[:9, :20]), among)
+
+
+def test_examples_of_large_books_take_no_more_memory_than_they_may() -> None:
+    """300 users with 400 examples of 384 float32 each would take 176 MiB."""
+    rng = np.random.default_rng(0)
+    rows, query = Rows(samples.vectors(rng, 500, 384), kept_bytes=2**24), np.arange(300, dtype=np.int32)
+    example = rng.integers(0, 500, (300, 400)).astype(np.int32)
+    tracemalloc.start()
+    try:
+        for books in (100, 200, 300, 400):
+            rows.dots(query, example[:, :books])
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 2.5 * 2**24
+
+
+def test_beyond_the_end_of_a_large_book_products_are_numbers() -> None:
+    example = np.full((2, 700), -1, np.int32)
+    example[0, :300], example[1, :2] = 0, 1
+    vectors = samples.vectors(np.random.default_rng(0), 2, 32)
+    dots = Rows(vectors, kept_bytes=0).dots(np.arange(2, dtype=np.int32), example)
+    own = (vectors.astype(np.int64) ** 2).sum(axis=1)
+    assert [row[row != 0].tolist() for row in dots] == [[own[0]] * 300, [own[1]] * 2]
 
 
 @settings(deadline=None, max_examples=30)

@@ -165,7 +165,7 @@ def test_contents_are_the_same_bits_in_any_cohort_stack_and_fork(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bool, advised: Run
 ) -> None:
     arms = ("skg", "sham", "bm25", "probe", "knn", "exp4", "as_before", "donor", "hindsight")
-    monkeypatch.setattr(engine, "_TABLE_PAYS", 0 if table else engine._TABLE_PAYS)
+    monkeypatch.setattr(engine, "_PAIRS_A_TURN", 10**9 if table else 0)
     check_cohorts(tmp_path, plan, arms, USERS, advised)
 
 

@@ -113,7 +113,7 @@ def test_notes_are_the_same_bits_in_any_cohort_stack_and_fork_looked_up_or_compu
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: bool, notes: Run
 ) -> None:
     arms = ("skg", "bm25", "probe", "recipe", "centroid", "knn", "masked", "exp4", "as_before", "donor", "hindsight")
-    monkeypatch.setattr(engine, "_TABLE_PAYS", 0 if table else engine._TABLE_PAYS)
+    monkeypatch.setattr(engine, "_PAIRS_A_TURN", 10**9 if table else 0)
     check_cohorts(tmp_path, plan, arms, USERS, notes)
 
 

@@ -181,7 +181,7 @@ def bits(column: pa.ChunkedArray) -> bytes:
 
 if __name__ == "__main__":
     if "table" in sys.argv:
-        engine._TABLE_PAYS = 0
+        engine._PAIRS_A_TURN = 10**9
     users, cohort, workers = map(int, sys.argv[2:5])
     ran = run(Path(sys.argv[1]), users, cohort, workers, tuple(a for a in ALL if a in sys.argv[5:]) or ALL)
     if "summary" in sys.argv:

@@ -18,7 +18,7 @@ from skg_bench.analysis.statistics.curves import Band, bands, signs
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import NO_BOUNDS
-from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.grid import F64, I8, I32, I64, Bool
 from skg_bench.core.run import Run
 
 LOOK = 5  # interactions that are looked at together: the article's "after 5 interactions"
@@ -218,7 +218,7 @@ def _points(half: int) -> list[int]:
     return [*points, half] if rest >= before else [*points[:-1], half]
 
 
-def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: F64) -> Arc:
+def _arc(turns: _Turns, enough: Bool, points: Sequence[int], multipliers: I8) -> Arc:
     spoken = turns.number >= 0
     point = np.where(spoken & (turns.number < points[-1]), np.searchsorted(points, turns.number, side="right"), -1)
     curves = [_by(turns, point, len(points), values) for values in (turns.listened, turns.utility)]

@@ -10,7 +10,6 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from skg_bench.analysis.comparison.align import align
 from skg_bench.analysis.comparison.flips import DONE_COLUMNS, TOLD_COLUMNS
@@ -19,6 +18,7 @@ from skg_bench.analysis.comparison.seeds import by_configuration, labels
 from skg_bench.analysis.comparison.tested_arms import SEED, Flipped, TestedArm, tested_arms
 from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, is_advised, metrics_of
 from skg_bench.analysis.counts.break_even import BreakEven
+from skg_bench.analysis.counts.columns import Words
 from skg_bench.analysis.counts.measure import (
     CORRECTIONS,
     Difference,
@@ -180,7 +180,7 @@ def _rows(
     shown: Mapping[str, Metric],
     correction: str,
     margins: Mapping[str, float],
-    about: npt.NDArray[np.str_],
+    about: Words,
 ) -> tuple[ComparisonRow, ...]:
     """By arm, then by metric; the same resamples for all of them."""
     if not tested:

@@ -26,12 +26,15 @@ def says(column: pa.ChunkedArray, *some: str) -> Bool:
     return np.isin(code, np.flatnonzero(np.isin(words, some)))
 
 
-def coded(column: pa.ChunkedArray) -> tuple[I32, npt.NDArray[np.str_]]:
+Words = npt.NDArray[np.object_]  # of str: numpy's own strings take as much room each as the longest, a chat's message
+
+
+def coded(column: pa.ChunkedArray) -> tuple[I32, Words]:
     """A column of words as codes into its sorted vocabulary (-1: null), whatever the order in the files."""
     encoded = column.combine_chunks()
     if not isinstance(encoded, pa.DictionaryArray):
         encoded = encoded.dictionary_encode()
-    words = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
+    words = np.array(encoded.dictionary.to_pylist(), dtype=np.object_)
     vocabulary, code = np.unique(words, return_inverse=True)
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return np.where(index < 0, -1, code.astype(np.int32)[index] if len(words) else -1).astype(np.int32), vocabulary

@@ -124,7 +124,7 @@ def denominator(metric: Metric, tally: Tally) -> int:
     return int(tally.by_cell["turn" if metric.over in ("week", "book") else metric.over].sum())
 
 
-def _weighted(metric: Metric, counts: dict[str, F64]) -> F64:
+def _weighted(metric: Metric, counts: Mapping[str, F64]) -> F64:
     terms = [counts[name] if weight == 1 else weight * counts[name] for name, weight in metric.count.items()]
     return sum(terms[1:], start=terms[0])
 

@@ -3,7 +3,7 @@
 Sums go row by row in the order (user, turn), so that they are the same bits however the run was cut into shards.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, advice_counts, is_advised
-from skg_bench.analysis.counts.columns import coded, column, says, seconds
+from skg_bench.analysis.counts.columns import Words, coded, column, says, seconds
 from skg_bench.analysis.statistics.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
@@ -56,7 +56,7 @@ class LoggedEvents:
     seed: int
     turn: I32  # [N]
     time: I64  # [N] seconds since 1970
-    message: npt.NDArray[np.str_]  # [M] all messages, sorted
+    message: Words  # [M] all messages, sorted
     text: I32  # [N] index into `message`
     row: I64  # [N] row of the user
     cell: I64  # [N] (user, intent) cell
@@ -68,7 +68,7 @@ class LoggedEvents:
     answerable: I32  # [N] earlier answers that still hold, -1: not known
     kind: I32  # [N] request type, -1: a one-off
     cells: Cells
-    about: npt.NDArray[np.str_]  # [n_intents] the intents' names; of a one-off its message
+    about: Words  # [n_intents] the intents' names; of a one-off its message
 
     def __len__(self) -> int:
         return len(self.turn)
@@ -80,7 +80,7 @@ class Tally:
 
     arm: str
     by_cell: dict[str, F64]  # [c]
-    by_week: dict[str, F64]  # [n, W]
+    by_week: "WeeklyCounts"  # [n, W]
     book: F64  # [n, W] active skills at the user's last turn of the week, NaN: not there that week
     book_end: F64  # [n] at the user's last turn
     pending: int  # ratings given but not known by the end of the run
@@ -90,6 +90,31 @@ class Tally:
     def judged(self) -> bool:
         """Is it known of all answers whether they were right? `wrong` and `wrong_hit` are NaN else."""
         return not np.isnan(self.by_cell["wrong"]).any()
+
+
+@dataclass(frozen=True, slots=True)
+class WeeklyCounts(Mapping[str, F64]):
+    """Counts by user and week, made `[n, W]` when they are asked for. Held are weeks in which a user was there: of
+    100,000 users with a turn each one in 26.
+    """
+
+    shape: tuple[int, int]  # n, W
+    slots: I64  # [s] row * W + week, ascending
+    held: dict[str, F64]  # [s] each
+
+    def __getitem__(self, name: str) -> F64:
+        counts = np.zeros(self.shape)
+        counts.reshape(-1)[self.slots] = self.held[name]
+        return counts
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.held
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.held)
+
+    def __len__(self) -> int:
+        return len(self.held)
 
 
 def needs_truth(run: RunTables, what: str) -> None:
@@ -145,7 +170,7 @@ def events(run: RunTables, keep: Sequence[tuple[int, int]] | None = None) -> Log
         advised=is_advised(run),
         answerable=table["answerable"].fill_null(-1).to_numpy().astype(np.int32),
         cells=Cells(pairs // width, intent_of.astype(np.int64), len(users), len(topics)),
-        about=np.concatenate([np.asarray(intents, np.str_), messages])[topics],
+        about=np.concatenate([intents, messages])[topics],
     )  # fmt: skip
 
 
@@ -229,11 +254,14 @@ def _tally(
 
     last = np.full(slots, -1, np.int64)
     last[requests.slot] = np.arange(len(requests))  # rows ascend: the last one stays
+    used = np.flatnonzero(last >= 0)
     ends = np.flatnonzero(np.diff(requests.row, append=n))
     return Tally(
         arm=arm,
         by_cell={name: summed(v, requests.cell, len(requests.cells.user)) for name, v in counts.items()},
-        by_week={name: summed(v, requests.slot, slots).reshape(n, requests.weeks) for name, v in counts.items()},
+        by_week=WeeklyCounts(
+            (n, requests.weeks), used, {name: summed(v, requests.slot, slots)[used] for name, v in counts.items()}
+        ),
         book=np.where(last < 0, np.nan, book[last]).reshape(n, requests.weeks),
         book_end=book[ends],
         pending=pending,

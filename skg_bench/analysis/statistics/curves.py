@@ -10,15 +10,19 @@ e_uw^2)^(1/2)``. Without studentising, bands of 12 users held in 82 % of cases. 
 repeat themselves; then Bonferroni's level, 5 % over the number of weeks, is larger and is taken.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from skg_bench.analysis.statistics.intervals import LEVEL
 from skg_bench.core.draws import Purpose, draw, key
-from skg_bench.core.grid import F64, I64
+from skg_bench.core.grid import F64, I8, I64
 
 DRAWS = 2000
+_USERS = 1024  # whose multipliers are numbers of eight bytes at once: 16 MiB
+_TOGETHER = 2**17  # users times curves that are held at once: of 26 weeks 26 MiB an array
 _UNIT = 2.0**-32  # residuals are snapped to multiples of it: their sums are exact in float64 in any order
 
 
@@ -32,23 +36,38 @@ class Band:
     high: F64  # [W]
 
 
-def signs(seed: int, users: I64) -> F64:
+def signs(seed: int, users: I64) -> I8:
     """Multipliers `[DRAWS, n]`, -1 or 1; keyed by user, so that a user has the same ones in every curve and run."""
-    u = draw(key(seed, users)[None, :], np.arange(DRAWS)[:, None], Purpose.RESAMPLE)
-    return np.where(u < 0.5, -1.0, 1.0)
+    multipliers, resample = np.empty((DRAWS, len(users)), np.int8), np.arange(DRAWS)[:, None]
+    for some in _blocks(len(users)):
+        u = draw(key(seed, users[some])[None, :], resample, Purpose.RESAMPLE)
+        multipliers[:, some] = np.where(u < 0.5, -1, 1)
+    return multipliers
 
 
-def bands(values: list[F64], multipliers: F64, bounds: list[tuple[float, float]]) -> list[Band]:
-    """The band of each curve, from users' values `[n, W]` (NaN: none), cut at its bounds."""
-    curves = [_curve(v) for v in values]
-    drawn = multipliers @ np.concatenate([c.standard for c in curves], axis=1)  # exact, see _UNIT
-    width = values[0].shape[1]
-    curve_bands = []
+def bands(values: Iterable[F64], multipliers: I8, bounds: Sequence[tuple[float, float]]) -> list[Band]:
+    """The band of each curve, from users' values `[n, W]` (NaN: none), cut at its bounds.
+
+    Of many users, values that are made as they are asked for are held for a few curves at a time.
+    """
+    pairs, drawn = zip(values, bounds, strict=True), list[Band]()
+    while some := list(islice(pairs, max(1, _TOGETHER // max(1, multipliers.shape[1])))):
+        drawn += _bands([_curve(v) for v, _ in some], multipliers, [limits for _, limits in some])
+    return drawn
+
+
+def _bands(curves: Sequence["_Curve"], multipliers: I8, bounds: Sequence[tuple[float, float]]) -> Iterator[Band]:
+    width = len(curves[0].n)
+    drawn = np.zeros((len(multipliers), width * len(curves)))
+    for some in _blocks(multipliers.shape[1]):  # sums are exact in any order, see _UNIT
+        drawn += multipliers[:, some].astype(np.float64) @ np.concatenate([c.standard[some] for c in curves], axis=1)
     for i, (c, (lowest, highest)) in enumerate(zip(curves, bounds, strict=True)):
         half = _quantile(c, drawn[:, i * width : (i + 1) * width]) * c.se
-        low, high = np.maximum(c.mean - half, lowest), np.minimum(c.mean + half, highest)
-        curve_bands.append(Band(c.n, c.mean, low, high))
-    return curve_bands
+        yield Band(c.n, c.mean, np.maximum(c.mean - half, lowest), np.minimum(c.mean + half, highest))
+
+
+def _blocks(users: int) -> Iterator[slice]:
+    return (slice(first, first + _USERS) for first in range(0, users, _USERS))
 
 
 def _quantile(c: "_Curve", drawn: F64) -> F64:

@@ -1,7 +1,8 @@
 """What a run's arms did, one arm at a time: only an arm, its live twin, the reference and `never` are held."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.regret import Regret, regret, regret_waterfall
 from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
-from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.grid import F64, I8, I32, I64, Bool
 from skg_bench.core.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
@@ -170,19 +171,20 @@ def _curves(
     reference: Tally | None,
     live: Tally | None,
     shown: Mapping[str, Metric],
-    multipliers: F64,
+    multipliers: I8,
 ) -> Iterator[Curve]:
-    values = {m.name: weekly(m, tally) for m in shown.values()}
+    utility = shown["utility"]
+    values: dict[str, Callable[[], F64]] = {m.name: partial(weekly, m, tally) for m in shown.values()}
     if reference is not None:
-        values["utility_difference"] = values["utility"] - weekly(shown["utility"], reference)
+        values["utility_difference"] = lambda: weekly(utility, tally) - weekly(utility, reference)
     if live is not None:
-        values["learning_effect"] = weekly(shown["utility"], live) - values["utility"]
+        values["learning_effect"] = lambda: weekly(utility, live) - weekly(utility, tally)
     bounds = [shown[name].bounds if name in shown else NO_BOUNDS for name in values]
-    drawn = bands(list(values.values()), multipliers, bounds)
+    drawn = bands((make() for make in values.values()), multipliers, bounds)
     return ((arm, name, band) for name, band in zip(values, drawn, strict=True))
 
 
-def _ceilings(results: Found, requests: LoggedEvents, multipliers: F64, *, procedures: bool) -> None:
+def _ceilings(results: Found, requests: LoggedEvents, multipliers: I8, *, procedures: bool) -> None:
     """The share of requests that the skillbook could answer, whatever an arm did."""
     turn = sums(requests.cell, len(requests.cells.user))
     weekly_turns = sums(requests.slot, len(requests.users) * requests.weeks).reshape(-1, requests.weeks)

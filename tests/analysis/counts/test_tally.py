@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.tally import COUNTS, MONDAY, WEEK, events, tallies
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
@@ -95,6 +96,15 @@ def test_there_are_as_many_weeks_as_the_run_states_or_as_its_turns_take(
     tally = tallies(Run(run.path), "skg", requests)[0]
     assert tally.by_week["turn"].shape == (4, weeks)
     assert (tally.by_week["turn"].sum(axis=0) > 0).tolist() == [True] * 4 + [False] * (weeks - 4)
+    there = tally.by_week["turn"] > 0  # of 100,000 users who come once no other weeks are held
+    assert tally.by_week.slots.tolist() == np.flatnonzero(there).tolist()
+    assert {len(held) for held in tally.by_week.held.values()} == {there.sum()}
+
+
+def test_a_long_message_makes_no_other_longer() -> None:
+    code, words = coded(pa.chunked_array([["b", "a" * 100_000, None, "b"]]))
+    assert (code.tolist(), words[1]) == ([1, 0, -1, 1], "b")
+    assert words.nbytes < 100
 
 
 def test_a_one_off_is_what_has_no_request_type(run: Run) -> None:

@@ -1,9 +1,12 @@
 """Simultaneous bands over weeks."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from experiments.known_truth.worlds import bands_hold
+from skg_bench.analysis.statistics import curves
 from skg_bench.analysis.statistics.curves import DRAWS, bands, signs
 from skg_bench.analysis.statistics.intervals import t_quantile
 from skg_bench.core.grid import F64
@@ -23,6 +26,29 @@ def test_multipliers_are_signs_keyed_by_user() -> None:
     assert np.abs(x.mean(axis=0)).max() < 0.1
     assert np.abs(np.corrcoef(x.T) - np.eye(40)).max() < 0.12
     assert (signs(1, np.arange(40, dtype=np.int64)) != x).any()
+
+
+def test_bands_are_the_same_bits_for_users_and_curves_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [_values(), _values() ** 2, 1.0 - _values()]
+    x = signs(0, np.arange(30))
+    whole = bands(values, x, [FREE] * 3)
+    monkeypatch.setattr(curves, "_USERS", 7)
+    monkeypatch.setattr(curves, "_TOGETHER", 60)
+    np.testing.assert_array_equal(signs(0, np.arange(30)), x)
+    for band, same in zip(bands(iter(values), x, [FREE] * 3), whole, strict=True):
+        np.testing.assert_array_equal([band.mean, band.low, band.high], [same.mean, same.low, same.high])
+
+
+def test_multipliers_of_many_users_take_a_byte_each_and_little_beside_them() -> None:
+    users = np.arange(5 * curves._USERS)
+    tracemalloc.start()
+    try:
+        x = signs(0, users)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert x.nbytes == DRAWS * len(users)
+    assert most < 2**27  # drawn for all at once: 400 MiB
 
 
 def test_a_band_is_wider_than_pointwise_intervals_and_not_wider_than_bonferroni() -> None:
