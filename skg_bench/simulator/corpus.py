@@ -6,8 +6,8 @@ stale is looked up, and all else is an answer. The built-in corpus lies in `data
 can take its place, and a `Source` reads another format.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -48,6 +48,8 @@ class Corpus:
     follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
     one_offs: I32  # [M] text ids of messages that nobody asks twice: the last M
     digest: str  # hash of messages and labels, hex
+    source: str | None = None  # file, or data set with its commit, of rows that were published; None: of our format
+    left_out: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of them: why -> {rows, first}, see LeftOut
 
 
 @dataclass(frozen=True, slots=True)

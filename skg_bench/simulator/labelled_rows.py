@@ -1,0 +1,165 @@
+"""Rows of corpora as they are published: a message and its label each.
+
+Read are tables (CSV, TSV, JSON lines, Parquet) such as BANKING77's `text,category`; a folder with a table for each
+split; a folder of `seq.in` and `label`, a line a message, or of such folders, as HWU64 is given out; and data sets that
+the `datasets` library reads.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+from skg_bench.core.errors import UsageError
+from skg_bench.simulator.dataset_rows import DatasetSplit, chosen, is_dataset
+from skg_bench.simulator.recorded_rows import LeftOut
+
+TEXTS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
+LABELS = ("label_text", "category", "intent", "label", "labels")  # and of that of intents
+_HWU64 = ("answer", ("scenario", "intent"))  # HWU64's table of all annotations: both make the intent
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+_LINES = ("seq.in", "label")
+_SEPARATORS = ",;\t"
+_USUAL = "test"  # the split where there are several: as large as people will say in a run, and nothing was tuned on it
+_BIG = 2**24  # characters in one cell
+_NAME = "simulator.corpus"
+
+Cells = Mapping[str, Any]
+Read = Callable[[LeftOut], Iterator[tuple[int, str, str]]]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns; None: those that are usual."""
+
+    text: str | None
+    labels: Sequence[str] | None
+
+    def of(self, have: Sequence[str], title: str) -> tuple[str, Sequence[str]]:
+        """The columns of messages and of labels among those of a table.
+
+        Raises UsageError for one that is absent, or is not known by its name.
+        """
+        if self.text is None and self.labels is None and {_HWU64[0], *_HWU64[1]} <= set(have):
+            return _HWU64
+        text = self.text or next((name for name in TEXTS if name in have), None)
+        labels = self.labels or [name for name in LABELS if name in have and name != text][:1]
+        if text is None or text not in have or not labels or not set(labels) <= set(have):
+            raise UsageError(
+                f"{title} has the columns {', '.join(have) or 'none'}; which holds messages, and which labels? Say "
+                f"{_NAME}.text=COLUMN {_NAME}.label=COLUMN (or [COLUMN, COLUMN], joined)"
+            )
+        return text, labels
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """What was opened: its title, and position, message and label of each row; what is torn is counted."""
+
+    title: str
+    read: Read
+
+
+def opened(path: str, subset: str | None, split: str | None, columns: Columns) -> LabelledRows:
+    """The rows of a file, of a split of a folder, or of a data set.
+
+    Raises UsageError for what is not there or cannot be read, and for a split or column that is not there.
+    """
+    place = Path(path)
+    if is_dataset(path):
+        rows = DatasetSplit(path, subset, split, _NAME, _USUAL)
+        return LabelledRows(rows.title, lambda _: _labelled(rows.rows(), columns, rows.title))
+    if subset is not None:
+        raise UsageError(f"{_NAME}.subset={subset} is of a data set (hf:NAME), and {path} is none")
+    if not place.exists():
+        raise UsageError(f"{_NAME}.path={path} does not exist; for a data set of the hub: {_NAME}.path=hf:{path}")
+    splits = _splits(place)
+    if not splits:
+        raise UsageError(
+            f"{_NAME}.path={path} is no corpus: a file ends in {', '.join(_SUFFIXES)}; a folder holds {_LINES[0]} and "
+            f"{_LINES[1]}, or such a folder or a table for each split"
+        )
+    if place in splits.values() and split is not None:
+        raise UsageError(f"{_NAME}.split={split}; {path} is one split, leave it out: {_NAME}.split=null")
+    file = splits[chosen(list(splits), split, f"{_NAME}.split", path, _USUAL)]
+    title = file.name if file == place else f"{place.name}/{file.relative_to(place)}"
+    return LabelledRows(title, lambda out: _pairs(file, out) if file.is_dir() else _table(file, columns, title, out))
+
+
+def _splits(path: Path) -> dict[str, Path]:
+    """Of a folder, by name; of a file, itself."""
+    if path.is_file():
+        return {path.stem: path} if path.suffix in _SUFFIXES else {}
+    if _has_lines(path):
+        return {path.name: path}
+    inside = sorted(path.iterdir())
+    return {p.stem: p for p in inside if (p.is_file() and p.suffix in _SUFFIXES) or (p.is_dir() and _has_lines(p))}
+
+
+def _has_lines(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in _LINES)
+
+
+def _pairs(folder: Path, _: LeftOut) -> Iterator[tuple[int, str, str]]:
+    texts, labels = (_text(folder / name).splitlines() for name in _LINES)
+    if len(texts) != len(labels):
+        raise UsageError(
+            f"{folder}: {_LINES[0]} has {len(texts):,} lines and {_LINES[1]} {len(labels):,}; which belongs to which is "
+            "not known: get both again"
+        )
+    for position, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
+        yield position, text.strip(), label.strip()
+
+
+def _table(file: Path, columns: Columns, title: str, out: LeftOut) -> Iterator[tuple[int, str, str]]:
+    rows = _separated(file, out) if file.suffix in (".csv", ".tsv") else _arrow(file)
+    return _labelled(rows, columns, title)
+
+
+def _labelled(rows: Iterator[tuple[int, Cells]], columns: Columns, title: str) -> Iterator[tuple[int, str, str]]:
+    names: tuple[str, Sequence[str]] | None = None
+    for position, cells in rows:
+        names = names or columns.of(list(cells), title)
+        text, labels = _word(cells[names[0]]), [_word(cells[name]) for name in names[1]]
+        yield position, text, "_".join(labels) if all(labels) else ""
+
+
+def _word(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
+def _separated(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
+    """Rows of a CSV file by their lines; the heading shows what separates columns."""
+    csv.field_size_limit(_BIG)
+    lines = _text(file).splitlines(keepends=True)
+    heading = lines[0] if lines else ""
+    reader = csv.reader(lines, delimiter=max(_SEPARATORS, key=heading.count))
+    try:
+        names = [name.strip() for name in next(reader, [])]
+        for cells in reader:
+            if len(cells) == len(names):
+                yield reader.line_num, dict(zip(names, cells, strict=True))
+            elif cells:
+                out.add("another number of fields than the heading has", reader.line_num)
+    except csv.Error as error:
+        raise UsageError(f"{file} is no table: line {reader.line_num}: {error}") from error
+
+
+def _arrow(file: Path) -> Iterator[tuple[int, Cells]]:
+    try:
+        table = pq.read_table(file) if file.suffix == ".parquet" else pj.read_json(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"{file} is torn or no {file.suffix[1:]} file ({' '.join(str(error).split())})") from error
+    return enumerate(table.to_pylist(), 1)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8: {error}; save it as such") from error
