@@ -48,6 +48,15 @@ class Record:
     offsets: Offsets  # of its times, each from the first turn on that has it; empty where the log says none
 
 
+def left_out(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Rows that are no turns or messages, by reason, and where the first of them stand. `found`: see Record."""
+    return [
+        f"{entry['rows']:,} with {why} (row{'s' if entry['rows'] > 1 else ''} {', '.join(map(str, entry['first']))}"
+        + (", ...)" if entry["rows"] > len(entry["first"]) else ")")
+        for why, entry in found.items()
+    ]
+
+
 class Replay(Protocol):
     """What a simulator has beside its Protocol if it replays a log: whether answers were right is known to nobody."""
 

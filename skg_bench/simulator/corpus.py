@@ -49,7 +49,9 @@ class Corpus:
     one_offs: I32  # [M] text ids of messages that nobody asks twice: the last M
     digest: str  # hash of messages and labels, hex
     source: str | None = None  # file, or data set with its commit, of rows that were published; None: of our format
-    left_out: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of them: why -> {rows, first}, see LeftOut
+    left_out: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # of them: why -> {rows, first}, see LeftOut
 
 
 @dataclass(frozen=True, slots=True)

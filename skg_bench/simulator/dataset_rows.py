@@ -24,12 +24,12 @@ from skg_bench.core.errors import UsageError, install
 PREFIX = "hf:"
 _SAVED = ("dataset_info.json", "dataset_dict.json")  # what `save_to_disk` leaves in a folder
 _READABLE = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow")
-_PATIENCE = 2.5  # seconds; where nothing comes back the hub is asked twice
+_PATIENCE = 2.5  # seconds to connect, and seconds until the answer comes
 _ROWS = 1000  # read at once
 _SLICED = re.compile(r"(?P<name>[^\[\]]+)\[:(?P<rows>[1-9]\d*)\]")
 _COPY = (
-    "or save it where it can be read, with the library's save_to_disk(FOLDER), and give that folder; what was loaded on "
-    "this machine before is read with HF_HUB_OFFLINE=1 in the environment"
+    "save it where there is a network, with the library's save_to_disk(FOLDER), and name that folder; what this machine "
+    "has loaded before is read with HF_HUB_OFFLINE=1 in the environment"
 )
 
 Row = Mapping[str, Any]
@@ -101,16 +101,20 @@ class DatasetSplit:
 
     def _commit(self) -> str:
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
         name, _, revision = self._given.partition("@")
-        with self._told("the hub does not answer", HfHubHTTPError, "the hub refuses it (with a token: HF_TOKEN)"):
+        try:
             return str(HfApi().dataset_info(name, revision=revision or None, timeout=_PATIENCE).sha)
+        except (HfHubHTTPError, HFValidationError) as error:
+            raise self._failed("the hub has no such data set, or not for you (a token: HF_TOKEN)", error) from error
+        except Exception as error:  # whatever its client raises
+            raise self._failed("the hub does not answer", error, _COPY) from error
 
     @property
     def _wanted(self) -> str:
         """Of several splits."""
-        return self._opened[0]
+        return self.split or self._opened[0]
 
     @cached_property
     def _opened(self) -> tuple[str, Any, int | None]:
@@ -123,7 +127,7 @@ class DatasetSplit:
         wanted, rows = (sliced["name"], int(sliced["rows"])) if sliced else (self.split, None)
         datasets.disable_progress_bars()
         folder, revision = self._folder, self.revision
-        with self._told("it cannot be read"):
+        with self._told():
             if folder is not None and any((folder / file).is_file() for file in _SAVED):
                 loaded = datasets.load_from_disk(str(folder))
             elif folder is not None:
@@ -144,26 +148,26 @@ class DatasetSplit:
         """
         _, opened, most = self._opened
         classes = {name: feature for name, feature in (opened.features or {}).items()}
-        with self._told("it cannot be read"):
+        with self._told():
             batches = opened.with_format("arrow").iter(batch_size=_ROWS)
             plain = (row for batch in batches for row in batch.to_pylist())
             for position, row in enumerate(islice(plain, most), 1):
                 yield position, {name: _worded(value, classes.get(name)) for name, value in row.items()}
 
     @contextmanager
-    def _told(self, what: str, other: type[Exception] = UsageError, otherwise: str = "") -> Iterator[None]:
+    def _told(self) -> Iterator[None]:
         """Errors of the library, and of what it reads, as errors of ours."""
         try:
             yield
         except UsageError:
             raise
-        except Exception as error:
-            why = otherwise if isinstance(error, other) else what
-            text = " ".join(str(error).split())[:300]
-            raise UsageError(
-                f"{self.where}.path={self.path}: {why} ({type(error).__name__}: {text}); check name, revision, subset "
-                f"and split, {_COPY}"
-            ) from error
+        except Exception as error:  # whatever it raises
+            advice = _COPY if self._folder is None else "check the folder, subset and split"
+            raise self._failed("it cannot be read", error, advice) from error
+
+    def _failed(self, what: str, error: Exception, advice: str = "check its name and revision") -> UsageError:
+        why = " ".join(str(error).split())[:300]
+        return UsageError(f"{self.where}.path={self.path}: {what} ({type(error).__name__}: {why}); {advice}")
 
 
 def records(value: Any) -> list[Any]:

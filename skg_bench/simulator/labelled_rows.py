@@ -6,6 +6,7 @@ the `datasets` library reads.
 """
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,14 @@ class Columns:
 
     text: str | None
     labels: Sequence[str] | None
+
+    def known(self, have: Sequence[str]) -> bool:
+        """Is it clear which columns of a table hold what?"""
+        try:
+            self.of(have, "")
+        except UsageError:
+            return False
+        return True
 
     def of(self, have: Sequence[str], title: str) -> tuple[str, Sequence[str]]:
         """The columns of messages and of labels among those of a table.
@@ -91,10 +100,28 @@ def opened(path: str, subset: str | None, split: str | None, columns: Columns) -
     return LabelledRows(title, lambda out: _pairs(file, out) if file.is_dir() else _table(file, columns, title, out))
 
 
+def heading(path: str) -> list[str] | None:
+    """Names of the columns of a corpus, or of what may be one; None: neither table, nor folder, nor data set.
+
+    Raises UsageError for what cannot be read.
+    """
+    if is_dataset(path):
+        rows: Iterator[tuple[int, Cells]] = DatasetSplit(path, None, None, _NAME, _USUAL).rows()
+    else:
+        splits = _splits(Path(path))
+        if not splits:
+            return None
+        file = splits.get(_USUAL) or next(iter(splits.values()))
+        if file.is_dir():
+            return ["text", "label"]
+        rows = _cells(file, LeftOut())
+    return list(next(rows, (0, {}))[1])
+
+
 def _splits(path: Path) -> dict[str, Path]:
     """Of a folder, by name; of a file, itself."""
-    if path.is_file():
-        return {path.stem: path} if path.suffix in _SUFFIXES else {}
+    if not path.is_dir():
+        return {path.stem: path} if path.is_file() and path.suffix in _SUFFIXES else {}
     if _has_lines(path):
         return {path.name: path}
     inside = sorted(path.iterdir())
@@ -106,7 +133,7 @@ def _has_lines(folder: Path) -> bool:
 
 
 def _pairs(folder: Path, _: LeftOut) -> Iterator[tuple[int, str, str]]:
-    texts, labels = (_text(folder / name).splitlines() for name in _LINES)
+    texts, labels = (_text(folder / name).removesuffix("\n").split("\n") for name in _LINES)
     if len(texts) != len(labels):
         raise UsageError(
             f"{folder}: {_LINES[0]} has {len(texts):,} lines and {_LINES[1]} {len(labels):,}; which belongs to which is "
@@ -117,8 +144,11 @@ def _pairs(folder: Path, _: LeftOut) -> Iterator[tuple[int, str, str]]:
 
 
 def _table(file: Path, columns: Columns, title: str, out: LeftOut) -> Iterator[tuple[int, str, str]]:
-    rows = _separated(file, out) if file.suffix in (".csv", ".tsv") else _arrow(file)
-    return _labelled(rows, columns, title)
+    return _labelled(_cells(file, out), columns, title)
+
+
+def _cells(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
+    return _separated(file, out) if file.suffix in (".csv", ".tsv") else _arrow(file)
 
 
 def _labelled(rows: Iterator[tuple[int, Cells]], columns: Columns, title: str) -> Iterator[tuple[int, str, str]]:
@@ -136,9 +166,9 @@ def _word(cell: Any) -> str:
 def _separated(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
     """Rows of a CSV file by their lines; the heading shows what separates columns."""
     csv.field_size_limit(_BIG)
-    lines = _text(file).splitlines(keepends=True)
-    heading = lines[0] if lines else ""
-    reader = csv.reader(lines, delimiter=max(_SEPARATORS, key=heading.count))
+    text = _text(file)
+    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         names = [name.strip() for name in next(reader, [])]
         for cells in reader:

@@ -39,10 +39,12 @@ from skg_bench.core.world import (
     Supposing,
     Truth,
 )
+from skg_bench.simulator import recorded_datasets
+from skg_bench.simulator.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
 from skg_bench.simulator.recorded_agentropy import assumed, turns
-from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
+from skg_bench.simulator.recorded_dialogues import ASSUMES, as_pseudo_users, invented, sgd, uss
 from skg_bench.simulator.recorded_log import WEEK, RecordedLog, assemble
-from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, RecordedTurn, table
+from skg_bench.simulator.recorded_rows import FIELDS, INVENTED, LeftOut, RecordedTurn, table
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS = "unnamed"
@@ -64,6 +66,8 @@ class Recorded:
 
     format: Format
     path: str | None
+    subset: str | None
+    split: str | None
     columns: Mapping[str, str | None]
     zone: str
     rated_ok: Sequence[str | int | float | bool]
@@ -107,19 +111,50 @@ class Recorded:
     @cached_property
     def _read(self) -> tuple[RecordedLog, LeftOut, int]:
         """The log, what was left out, and how many rows there were with it."""
-        out, path = LeftOut(), self._file
+        out = LeftOut()
+        rows = self._rows(out) if self._dataset is None else self._dataset_rows(self._dataset, out)
+        if self._invented:
+            rows = invented(rows, self.dialogues_per_user)
+        read = len(rows) + out.rows
+        ratings = {word: code for code, words in enumerate(self._words) for word in words}
+        return assemble(rows, ratings, self._zone, out, str(self.path)), out, read
+
+    def _rows(self, out: LeftOut) -> list[RecordedTurn]:
+        path = self._file
         if path.is_dir() and self.format in ("table", "uss"):
-            raise UsageError(f"simulator.path={path} is a folder; name a file")
+            raise UsageError(f"simulator.path={path} is a folder without tables; name a file")
+        if self.subset is not None or self.split is not None:
+            raise UsageError(
+                f"simulator.subset and simulator.split are of data sets, and {path} is none: leave them out"
+            )
         readers: Mapping[str, Callable[[], list[RecordedTurn]]] = {
             "table": lambda: table(path, self.columns, out),
             "sgd": lambda: sgd(path, self.dialogues_per_user, out),
             "uss": lambda: uss(path, self.dialogues_per_user, out),
             "agentropy": lambda: turns(path),
         }
-        rows = readers[self.format]()
-        read = len(rows) + out.rows
-        ratings = {word: code for code, words in enumerate(self._words) for word in words}
-        return assemble(rows, ratings, self._zone, out, str(path)), out, read
+        return readers[self.format]()
+
+    def _dataset_rows(self, split: DatasetSplit, out: LeftOut) -> list[RecordedTurn]:
+        if self.format not in ("table", "sgd"):
+            raise UsageError(f"simulator.format={self.format} is of files; a data set is read as table or sgd")
+        if self.format == "table":
+            return recorded_datasets.table(split, self.columns, out)
+        return as_pseudo_users(list(recorded_datasets.dialogues(split, out)), self.dialogues_per_user)
+
+    @cached_property
+    def _dataset(self) -> DatasetSplit | None:
+        """What the `datasets` library reads; None: a file, or files, of our own formats."""
+        if self.path is not None and is_dataset(self.path):
+            return DatasetSplit(self.path, self.subset, self.split, "simulator")
+        path = self._file
+        tables = self.format == "table" and path.is_dir() and holds_tables(path)
+        return DatasetSplit(str(path), self.subset, self.split, "simulator") if tables else None
+
+    @property
+    def _invented(self) -> list[str]:
+        """What a table does not say and is made up."""
+        return [name for name in INVENTED if self.format == "table" and self.columns.get(name) is None]
 
     @property
     def _zone(self) -> ZoneInfo:
@@ -145,13 +180,14 @@ class Recorded:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
         if "intent" in log.knows:
             assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
-        dialogues = self.format in ("sgd", "uss")
-        if dialogues:
-            assumes = ASSUMES | assumes
+        dialogues, made_up = self.format in ("sgd", "uss"), self._invented
+        if dialogues or made_up:
+            assumes = {what: words for what, words in ASSUMES.items() if dialogues or what in made_up} | assumes
         elif self.format == "agentropy":
             assumes |= assumed(self._file)
+        name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
-            self._file.name, dialogues, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
+            name, dialogues or "user" in made_up, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
             assumes, read, out.found, log.offsets,
         )  # fmt: skip
 
@@ -189,14 +225,10 @@ class Recorded:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the file, or of all files of the folder."""
-        path, digest = self._file, blake2b(digest_size=16)
-        for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
-            digest.update(f"{file.relative_to(path)}\0".encode())
-            with file.open("rb") as content:
-                while part := content.read(2**20):
-                    digest.update(part)
-        return digest.hexdigest()
+        """Hash of the file, of all files of the folder, or of which commit of a data set was read."""
+        if self._dataset is None:
+            return hashed(self._file)
+        return blake2b(self._dataset.title.encode(), digest_size=16).hexdigest()
 
     # ----------------------------------------------------------------------------------------------- events
 

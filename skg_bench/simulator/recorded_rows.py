@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from skg_bench.core.errors import UsageError
 
 FIELDS = ("user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity")
-REQUIRED = FIELDS[:3]
+REQUIRED = "message"
+INVENTED = ("user", "time")  # what a log without is given: pseudo-users, times
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _FIRST = 10  # rows of each kind whose places are told
 _BIG = 2**24  # characters in one cell of a CSV file: a conversation may be long
@@ -67,25 +68,37 @@ def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
     """
     if path.suffix not in SUFFIXES:
         raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
-    for name in REQUIRED:
-        if columns.get(name) is None:
-            raise UsageError(f"simulator.columns.{name} is missing; name the column of {path} that holds the {name}")
-    wanted = {name: column for name, column in columns.items() if column is not None}
+    wanted = mapped(path, columns)
     read = {".parquet": _parquet, ".csv": _csv, ".tsv": _csv}.get(path.suffix, _json_lines)
     try:
-        return [row for position, cells in read(path, wanted, out) for row in _turns(position, cells, out)]
+        return [row for position, cells in read(path, wanted, out) for row in turns_of(position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
     except csv.Error as error:
         raise UsageError(f"{path} is no table: {error}") from error
 
 
-def _absent(path: Path, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+def mapped(path: Path | str, columns: Columns) -> dict[str, str]:
+    """The columns of a table that hold something, by field.
+
+    Raises UsageError where none holds messages.
+    """
+    wanted = {name: column for name, column in columns.items() if column is not None}
+    if REQUIRED not in wanted:
+        raise UsageError(
+            f"simulator.columns.{REQUIRED} is missing; name the column of {path} that holds the {REQUIRED}"
+        )
+    return wanted
+
+
+def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+    """Raises UsageError for a mapped column that the table does not have."""
     have = list(columns)
     for name, column in wanted.items():
         if column not in have:
             raise UsageError(
                 f"simulator.columns.{name}={column}: {path} has no such column; it has {', '.join(have) or 'none'}"
+                + (f"; null if none holds it: simulator.columns.{name}=null" if name in INVENTED else "")
             )
 
 
@@ -94,7 +107,7 @@ def _csv(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
         header = next(lines, [])
-        _absent(path, wanted, header)
+        absent(path, wanted, header)
         at = {name: header.index(column) for name, column in wanted.items()}
         for cells in lines:
             if len(cells) == len(header):
@@ -120,14 +133,14 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
             else:
                 out.add("no whole JSON object", position)
     if rows:
-        _absent(path, wanted, sorted(seen))
+        absent(path, wanted, sorted(seen))
     yield from rows
 
 
 def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tuple[int, Cells]]:
     try:
         with pq.ParquetFile(path) as file:
-            _absent(path, wanted, file.schema_arrow.names)
+            absent(path, wanted, file.schema_arrow.names)
             position = 0
             for batch in file.iter_batches(columns=list(dict.fromkeys(wanted.values()))):
                 for row in batch.to_pylist():
@@ -137,7 +150,9 @@ def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tupl
         raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
 
 
-def _turns(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+def turns_of(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+    """The turns of a row: one, or those of a conversation."""
+    cells = dict.fromkeys(INVENTED) | cells
     entries = cells["message"]
     if not isinstance(entries, list):
         yield RecordedTurn(position, **cells)

@@ -7,6 +7,7 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.learning import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
+from skg_bench.core.record import left_out
 
 
 def words(summary: Summary) -> list[Sentence]:
@@ -36,7 +37,9 @@ def words(summary: Summary) -> list[Sentence]:
     left = sum(entry["rows"] for entry in log["left_out"].values())
     if left:
         sentences.append(
-            Sentence(f"{left:,} of {log['read']:,} rows were left out: {'; '.join(left_out(log))}.", "caution")
+            Sentence(
+                f"{left:,} of {log['read']:,} rows were left out: {'; '.join(left_out(log['left_out']))}.", "caution"
+            )
         )
     return sentences
 
@@ -55,17 +58,8 @@ def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
         ("It does not say", ", ".join(["which answers were right", *unsaid])),
         ("Days", f"the Monday {log['first_day']} of the log is shown as 2026-01-05, the first of every run"),
         *((f"Taken for granted: {what}", words) for what, words in log["assumes"].items()),
-        ("Left out", "; ".join(left_out(log)) or "no row"),
+        ("Left out", "; ".join(left_out(log["left_out"])) or "no row"),
         *([("Messages", "hashed here and in the logs: pseudonyms, not anonymity")] if log["redacted"] else []),
-    ]
-
-
-def left_out(log: Mapping[str, Any]) -> list[str]:
-    """Rows that are no turns, by reason, and where the first of them stand."""
-    return [
-        f"{entry['rows']:,} with {why} (row{'s' if entry['rows'] > 1 else ''} {', '.join(map(str, entry['first']))}"
-        + (", ...)" if entry["rows"] > len(entry["first"]) else ")")
-        for why, entry in log["left_out"].items()
     ]
 
 

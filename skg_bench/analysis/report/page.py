@@ -26,6 +26,7 @@ from skg_bench.analysis.report.typeset import interval, marked, shown
 from skg_bench.analysis.report.waterfall import WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
+from skg_bench.core.record import left_out
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
 
@@ -265,6 +266,7 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     worth = f"worth − {paid}" if content.advised else f"right − {prices.wrong:g} × wrong − {paid}"
     late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
+    corpus = manifest.get("corpus")  # one that others published
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
@@ -275,6 +277,11 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
         ("Commit", commit + changed),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Data", ", ".join(f"{name} {str(digest)[:16]}" for name, digest in data.items()) or "–"),
+        *(
+            [("Corpus", f"{corpus['source']}; left out: {'; '.join(left_out(corpus['left_out'])) or 'no row'}")]
+            if corpus
+            else []
+        ),
         ("Answers known too late" if content.advised else "Ratings known too late", late),
     ]
 
