@@ -32,8 +32,9 @@ def described(path: str) -> list[str] | None:
     corpus, lines = users.corpus.load(), list[str]()  # type: ignore[union-attr]
     per = np.bincount(corpus.intent, corpus.n_wordings, len(corpus.intents)).astype(int)
     lines.append(
-        f"{corpus.source} is a labelled corpus: {per.sum():,} messages of {len(corpus.intents):,} intents, {per.min():,} "
-        f"to {per.max():,} of an intent (median {int(np.median(per)):,}), and {len(corpus.one_offs):,} one-offs"
+        f"{corpus.source} is a labelled corpus: {per.sum():,} messages of {len(corpus.intents):,} intents, "
+        f"{per.min():,} to {per.max():,} of an intent (median {int(np.median(per)):,}), and "
+        f"{len(corpus.one_offs):,} one-offs"
     )
     if reasons := left_out(corpus.left_out):
         lines.append(f"Left out: {'; '.join(reasons)}")
@@ -53,8 +54,8 @@ def described(path: str) -> list[str] | None:
     lines += [_used_up(users, corpus, weeks) for weeks in _WEEKS]
     if len(corpus.intents) < LEAST_INTENTS:
         lines.append(
-            f"It has fewer than {LEAST_INTENTS:g} intents: what holds for other intents than these is not known, and no "
-            "verdict is drawn"
+            f"It has fewer than {LEAST_INTENTS:g} intents: what holds for other intents than these is not known, and "
+            "no verdict is drawn"
         )
     return [*lines, f"A first run: skg-bench {shlex.join([*command, 'profile=smoke'])}"]
 
@@ -75,8 +76,8 @@ def _used_up(users: AssistantUsers, corpus: Corpus, weeks: int) -> str:
     share = float((np.bincount(exhausted // len(corpus.types), minlength=_USERS) / np.maximum(asked, 1)).mean())
     verdict = "are tested" if share <= LIMIT else "are not testable: take fewer weeks, or a larger split"
     return (
-        f"In {weeks} weeks about {share:.0%} of a user's intents have no wording left (limit {LIMIT:.0%}): claims about "
-        f"curves and utility {verdict}"
+        f"In {weeks} weeks about {share:.0%} of a user's intents have no wording left (limit {LIMIT:.0%}): claims "
+        f"about curves and utility {verdict}"
     )
 
 

@@ -7,7 +7,8 @@ can take its place, and a `Source` reads another format.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as defaulting
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -49,9 +50,7 @@ class Corpus:
     one_offs: I32  # [M] text ids of messages that nobody asks twice: the last M
     digest: str  # hash of messages and labels, hex
     source: str | None = None  # file, or data set with its commit, of rows that were published; None: of our format
-    left_out: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # of them: why -> {rows, first}, see LeftOut
+    left_out: Mapping[str, Any] = defaulting(default_factory=dict)  # of them, as in core/record.py
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ _PATIENCE = 2.5  # seconds to connect, and seconds until the answer comes
 _ROWS = 1000  # read at once
 _SLICED = re.compile(r"(?P<name>[^\[\]]+)\[:(?P<rows>[1-9]\d*)\]")
 _COPY = (
-    "save it where there is a network, with the library's save_to_disk(FOLDER), and name that folder; what this machine "
-    "has loaded before is read with HF_HUB_OFFLINE=1 in the environment"
+    "save it where there is a network, with the library's save_to_disk(FOLDER), and name that folder; what this "
+    "machine has loaded before is read with HF_HUB_OFFLINE=1 in the environment"
 )
 
 Row = Mapping[str, Any]
@@ -121,7 +121,7 @@ class DatasetSplit:
         """Name of the split, the library's object, and how many rows of it are wanted."""
         if find_spec("datasets") is None:
             raise UsageError(f"{self.where}.path={self.path} needs the package datasets: {install('datasets')}")
-        import datasets
+        import datasets  # 2 to 5 s
 
         sliced = _SLICED.fullmatch(self.split or "")
         wanted, rows = (sliced["name"], int(sliced["rows"])) if sliced else (self.split, None)
@@ -147,7 +147,7 @@ class DatasetSplit:
         Raises UsageError for what cannot be read.
         """
         _, opened, most = self._opened
-        classes = {name: feature for name, feature in (opened.features or {}).items()}
+        classes = dict(opened.features or {})
         with self._told():
             batches = opened.with_format("arrow").iter(batch_size=_ROWS)
             plain = (row for batch in batches for row in batch.to_pylist())

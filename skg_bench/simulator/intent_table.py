@@ -4,7 +4,8 @@ Slot values are not annotated in such data: messages of an intent whose answers 
 values by their hashes.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def dealt(
     one_offs: Sequence[str],
     intents: Sequence[Intent],
     *,
-    slotted: Set[str],
+    slotted: AbstractSet[str],
     values: int,
     where: str,
 ) -> Corpus:

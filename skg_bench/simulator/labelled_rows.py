@@ -136,8 +136,8 @@ def _pairs(folder: Path, _: LeftOut) -> Iterator[tuple[int, str, str]]:
     texts, labels = (_text(folder / name).removesuffix("\n").split("\n") for name in _LINES)
     if len(texts) != len(labels):
         raise UsageError(
-            f"{folder}: {_LINES[0]} has {len(texts):,} lines and {_LINES[1]} {len(labels):,}; which belongs to which is "
-            "not known: get both again"
+            f"{folder}: {_LINES[0]} has {len(texts):,} lines and {_LINES[1]} {len(labels):,}; which belongs to which "
+            "is not known: get both again"
         )
     for position, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
         yield position, text.strip(), label.strip()

@@ -187,8 +187,8 @@ class Recorded:
             assumes |= assumed(self._file)
         name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
-            name, dialogues or "user" in made_up, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
-            assumes, read, out.found, log.offsets,
+            name, dialogues or "user" in made_up, log.users, len(log.time), log.weeks, log.first_day, log.knows,
+            self.redact, assumes, read, out.found, log.offsets,
         )  # fmt: skip
 
     @property

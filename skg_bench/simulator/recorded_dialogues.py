@@ -19,7 +19,7 @@ from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
 
 ASSUMES = {
     "user": "dialogues go to pseudo-users by key: no persons, so nothing here is somebody's growth or habit",
-    "time": "invented: a dialogue a day, from nine o'clock, a minute between turns, so hours, weekdays and gaps say nothing",
+    "time": "invented: a dialogue a day, from nine o'clock, a minute between turns; hours and gaps say nothing",
 }
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _MINUTE = 60
@@ -31,7 +31,7 @@ Dialogue = tuple[str, list[RecordedTurn]]  # its key, its turns
 
 
 def sgd(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
-    """Turns of `dialogues_*.json` in a folder, or of one such file, as of MultiWOZ 2.2. The intent of a turn is the active one, under its
+    """Turns of `dialogues_*.json` in a folder, or of one such file. The intent of a turn is the active one, under its
     service. Where several are active, as when a user leaves a service for another, it is that of the frame which
     changed most since the user's turn before, and the others are the turn's `also`. Turns that are answered with
     nothing but a goodbye or "anything else?" have the intent `closing`, whatever is active: such answers do for one

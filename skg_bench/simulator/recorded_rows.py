@@ -152,7 +152,7 @@ def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tupl
 
 def turns_of(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
     """The turns of a row: one, or those of a conversation."""
-    cells = dict.fromkeys(INVENTED) | cells
+    cells = {**dict.fromkeys(INVENTED), **cells}
     entries = cells["message"]
     if not isinstance(entries, list):
         yield RecordedTurn(position, **cells)

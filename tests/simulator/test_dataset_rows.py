@@ -115,7 +115,7 @@ def test_a_column_of_conversations_makes_dialogues_of_pseudo_users(saved: Callab
     record = simulator.record
     assert (record.users, record.turns, record.pseudo_users) == (4, 80, True)
     assert record.assumes["user"].startswith("dialogues go to pseudo-users by key: no persons")
-    assert record.assumes["time"].endswith("hours, weekdays and gaps say nothing")
+    assert record.assumes["time"].endswith("hours and gaps say nothing")
     events = readers(simulator).events
     days = [time[:n:2] // 86_400 for time, n in zip(events.time, events.n, strict=True)]
     assert all(np.array_equal(day, np.arange(len(day))) for day in days)

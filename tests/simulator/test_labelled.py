@@ -1,4 +1,4 @@
-"""Corpora as they are published: which columns hold what, which split is said, what is left out, and what is refused."""
+"""Corpora as they are published: which columns hold what, which split is said, what is left out and refused."""
 
 import json
 from dataclasses import replace
