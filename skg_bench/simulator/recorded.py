@@ -154,7 +154,7 @@ class Recorded:
     @property
     def _invented(self) -> list[str]:
         """What a table does not say and is made up."""
-        return [name for name in INVENTED if self.format == "table" and self.columns.get(name) is None]
+        return [what for name, what in INVENTED.items() if self.format == "table" and self.columns.get(name) is None]
 
     @property
     def _zone(self) -> ZoneInfo:
@@ -187,7 +187,7 @@ class Recorded:
             assumes |= assumed(self._file)
         name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
-            name, dialogues or "user" in made_up, log.users, len(log.time), log.weeks, log.first_day, log.knows,
+            name, dialogues or "users" in made_up, log.users, len(log.time), log.weeks, log.first_day, log.knows,
             self.redact, assumes, read, out.found, log.offsets,
         )  # fmt: skip
 

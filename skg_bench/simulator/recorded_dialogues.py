@@ -18,7 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
 
 ASSUMES = {
-    "user": "dialogues go to pseudo-users by key: no persons, so nothing here is somebody's growth or habit",
+    "users": "dialogues go to pseudo-users by key: no persons, so nothing here is somebody's growth or habit",
     "time": "invented: a dialogue a day, from nine o'clock, a minute between turns; hours and gaps say nothing",
 }
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday

@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 
 FIELDS = ("user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity")
 REQUIRED = "message"
-INVENTED = ("user", "time")  # what a log without is given: pseudo-users, times
+INVENTED = {"user": "users", "time": "time"}  # fields that are made up where a log has none, and what that is called
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _FIRST = 10  # rows of each kind whose places are told
 _BIG = 2**24  # characters in one cell of a CSV file: a conversation may be long

@@ -114,7 +114,7 @@ def test_a_column_of_conversations_makes_dialogues_of_pseudo_users(saved: Callab
     simulator = recorded(saved(train=rows), "conversations", redact=False)
     record = simulator.record
     assert (record.users, record.turns, record.pseudo_users) == (4, 80, True)
-    assert record.assumes["user"].startswith("dialogues go to pseudo-users by key: no persons")
+    assert record.assumes["users"].startswith("dialogues go to pseudo-users by key: no persons")
     assert record.assumes["time"].endswith("hours and gaps say nothing")
     events = readers(simulator).events
     days = [time[:n:2] // 86_400 for time, n in zip(events.time, events.n, strict=True)]
