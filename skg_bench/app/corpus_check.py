@@ -71,9 +71,9 @@ def _used_up(users: AssistantUsers, corpus: Corpus, weeks: int) -> str:
     kind, real = events.truth.type, events.truth.type >= 0
     row = np.broadcast_to(np.arange(_USERS)[:, None], kind.shape)
     cell, used = (row * len(corpus.types) + kind)[real], events.truth.used_up[real]
-    asked = np.bincount(cell // len(corpus.types), weights=_firsts(cell), minlength=_USERS)
+    kinds = np.bincount(cell // len(corpus.types), weights=_firsts(cell), minlength=_USERS)
     exhausted = np.unique(cell[used])
-    share = float((np.bincount(exhausted // len(corpus.types), minlength=_USERS) / np.maximum(asked, 1)).mean())
+    share = float((np.bincount(exhausted // len(corpus.types), minlength=_USERS) / np.maximum(kinds, 1)).mean())
     verdict = "are tested" if share <= LIMIT else "are not testable: take fewer weeks, or a larger split"
     return (
         f"In {weeks} weeks about {share:.0%} of a user's intents have no wording left (limit {LIMIT:.0%}): claims "

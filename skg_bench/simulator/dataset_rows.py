@@ -133,8 +133,8 @@ class DatasetSplit:
             elif folder is not None:
                 loaded = datasets.load_dataset(str(folder), self.subset, streaming=True)
             else:
-                name, _, asked = self._given.partition("@")
-                commit = asked or None if self._offline else revision
+                name, _, given = self._given.partition("@")
+                commit = given or None if self._offline else revision
                 loaded = datasets.load_dataset(name, self.subset, revision=commit, streaming=not self._offline)
         if not isinstance(loaded, dict):
             loaded = {wanted or "all": loaded}

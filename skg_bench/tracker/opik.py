@@ -1,7 +1,7 @@
 """Opik (extra `opik`), over its REST interface and without its SDK.
 
-The package `opik` cannot take its place (2.2.122, measured in docs/trackers.md). Its client has reported a flush without
-losses when a server that refused held nothing; its generated REST client, which has ids and time-outs, takes 35 times
+The package `opik` cannot take its place (2.2.122, measured in docs/trackers.md). Its client has reported a flush
+without losses when a server that refused held nothing; its generated REST client, which has ids and time-outs, takes 35 times
 the processor time. Two requests are all that is needed here. What the server shows when it is asked counts as
 delivered, and nothing else.
 
