@@ -48,12 +48,12 @@ class Record:
     offsets: Offsets  # of its times, each from the first turn on that has it; empty where the log says none
 
 
-def left_out(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Rows that are no turns or messages, by reason, and where the first of them stand. `found`: see Record."""
+def left_out(counts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Rows that are no turns or messages, by reason, and where the first of them stand. `counts`: see Record."""
     return [
         f"{entry['rows']:,} with {why} (row{'s' if entry['rows'] > 1 else ''} {', '.join(map(str, entry['first']))}"
         + (", ...)" if entry["rows"] > len(entry["first"]) else ")")
-        for why, entry in found.items()
+        for why, entry in counts.items()
     ]
 
 
