@@ -122,7 +122,7 @@ class Recorded:
     def _rows(self, out: LeftOut) -> list[RecordedTurn]:
         path = self._file
         if path.is_dir() and self.format in ("table", "uss"):
-            raise UsageError(f"simulator.path={path} is a folder without tables; name a file")
+            raise UsageError(f"simulator.path={path} is a folder; name a file")
         if self.subset is not None or self.split is not None:
             raise UsageError(
                 f"simulator.subset and simulator.split are of data sets, and {path} is none: leave them out"
