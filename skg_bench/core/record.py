@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
+import pyarrow as pa
 
-from skg_bench.core.grid import I64
+from skg_bench.core.grid import I32, I64
 
 Offsets = Sequence[tuple[int, int]]
 """(second of a run, offset of local time from UTC from then on [s]), the first at second 0; empty: none is known."""
@@ -58,6 +59,13 @@ class Replay(Protocol):
 
     def show(self, texts: Sequence[str]) -> Sequence[str]:
         """Texts as logs and pages show them; hashes where they are redacted."""
+        ...
+
+    def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
+        """What the log says of events `event` of users `user`, `[N]` each: the columns `LOGGED` of the turn log.
+
+        `stored`: the event of the same user whose answer was returned, -1: none was.
+        """
         ...
 
 

@@ -74,8 +74,9 @@ class Setting:
         messages, names, intents, types = self._words
         kinds = self.world.kinds if isinstance(self.world, Advised) else ()
         return Labels(
-            self.texts, messages, names, intents, types, *(pa.array(list(w), pa.string()) for w in (reasons, kinds))
-        )
+            self.texts, messages, names, intents, types, *(pa.array(list(w), pa.string()) for w in (reasons, kinds)),
+            log=replay(self.world),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
