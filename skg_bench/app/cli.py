@@ -134,7 +134,10 @@ def gate(
 @app.command(epilog=examples.of("report"))
 def report(
     runs: Runs,
-    user: Annotated[list[int] | None, typer.Option(help="A user to look into; may be given again.")] = None,
+    user: Annotated[
+        list[str] | None,
+        typer.Option(help="A user to look into, by number or by the name in a log; may be given again."),
+    ] = None,
     beside: Annotated[
         list[Path] | None,
         typer.Option(help="A run of the same users with other arms, whose proof joins the page; may be given again."),
