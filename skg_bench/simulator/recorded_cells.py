@@ -5,6 +5,7 @@ whole column decides, and where it does not, the reader of the log has to.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -112,6 +113,35 @@ def _moment(value: Any, zone: tzinfo, *, day_first: bool) -> tuple[int, int, boo
     return local // timedelta(microseconds=1), offset, when.tzinfo is not None
 
 
+def readable_time(value: Any, zone: tzinfo) -> bool:
+    """Can it be read as a time, whether the day or the month comes first?"""
+    return any(_moment(value, zone, day_first=first) is not None for first in (True, False))
+
+
+def time_format(values: Sequence[Any], name: str) -> tuple[str, bool | None]:
+    """How most times of a column are written, and whether dates begin with the day; None: that makes no difference.
+
+    Raises UsageError where dates could begin with the day or with the month.
+    """
+    kinds = Counter[str]()
+    for value in values:
+        text = "" if value is None else str(value).strip()
+        if match := _DATE.fullmatch(text):
+            kinds[match[2]] += 1
+        elif text:
+            kinds[_unix(float(text)) if _seconds(text) else "ISO 8601"] += 1
+    kind = kinds.most_common(1)[0][0] if kinds else "ISO 8601"
+    if any(other in kinds for other in "/-"):
+        first = _day_first(values, name)
+        shown = next(str(value) for value in values if value is not None and _DATE.fullmatch(str(value).strip()))
+        return f"{'day' if first else 'month'} first, as in {shown}", first
+    return ("day first, with points" if kind == "." else kind), None
+
+
+def _unix(number: float) -> str:
+    return f"Unix {'milliseconds' if abs(number) >= _MILLISECONDS else 'seconds'}"
+
+
 def _read(value: Any, *, day_first: bool) -> datetime:
     if isinstance(value, datetime):
         return value
@@ -162,6 +192,14 @@ def _day_first(values: Sequence[Any], name: str) -> bool:
     else:
         why = f"some times begin with the day, as {days}, and some with the month, as {months}"
     raise UsageError(f"{name}: {why}; say simulator.day_first=true or simulator.day_first=false")
+
+
+def decimal_comma(texts: Sequence[str | None]) -> bool | None:
+    """Whether a comma is the decimal one; None where no number has one.
+
+    Raises UsageError where a comma could be either.
+    """
+    return _comma(texts, "numbers", "simulator.decimal") if any("," in (text or "") for text in texts) else None
 
 
 def numbers(texts: Sequence[str | None], decimal: str | None, what: str, option: str) -> F64:

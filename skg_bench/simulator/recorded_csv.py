@@ -8,7 +8,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from skg_bench.simulator.recorded_columns import LogColumns
 from skg_bench.simulator.recorded_rows import LeftOut, absent
 
 SUFFIXES = (".csv", ".tsv")
+_SEPARATOR_NAMES = {"tab": "\t"}
 SEPARATORS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252")
 RAGGED = "another number of fields than the heading has"
@@ -61,8 +62,9 @@ class CsvFile:
         Raises UsageError where the letters of the file are none of the encoding.
         """
         raw = path.read_bytes()
+        separator = _SEPARATOR_NAMES.get(separator or "", separator)
         if separator is not None and (len(separator) != 1 or not separator.isascii()):
-            raise UsageError(f"simulator.separator={separator!r} must be one character, such as ; or a tab")
+            raise UsageError(f"simulator.separator={separator!r} must be one character, such as ;, or tab")
         if encoding is not None and encoding not in ENCODINGS:
             raise UsageError(f"simulator.encoding={encoding!r}, valid are {', '.join(ENCODINGS)}")
         encoding = encoding or _encoding(raw)
@@ -85,6 +87,13 @@ class CsvFile:
         separator = separator or _separator(start, wanted)
         heading = next(csv.reader(io.StringIO(start, newline=""), delimiter=separator), [])
         return cls(path, Dialect(encoding, separator, tuple(heading), declared), content)
+
+    def sample(self) -> dict[str, list[str | None]]:
+        """The first rows of each column."""
+        start = replace(self, content=self.content[: _SAMPLE * 4].rpartition(b"\n")[0] or self.content)
+        at = {str(i): i for i in range(len(self.dialect.heading))}
+        read = start._line_by_line(at, LeftOut()).cells
+        return {name: read[str(i)].to_pylist() for i, name in enumerate(self.dialect.heading)}
 
     def columns(self, wanted: Mapping[str, str], out: LeftOut) -> LogColumns:
         """Those that are wanted, by field. Rows that are torn are left out.
