@@ -216,7 +216,8 @@ def experiment(
 def check_data(
     file: Annotated[Path, typer.Argument(help="A log: CSV, TSV, JSON lines or Parquet.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="What is known better: simulator.day_first=true ...", metavar="[KEY=VALUE]...")
+        list[str] | None,
+        typer.Argument(help="What is known better: simulator.day_first=true ...", metavar="[KEY=VALUE]..."),
     ] = None,
 ) -> None:
     """Guess how a log is written, and print the command that replays it. What a run can show, and what was left out."""

@@ -117,7 +117,9 @@ def _settings(
         notes.append(f"time: {kind}")
         if first is not None:
             settings["day_first"] = str(first).lower()
-    texts = [str(word) for field in _NUMBERS if field in columns for word in table.words(columns[field]) if word is not None]
+    texts = [
+        str(word) for field in _NUMBERS if field in columns for word in table.words(columns[field]) if word is not None
+    ]
     comma = None if "simulator.decimal" in given else decimal_comma(texts)
     if comma is not None:
         settings["decimal"] = _quoted("," if comma else ".")

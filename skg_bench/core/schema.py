@@ -31,7 +31,9 @@ def _schema(*fields: pa.Field) -> pa.Schema:
 
 
 LOGGED = (
-    _field("logged_user", _WORD, "of a replayed log: who asked, as the log names them; a hash if redacted", nullable=True),
+    _field(
+        "logged_user", _WORD, "of a replayed log: who asked, as the log names them; a hash if redacted", nullable=True
+    ),
     _field("logged_id", pa.string(), "the turn's id in the log; a hash if redacted", nullable=True),
     _field("logged_row", pa.int64(), "line of the log, or row where it is no text; the first is 1", nullable=True),
     _field("logged_time", pa.timestamp("ms"), "when it was, by the user's clock", nullable=True),

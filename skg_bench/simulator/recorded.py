@@ -42,10 +42,10 @@ from skg_bench.core.world import (
     Truth,
 )
 from skg_bench.simulator.recorded_agentropy import assumed, turns
-from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
 from skg_bench.simulator.recorded_columns import LogColumns
 from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
 from skg_bench.simulator.recorded_csv import CsvFile
+from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
 from skg_bench.simulator.recorded_log import WEEK, Reading, RecordedLog, assemble
 from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, mapped, table
 
@@ -167,12 +167,12 @@ class Recorded:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
         if "answer" in log.knows:
             assumes["right answers"] = (
-                "what the log answered was right to its own request, unless the user rated it partial or miss; what was "
-                "rated a miss was wrong: for the bounds on wrong answers from memory alone"
+                "of the bounds on wrong answers from memory: what the log answered was right to its own request, unless "
+                "the user rated it partial or miss, and what was rated a miss was wrong"
             )
-        for field, cells in unread.found.items():
+        for what, cells in unread.found.items():
             where = ", ".join(map(str, cells["first"]))
-            assumes[field] = f"{cells['rows']:,} cells are no number, and count as not known (the first in rows {where})"
+            assumes[what] = f"{cells['rows']:,} cells are no number, and count as not known (the first in rows {where})"
         if "intent" in log.knows:
             assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
         dialogues = self.format in ("sgd", "uss")
@@ -258,18 +258,24 @@ class Recorded:
     def _shown(self) -> tuple[pa.Array, pa.Array]:
         """Names of users and answers as logs show them."""
         log = self._log
-        users, answers = (pa.array(self.show(words), pa.string()).dictionary_encode() for words in (log.users, log.answers))
+        users, answers = (
+            pa.array(self.show(words), pa.string()).dictionary_encode() for words in (log.users, log.answers)
+        )
         return users, answers
 
     @cached_property
     def _ids(self) -> pa.Array | None:
         """Ids of the turns as logs show them."""
         ids = self._log.id
-        return pa.array(self.show(ids.to_pylist()), pa.string()) if ids is not None and self.redact else ids
+        return pa.array(list(self.show(ids.to_pylist())), pa.string()) if ids is not None and self.redact else ids
 
     def _share(self, type_: I32, other: I32) -> Bool:
         """Whether two types have an active intent in common; they broadcast."""
         active = self._log.active_of
+        if active.shape[1] == 1:  # no type has several: five times faster
+            own = active[:, 0][type_]
+            alone: Bool = (own == active[:, 0][other]) & (own >= 0)
+            return alone
         shared: Bool = ((active[type_][..., :, None] == active[other][..., None, :])
                         & (active[type_][..., :, None] >= 0)).any(axis=(-2, -1))  # fmt: skip
         return shared

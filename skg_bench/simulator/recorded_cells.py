@@ -22,7 +22,8 @@ _MILLISECONDS = 1e11  # Unix times from here on count milliseconds
 _UNIX = datetime(1970, 1, 1, tzinfo=UTC)
 _US = "datetime64[us]"
 _DATE = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})"
+    r"(?:,?[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 )
 _YEAR_FIRST = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})(.*)", re.DOTALL)
 _CENTURY = 69  # two digits of a year from here on are of the century before, as POSIX has it
@@ -229,7 +230,5 @@ def _comma(texts: Sequence[str | None], what: str, option: str) -> bool:
     if any("." in text or text.count(",") > 1 for text in some):
         return False
     raise UsageError(
-        f"{what} such as {some[0]} could be thousands or have three decimals; say {option}=, with a comma, or {option}=."
+        f"{what} such as {some[0]} could be thousands or have three decimals; say '{option}=\",\"' or '{option}=\".\"'"
     )
-
-

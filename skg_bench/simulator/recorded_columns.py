@@ -57,7 +57,7 @@ class LogColumns:
         return np.where(self.blank(field), np.int32(-1), code)
 
     def coded(self, field: str, of: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
-        """What the rows say, each once and in order, and the code of each row, -1: nothing. `of` a text: what it says."""
+        """What the rows say, each once and in order, and the code of each row, -1: nothing. `of`: see `coded`."""
         if field not in self.cells:
             return (), np.full(len(self), -1, np.int32)
         return coded(self.cells[field], of)

@@ -92,7 +92,7 @@ class CsvFile:
         """The first rows of each column."""
         start = replace(self, content=self.content[: _SAMPLE * 4].rpartition(b"\n")[0] or self.content)
         at = {str(i): i for i in range(len(self.dialect.heading))}
-        read = start._line_by_line(at, LeftOut()).cells
+        read = start.line_by_line(at, LeftOut()).cells
         return {name: read[str(i)].to_pylist() for i, name in enumerate(self.dialect.heading)}
 
     def columns(self, wanted: Mapping[str, str], out: LeftOut) -> LogColumns:
@@ -106,7 +106,7 @@ class CsvFile:
         lines = self._lines()
         ends = None if lines is None else self._record_ends(lines)
         read = None if lines is None or ends is None else self._whole(at, lines, ends, out)
-        return self._line_by_line(at, out) if read is None else read
+        return self.line_by_line(at, out) if read is None else read
 
     def _lines(self) -> I64 | None:
         """Where each line ends; None where some end in another way than others."""
@@ -118,8 +118,8 @@ class CsvFile:
         return np.append(ends, len(letters)) if len(letters) and letters[-1] != ord("\n") else ends
 
     def _record_ends(self, lines: I64) -> I64 | None:
-        """Where each record ends, which may be of several lines; None where a quote neither opens nor closes a field, so
-        that pyarrow and the csv module might not read the file in the same way.
+        """Where each record ends, which may have several lines; None where a quote neither opens nor closes a field,
+        so that pyarrow and the csv module might not read the file in the same way.
         """
         letters = np.frombuffer(self.content, np.uint8)
         quotes = _places(letters, b'"')
@@ -170,7 +170,8 @@ class CsvFile:
             return None
         return LogColumns(line[records], {name: table[names[i]] for name, i in at.items()})
 
-    def _line_by_line(self, at: Mapping[str, int], out: LeftOut) -> LogColumns:
+    def line_by_line(self, at: Mapping[str, int], out: LeftOut) -> LogColumns:
+        """The fields at these places of each row."""
         lines, cells = list[int](), {name: list[str]() for name in at}
         for line, record in self._records(out):
             lines.append(line)

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,16 @@ import pyarrow.parquet as pq
 from skg_bench.core.errors import UsageError
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.recorded_cells import readable_time
-from skg_bench.simulator.recorded_rows import REQUIRED
+from skg_bench.simulator.recorded_rows import FIELDS, REQUIRED
 
 Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
 
 _NAMES = {  # how columns are called, English and German, the more telling first
-    "id": "message_id msg_id turn_id request_id trace_id nachricht_id id key nr nummer vorgang ticket",
-    "user": "user_id user customer_id customer kunde kunden_nr kundennummer nutzer benutzer client account visitor person "
-    "who uid hashed_ip",
-    "time": "timestamp time date datetime created_at created asked_at start_time when ts zeitstempel zeitpunkt zeit datum",
+    "user": "user_id user customer_id customer kunde kunden_nr kundennummer nutzer benutzer client account visitor "
+    "person who uid hashed_ip",
+    "id": "message_id msg_id turn_id request_id trace_id id key nr nummer vorgang ticket",
+    "time": "timestamp time date datetime created_at created asked_at start_time when ts zeitstempel "
+    "zeitpunkt zeit datum",
     "answer": "answer response reply output completion antwort bot_response",
     "intent": "intent intention label category topic absicht anliegen kategorie thema",
     "satisfaction": "satisfaction rating rated feedback score stars thumbs csat bewertung zufriedenheit note",
@@ -32,9 +33,10 @@ _NAMES = {  # how columns are called, English and German, the more telling first
     "cost_usd": "cost_usd total_cost cost price kosten preis",
     "latency_ms": "latency_ms latency duration_ms duration response_time wait wartezeit antwortzeit dauer",
     "action": "action skill served_by handler route aktion",
-    "message": "message user_message question query prompt input utterance request conversation messages nachricht frage "
-    "anfrage text content",
+    "message": "message user_message question query prompt input utterance request conversation messages nachricht "
+    "frage anfrage text content",
 }
+_PARTS, _HUMP = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SECONDS = re.compile(r"(_|\b)(s|sec|secs|seconds|sek|sekunden)\)?$")
 _WORDS = {
     "ok": "ok okay good great yes ja true up thumbs_up positive like helpful satisfied correct gut sehr_gut zufrieden "
@@ -88,30 +90,25 @@ def mapping(sample: Sample) -> dict[str, ColumnGuess]:
     """The column of each field that is found; user, time and message also by what stands in them."""
     free, found = list(sample), dict[str, ColumnGuess]()
     for field, names in _NAMES.items():
-        column = _named(free, names.split())
-        if column is not None and (field != "time" or _times(sample[column])):
+        holds = _HOLDS.get(field)
+        fitting = [column for column in free if holds is None or holds(sample[column])]
+        if (column := _named(fitting, names.split())) is not None:
             found[field] = ColumnGuess(column, "by its name")
             free.remove(column)
-    fits = {"time": _times, "message": _prose, "user": _repeats}
-    for field in (name for name in fits if name in REQUIRED and name not in found):
-        best = max(free, key=lambda column: fits[field](sample[column]), default=None)
-        if best is not None and fits[field](sample[best]):
+    for field in (field for field in REQUIRED if field not in found):
+        best = max(free, key=lambda column: _HOLDS[field](sample[column]), default=None)
+        if best is not None and _HOLDS[field](sample[best]):
             found[field] = ColumnGuess(best, "by what stands in it")
             free.remove(best)
-    return {field: found[field] for field in _ORDER if field in found}
-
-
-_ORDER = ("user", "time", "message", *(field for field in _NAMES if field not in REQUIRED))
+    return {field: found[field] for field in FIELDS if field in found}
 
 
 def _named(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    plain = {column: "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())) for column in columns}
-    for fits in (lambda text, name: text == name, lambda text, name: f"_{name}_" in f"_{text}_"):
-        for name in names:
-            for column, text in plain.items():
-                if fits(text, name):
-                    return column
-    return None
+    """The column that has one of the names, else one that has it among others."""
+    plain = {column: "_".join(_PARTS.findall(_HUMP.sub("_", column).lower())) for column in columns}
+    whole = (column for name in names for column in columns if plain[column] == name)
+    part = (column for name in names for column in columns if f"_{name}_" in f"_{plain[column]}_")
+    return next(chain(whole, part), None)
 
 
 def _filled(cells: Sequence[Any]) -> list[Any]:
@@ -138,6 +135,21 @@ def _repeats(cells: Sequence[Any]) -> float:
     some = _filled(cells)
     distinct = len(set(map(str, some)))
     return 0.0 if distinct < 2 or distinct == len(some) else distinct / len(some)
+
+
+def _numbers(cells: Sequence[Any]) -> float:
+    some = [str(cell) for cell in _filled(cells)]
+    return float(bool(some) and all(any(sign.isdigit() for sign in text) for text in some))
+
+
+def _differ(cells: Sequence[Any]) -> float:
+    some = _filled(cells)
+    return float(len(set(map(str, some))) == len(some))
+
+
+_HOLDS: Mapping[str, Callable[[Sequence[Any]], float]] = {  # how well the cells of a column fit a field, 0: not at all
+    "user": _repeats, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
+}  # fmt: skip
 
 
 def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | None:

@@ -252,7 +252,7 @@ def _rated(rows: LogColumns, said: I64, ratings: Mapping[str, int], name: str) -
     codes = np.array([ratings.get(word.lower(), -1) for word in words] + [-1], np.int32)
     there = np.zeros(len(words) + 1, np.bool_)
     there[code[said]] = True
-    if unknown := [i for i in np.flatnonzero(there[:-1] & (codes[:-1] < 0))]:
+    if unknown := np.flatnonzero(there[:-1] & (codes[:-1] < 0)).tolist():
         where = {i: rows.position[said[code[said] == i].min()] for i in unknown}
         some = ", ".join(f"{words[i]!r} (row {where[i]})" for i in sorted(where, key=lambda i: where[i])[:5])
         raise UsageError(

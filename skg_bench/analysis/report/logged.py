@@ -85,8 +85,8 @@ def _answered(summary: Summary, arm: str) -> str:
     text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if other := share("other_intent"):
         text += (
-            f", of these {other} with an answer that had been given to another intent: wrong, if no answer does for two "
-            "intents"
+            f", of these {other} with an answer that had been given to another intent: wrong, if no answer does for "
+            "two intents"
         )
     elif arm_figures["hit_rate"].mean and share("same_answer") is None:
         text += "; how many of these wrongly is not known, as the log names no intents and holds no answers"
@@ -102,10 +102,15 @@ def _bounds(summary: Summary, arm: str) -> str | None:
     lower, upper = (summary.arms[arm][bound].mean for bound in ("wrong_lower", "wrong_upper"))
     if lower is None or upper is None:  # a lower one alone is the share for another intent, which stands before
         return None
+    knows = (summary.log or {})["knows"]
+    least = ["no answer does for two intents"] * ("intent" in knows)
+    least += ["what users rated a miss was wrong"] * ("satisfaction" in knows)
+    most = " unless it was rated partial or miss" if "satisfaction" in knows else ""
+    fewer = f"no fewer if {' and '.join(least)}, " if least else ""
     return (
         f"Between {number(lower, 'share')} and {number(upper, 'share')} of the answers from memory of {code(arm)} are "
-        f"wrong: no fewer if no answer does for two intents and what users rated a miss was wrong, no more if what the log answered was right "
-        "to its own request unless it was rated partial or miss. Where in between, the log does not say."
+        f"wrong: {fewer}no more if what the log answered was right to its own request{most}. Where in between, the log "
+        "does not say."
     )
 
 

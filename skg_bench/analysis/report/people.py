@@ -155,7 +155,7 @@ def numbered(run: Run, users: Sequence[str]) -> list[int]:
         if user not in names:
             known = f", or as the log names them, such as {next(iter(names))}" if names else ""
             raise UsageError(
-                f"user {user} is not in {run.path}; users have numbers from 0 to {int(run.manifest['users']) - 1}{known}"
+                f"user {user} is not in {run.path}; it has users 0 to {int(run.manifest['users']) - 1}{known}"
             )
         numbers.append(names[user])
     return numbers
