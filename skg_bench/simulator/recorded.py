@@ -167,8 +167,8 @@ class Recorded:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
         if "answer" in log.knows:
             assumes["right answers"] = (
-                "of the bounds on wrong answers from memory: what the log answered was right to its own request, unless "
-                "the user rated it partial or miss, and what was rated a miss was wrong"
+                "of the bounds on wrong answers from memory: what the log answered was right to its own request, "
+                "unless the user rated it partial or miss, and what was rated a miss was wrong"
             )
         for what, cells in unread.found.items():
             where = ", ".join(map(str, cells["first"]))

@@ -129,7 +129,8 @@ class CsvFile:
         opened, closed = _letter(letters, quotes[::2] - 1), _letter(letters, quotes[1::2] + 1)
         if len(quotes) % 2 or not (np.isin(opened, around).all() and np.isin(closed, around).all()):
             return None
-        return lines[np.searchsorted(quotes, lines) % 2 == 0]
+        ends: I64 = lines[np.searchsorted(quotes, lines) % 2 == 0]
+        return ends
 
     def _whole(self, at: Mapping[str, int], lines: I64, ends: I64, out: LeftOut) -> LogColumns | None:
         """All at once; None where pyarrow cannot."""
@@ -159,15 +160,20 @@ class CsvFile:
             )  # fmt: skip
         except pa.ArrowInvalid:  # a record is longer than a block
             return None
+        torn = np.zeros(0, np.int64)
         if ragged:
             separators = _places(letters, dialect.separator.encode())
             separators = separators[np.searchsorted(_places(letters, b'"'), separators) % 2 == 0]
             fields = 1 + np.searchsorted(separators, ends[records]) - np.searchsorted(separators, start[records])
             whole = fields == len(dialect.heading)
-            out.add(RAGGED, *line[records[~whole]].tolist())
+            torn = records[~whole]
+            if (np.searchsorted(lines, ends[torn]) >= line[torn]).any():
+                return None  # of several lines: a quote may have taken other rows with it
             records = records[whole]
         if len(table) != len(records):
             return None
+        if len(torn):
+            out.add(RAGGED, *line[torn].tolist())
         return LogColumns(line[records], {name: table[names[i]] for name, i in at.items()})
 
     def line_by_line(self, at: Mapping[str, int], out: LeftOut) -> LogColumns:
