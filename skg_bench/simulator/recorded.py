@@ -135,7 +135,10 @@ class Recorded:
         read = len(rows) + out.rows
         ratings = {word: code for code, words in enumerate(self._words) for word in words}
         reading = Reading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
-        return (*assemble(rows, reading, out, str(path)), out, read)
+        log, unread = assemble(rows, reading, out, str(path))
+        del rows
+        pa.default_memory_pool().release_unused()  # 85 MB after a million rows, which the run would keep to its end
+        return log, unread, out, read
 
     def _table(self, path: Path, out: LeftOut) -> LogColumns:
         wanted = mapped(path, self.columns)

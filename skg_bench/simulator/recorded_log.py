@@ -108,10 +108,7 @@ def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tup
     propensity = number("propensity")
     _probable(propensity, rows, kept, name)
     unread.found.pop("propensity", None)
-    order_of = np.argsort([_key(word) for word in users], kind="stable")
-    rank = np.empty(len(users), np.int64)
-    rank[order_of] = np.arange(len(users))
-    here, asked = _occurring(rank[user[kept]], len(users))
+    names, asked = _askers(users, user[kept])
     instant, local, monday, offsets = _clocked(when, kept, reading.zone)
     time = instant // MICRO
     if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
@@ -127,7 +124,7 @@ def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tup
     said = kept[order]
     texts, text = _used(texts, text[said])
     actives, active = _active(rows, said)
-    answers, answer = _used(*(lambda words, code: (words, code[said]))(*rows.coded("answer", str.strip)))
+    answers, answer = _said(rows, "answer", said)
     both = np.where((active >= 0) | (answer >= 0), (active + 1) * (len(answers) + 1) + answer + 1, -1)
     pairs, type_ = np.unique(np.append(both, -1), return_inverse=True)  # the first is -1: nothing is known
     active_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
@@ -143,13 +140,22 @@ def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tup
     ids = rows.cells.get("id")
     return RecordedLog(
         texts, intents, _names(actives, active_of, answer_of), answers, members[np.append(active_of, -1)],
-        np.append(answer_of, -1).astype(np.int32), np.searchsorted(asked[order], np.arange(len(here) + 1)),
+        np.append(answer_of, -1).astype(np.int32), np.searchsorted(asked[order], np.arange(len(names) + 1)),
         time[order], local[order], text, (type_[:-1] - 1).astype(np.int32), by_llm, rating,
         np.zeros(len(said), np.int64) if rows.delay is None else rows.delay[said],
-        tuple(users[order_of[i]] for i in here), None if ids is None else ids.take(pa.array(said)).combine_chunks(),
+        names, None if ids is None else ids.take(pa.array(said)).combine_chunks(),
         rows.position[said], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
         tuple(what for what, mask in columns.items() if mask.any()), offsets,
     ), unread  # fmt: skip
+
+
+def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
+    """Those who asked something, in a keyed order of their names, and the place of each turn's among them."""
+    order = np.argsort([_key(word) for word in users], kind="stable")
+    rank = np.empty(len(users), np.int64)
+    rank[order] = np.arange(len(users))
+    here, asked = _occurring(rank[code], len(users))
+    return tuple(users[order[i]] for i in here), asked
 
 
 def _kept(rows: LogColumns, said: Sequence[I32], when: Moments, out: LeftOut) -> I64:
@@ -199,6 +205,12 @@ def _key(name: str) -> bytes:
     return blake2b(name.encode(), digest_size=16).digest()
 
 
+def _said(rows: LogColumns, field: str, said: I64) -> tuple[tuple[str, ...], I32]:
+    """What the rows `said` say, without blanks around it, and the code of each of them."""
+    words, code = rows.coded(field, str.strip)
+    return _used(words, code[said])
+
+
 def _used(words: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I32]:
     """Those words that some code is of, and the codes into them."""
     used, rank = _occurring(code, len(words))
@@ -218,7 +230,7 @@ def _active(rows: LogColumns, said: I64) -> tuple[list[tuple[str, ...]], I32]:
     """Distinct lists of active intents, its own first, in order, and the code of each of the rows `said`; -1: it has
     none of its own.
     """
-    words, code = _used(*(lambda words, code: (words, code[said]))(*rows.coded("intent", str.strip)))
+    words, code = _said(rows, "intent", said)
     if rows.also is None:
         return [(word,) for word in words], code
     lists = [None if c < 0 else (words[c], *rows.also[i]) for c, i in zip(code.tolist(), said.tolist(), strict=True)]
