@@ -36,7 +36,7 @@ _WIDEST = 40  # characters of an example
 
 
 @dataclass(frozen=True)
-class Table:
+class LogTable:
     """A file as it is found: some rows of each column, and a reader of whole columns."""
 
     written: str  # in words
@@ -61,16 +61,16 @@ def check(path: Path, texts: Sequence[str]) -> None:
     screen, given = console(), {override.path: override.value for override in parse(texts)}
     table = _table(path, given)
     screen.print(f"{path}: {table.written}", soft_wrap=True, markup=False)
-    found = recorded_guess.mapping(table.sample)
-    rows = [[field, guess.column, guess.why, _example(table.sample[guess.column])] for field, guess in found.items()]
+    guesses = recorded_guess.mapping(table.sample)
+    rows = [[field, guess.column, guess.why, _example(table.sample[guess.column])] for field, guess in guesses.items()]
     blocks.show(screen, ["field", "column", "guessed", "such as"], rows)
-    if unused := [name for name in table.sample if name not in {guess.column for guess in found.values()}]:
+    if unused := [name for name in table.sample if name not in {guess.column for guess in guesses.values()}]:
         screen.print(f"not used: {', '.join(unused)}", soft_wrap=True, markup=False)
-    if missing := [field for field in REQUIRED if field not in found and f"simulator.columns.{field}" not in given]:
+    if missing := [field for field in REQUIRED if field not in guesses and f"simulator.columns.{field}" not in given]:
         raise UsageError(
             f"{path}: no column looks like the {missing[0]}; say which: simulator.columns.{missing[0]}=COLUMN"
         )
-    columns = {field: guess.column for field, guess in found.items()}
+    columns = {field: guess.column for field, guess in guesses.items()}
     settings, notes = _settings(table, columns, given, str(path))
     for note in notes:
         screen.print(note, soft_wrap=True, markup=False)
@@ -86,20 +86,20 @@ def _command(screen: Console, overrides: Sequence[str]) -> None:
     screen.print(f"\nskg-bench run {shlex.join(overrides)}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _table(path: Path, given: Mapping[str, Any]) -> Table:
+def _table(path: Path, given: Mapping[str, Any]) -> LogTable:
     if not path.is_file():
         raise UsageError(f"{path} is no file; name a log, or its form with simulator=sgd, uss or agentropy in a run")
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: its name must end in {', '.join(SUFFIXES)}")
     if path.suffix not in recorded_csv.SUFFIXES:
         sample = recorded_guess.sample(path)
-        return Table(f"{len(sample)} columns", {}, sample, None)
+        return LogTable(f"{len(sample)} columns", {}, sample, None)
     file = CsvFile.open(path, [], given.get("simulator.encoding"), given.get("simulator.separator"))
     dialect = file.dialect
     separator = _NAMES.get(dialect.separator, dialect.separator)
     written = f"{len(dialect.heading)} columns, separated by {separator}, in {dialect.encoding}"
     settings = {"separator": _quoted(separator), "encoding": dialect.encoding}
-    return Table(written, {k: v for k, v in settings.items() if f"simulator.{k}" not in given}, file.sample(), file)
+    return LogTable(written, {k: v for k, v in settings.items() if f"simulator.{k}" not in given}, file.sample(), file)
 
 
 def _example(cells: Sequence[Any]) -> str:
@@ -108,7 +108,7 @@ def _example(cells: Sequence[Any]) -> str:
 
 
 def _settings(
-    table: Table, columns: dict[str, str], given: Mapping[str, Any], name: str
+    table: LogTable, columns: dict[str, str], given: Mapping[str, Any], name: str
 ) -> tuple[dict[str, str], list[str]]:
     """Overrides of the simulator by key, and what is to be said of them; a column that cannot be used is dropped."""
     settings, notes = dict(table.settings), list[str]()
@@ -142,8 +142,8 @@ def _settings(
         else:
             meaning, where = rated
             settings |= {f"rated_{rating}": _list(some) for rating, some in meaning.items()}
-            said = "; ".join(f"{rating}: {', '.join(some)}" for rating, some in meaning.items() if some)
-            notes.append(f"ratings: {said} (if {where})")
+            meanings = "; ".join(f"{rating}: {', '.join(some)}" for rating, some in meaning.items() if some)
+            notes.append(f"ratings: {meanings} (if {where})")
     return settings, notes
 
 

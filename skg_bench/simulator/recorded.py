@@ -46,7 +46,7 @@ from skg_bench.simulator.recorded_columns import LogColumns
 from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
 from skg_bench.simulator.recorded_csv import CsvFile
 from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
-from skg_bench.simulator.recorded_log import WEEK, Reading, RecordedLog, assemble
+from skg_bench.simulator.recorded_log import WEEK, LogReading, RecordedLog, assemble
 from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, mapped, table
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
@@ -134,7 +134,7 @@ class Recorded:
         rows = readers[self.format]()
         read = len(rows) + out.rows
         ratings = {word: code for code, words in enumerate(self._words) for word in words}
-        reading = Reading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
+        reading = LogReading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
         log, unread = assemble(rows, reading, out, str(path))
         del rows
         pa.default_memory_pool().release_unused()  # 85 MB after a million rows, which the run would keep to its end
@@ -239,7 +239,7 @@ class Recorded:
         log, keys, answers = self._log, *self._shown
         at, source = log.start[user] + event, np.where(stored >= 0, log.start[user] + stored, -1)
         type_, type_of_source = log.type[at], np.where(source >= 0, log.type[source], -1)
-        said, said_then = log.answer_of[type_], log.answer_of[type_of_source]
+        answer, answer_then = log.answer_of[type_], log.answer_of[type_of_source]
         intent, intent_then = log.intent_of[type_], log.intent_of[type_of_source]
         same, apart = intent == intent_then, ~self._share(type_, type_of_source)
         unknown = (intent < 0) | (intent_then < 0) | ~(same | apart)
@@ -249,11 +249,11 @@ class Recorded:
             "logged_id": pa.nulls(len(at), pa.string()) if self._ids is None else self._ids.take(pa.array(at)),
             "logged_row": pa.array(log.position[at]),
             "logged_time": pa.array((since + log.local[at]).astype("datetime64[ms]")),
-            "logged_answer": encoded(said, answers),
+            "logged_answer": encoded(answer, answers),
             "logged_cost_usd": pa.array(log.cost_usd[at], from_pandas=True),
             "logged_latency_ms": pa.array(log.latency_ms[at], from_pandas=True),
-            "stored_answer": encoded(said_then, answers),
-            "same_answer": pa.array(said == said_then, mask=(said < 0) | (said_then < 0)),
+            "stored_answer": encoded(answer_then, answers),
+            "same_answer": pa.array(answer == answer_then, mask=(answer < 0) | (answer_then < 0)),
             "same_intent": pa.array(same, mask=unknown),
         }
 
@@ -276,8 +276,8 @@ class Recorded:
         """Whether two types have an active intent in common; they broadcast."""
         active = self._log.active_of
         if active.shape[1] == 1:  # no type has several: five times faster
-            own = active[:, 0][type_]
-            alone: Bool = (own == active[:, 0][other]) & (own >= 0)
+            intent = active[:, 0][type_]
+            alone: Bool = (intent == active[:, 0][other]) & (intent >= 0)
             return alone
         shared: Bool = ((active[type_][..., :, None] == active[other][..., None, :])
                         & (active[type_][..., :, None] >= 0)).any(axis=(-2, -1))  # fmt: skip

@@ -166,8 +166,8 @@ def _iso(text: str, *, day_first: bool) -> str:
     match = _DATE.fullmatch(text)
     if match is None:
         return text
-    one, dot, other, year, hour, minute, second, half = match.groups()
-    day, month = (one, other) if day_first or dot == "." else (other, one)
+    first, dot, other, year, hour, minute, second, half = match.groups()
+    day, month = (first, other) if day_first or dot == "." else (other, first)
     year = year if len(year) == 4 else f"{19 if int(year) >= _CENTURY else 20}{year}"
     clock = int(hour or 0)
     if half is not None:

@@ -56,17 +56,17 @@ class LogColumns:
         code: I32 = _encoded(self.cells[field]).indices.to_numpy(zero_copy_only=False).astype(np.int32)
         return np.where(self.blank(field), np.int32(-1), code)
 
-    def coded(self, field: str, of: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
-        """What the rows say, each once and in order, and the code of each row, -1: nothing. `of`: see `coded`."""
+    def coded(self, field: str, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
+        """What the rows say, each once and in order, and the code of each row, -1: nothing."""
         if field not in self.cells:
             return (), np.full(len(self), -1, np.int32)
-        return coded(self.cells[field], of)
+        return coded(self.cells[field], taken_for)
 
 
-def coded(texts: pa.ChunkedArray, of: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
-    """Distinct texts in order, and the code of each, -1: null, or blank. `of`: what to take a text for."""
+def coded(texts: pa.ChunkedArray, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
+    """Distinct texts in order, and the code of each, -1: null, or blank. `taken_for`: what a text says, None: nothing."""
     column = _encoded(texts)
-    words = [of(word) if word is not None and word.strip() else None for word in column.dictionary.to_pylist()]
+    words = [taken_for(word) if word is not None and word.strip() else None for word in column.dictionary.to_pylist()]
     distinct = sorted({word for word in words if word is not None})
     rank = {word: i for i, word in enumerate(distinct)}
     code = np.array([-1 if word is None else rank[word] for word in words] + [-1], np.int32)

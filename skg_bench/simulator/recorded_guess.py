@@ -46,8 +46,8 @@ _WORDS = {
     "unzufrieden falsch 👎",
 }
 _SCALES = (  # numbers as which users rate, what they mean, and what has to be true for that
-    ({-1, 0, 1}, {1: "ok", 0: "partial", -1: "miss"}, "1 is best"),
     ({0, 1}, {1: "ok", 0: "miss"}, "1 is best"),
+    ({-1, 0, 1}, {1: "ok", 0: "partial", -1: "miss"}, "1 is best"),
     ({1, 2, 3, 4, 5}, {5: "ok", 4: "ok", 3: "partial", 2: "miss", 1: "miss"}, "5 is best"),
     (set(range(11)), {n: "ok" if n >= 8 else "partial" if n >= 5 else "miss" for n in range(11)}, "10 is best"),
 )
@@ -88,26 +88,26 @@ def sample(path: Path) -> dict[str, list[Any]]:
 
 def mapping(sample: Sample) -> dict[str, ColumnGuess]:
     """The column of each field that is found; user, time and message also by what stands in them."""
-    free, found = list(sample), dict[str, ColumnGuess]()
+    free, guesses = list(sample), dict[str, ColumnGuess]()
     for field, names in _NAMES.items():
         holds = _HOLDS.get(field)
         fitting = [column for column in free if holds is None or holds(sample[column])]
-        if (column := _named(fitting, names.split())) is not None:
-            found[field] = ColumnGuess(column, "by its name")
+        if (column := _named(fitting if field in _CHECKED else free, fitting, names.split())) is not None:
+            guesses[field] = ColumnGuess(column, "by its name")
             free.remove(column)
-    for field in (field for field in REQUIRED if field not in found):
+    for field in (field for field in REQUIRED if field not in guesses):
         best = max(free, key=lambda column: _HOLDS[field](sample[column]), default=None)
         if best is not None and _HOLDS[field](sample[best]):
-            found[field] = ColumnGuess(best, "by what stands in it")
+            guesses[field] = ColumnGuess(best, "by what stands in it")
             free.remove(best)
-    return {field: found[field] for field in FIELDS if field in found}
+    return {field: guesses[field] for field in FIELDS if field in guesses}
 
 
-def _named(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    """The column that has one of the names, else one that has it among others."""
+def _named(columns: Sequence[str], fitting: Sequence[str], names: Sequence[str]) -> str | None:
+    """Of `columns` the one that has one of the names, else of those that are `fitting` one that has it among others."""
     plain = {column: "_".join(_PARTS.findall(_HUMP.sub("_", column).lower())) for column in columns}
     whole = (column for name in names for column in columns if plain[column] == name)
-    part = (column for name in names for column in columns if f"_{name}_" in f"_{plain[column]}_")
+    part = (column for name in names for column in fitting if f"_{name}_" in f"_{plain[column]}_")
     return next(chain(whole, part), None)
 
 
@@ -150,6 +150,7 @@ def _differ(cells: Sequence[Any]) -> float:
 _HOLDS: Mapping[str, Callable[[Sequence[Any]], float]] = {  # how well the cells of a column fit a field, 0: not at all
     "user": _repeats, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
 }  # fmt: skip
+_CHECKED = ("time", "id", "cost_usd", "latency_ms")  # fields that a column of their very name may still not hold
 
 
 def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | None:

@@ -29,7 +29,7 @@ _NOT_SAID = ("none", "null")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LogReading:
     """What the reader of a log says of how it is written."""
 
     ratings: Mapping[str, int]  # words of the log, in lower case, to codes in RATINGS
@@ -78,7 +78,7 @@ class RecordedLog:
         return int(self.time.max()) // WEEK + 1
 
 
-def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tuple[RecordedLog, LeftOut]:
+def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> tuple[RecordedLog, LeftOut]:
     """The log, and cells in it that are no numbers; `name` of the log in errors.
 
     Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
@@ -108,7 +108,7 @@ def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tup
     propensity = number("propensity")
     _probable(propensity, rows, kept, name)
     unread.found.pop("propensity", None)
-    names, asked = _askers(users, user[kept])
+    names, asker = _askers(users, user[kept])
     instant, local, monday, offsets = _clocked(when, kept, reading.zone)
     time = instant // MICRO
     if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
@@ -120,18 +120,18 @@ def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tup
             f"{name} spans {weeks:,} weeks, from {first:%Y-%m-%d} (row {at}) to {last:%Y-%m-%d} (row {to}); a run has "
             f"at most {LONGEST}: is one of these times wrong?"
         )
-    order = np.lexsort((instant, asked))  # stable: equal times stay as they stand in the file
-    said = kept[order]
-    texts, text = _used(texts, text[said])
-    actives, active = _active(rows, said)
-    answers, answer = _said(rows, "answer", said)
+    order = np.lexsort((instant, asker))  # stable: equal times stay as they stand in the file
+    turns = kept[order]
+    texts, text = _used(texts, text[turns])
+    actives, active = _active(rows, turns)
+    answers, answer = _said(rows, "answer", turns)
     both = np.where((active >= 0) | (answer >= 0), (active + 1) * (len(answers) + 1) + answer + 1, -1)
     pairs, type_ = np.unique(np.append(both, -1), return_inverse=True)  # the first is -1: nothing is known
     active_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
     intents, members = _members(actives)
-    rating = _rated(rows, said, reading.ratings, name)
+    rating = _rated(rows, turns, reading.ratings, name)
     actions, action = rows.coded("action", str.strip)
-    by_llm = np.array([word.lower() in _LLM for word in actions] + [True])[action[said]]
+    by_llm = np.array([word.lower() in _LLM for word in actions] + [True])[action[turns]]
     columns = {
         "intent": active >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
         "action": np.array("action" in rows.cells), "propensity": ~np.isnan(propensity),
@@ -140,11 +140,11 @@ def assemble(rows: LogColumns, reading: Reading, out: LeftOut, name: str) -> tup
     ids = rows.cells.get("id")
     return RecordedLog(
         texts, intents, _names(actives, active_of, answer_of), answers, members[np.append(active_of, -1)],
-        np.append(answer_of, -1).astype(np.int32), np.searchsorted(asked[order], np.arange(len(names) + 1)),
+        np.append(answer_of, -1).astype(np.int32), np.searchsorted(asker[order], np.arange(len(names) + 1)),
         time[order], local[order], text, (type_[:-1] - 1).astype(np.int32), by_llm, rating,
-        np.zeros(len(said), np.int64) if rows.delay is None else rows.delay[said],
-        names, None if ids is None else ids.take(pa.array(said)).combine_chunks(),
-        rows.position[said], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
+        np.zeros(len(turns), np.int64) if rows.delay is None else rows.delay[turns],
+        names, None if ids is None else ids.take(pa.array(turns)).combine_chunks(),
+        rows.position[turns], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
         tuple(what for what, mask in columns.items() if mask.any()), offsets,
     ), unread  # fmt: skip
 
@@ -154,14 +154,14 @@ def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
     order = np.argsort([_key(word) for word in users], kind="stable")
     rank = np.empty(len(users), np.int64)
     rank[order] = np.arange(len(users))
-    here, asked = _occurring(rank[code], len(users))
-    return tuple(users[order[i]] for i in here), asked
+    here, asker = _occurring(rank[code], len(users))
+    return tuple(users[order[i]] for i in here), asker
 
 
-def _kept(rows: LogColumns, said: Sequence[I32], when: Moments, out: LeftOut) -> I64:
-    """The rows that are turns. Of rows with one id the first that is a turn counts."""
+def _kept(rows: LogColumns, codes: Sequence[I32], when: Moments, out: LeftOut) -> I64:
+    """The rows that are turns. Of rows with one id the first that is a turn counts. `codes` of users and messages."""
     blank = rows.blank("time")
-    missing = {"no user": said[0] < 0, "no time": blank, "no message": said[1] < 0,
+    missing = {"no user": codes[0] < 0, "no time": blank, "no message": codes[1] < 0,
                "a time that cannot be read": ~when.known}  # fmt: skip
     turn = ~np.logical_or.reduce(list(missing.values()))
     code = rows.same("id")
@@ -205,10 +205,10 @@ def _key(name: str) -> bytes:
     return blake2b(name.encode(), digest_size=16).digest()
 
 
-def _said(rows: LogColumns, field: str, said: I64) -> tuple[tuple[str, ...], I32]:
-    """What the rows `said` say, without blanks around it, and the code of each of them."""
+def _said(rows: LogColumns, field: str, turns: I64) -> tuple[tuple[str, ...], I32]:
+    """What the rows `turns` say, without blanks around it, and the code of each of them."""
     words, code = rows.coded(field, str.strip)
-    return _used(words, code[said])
+    return _used(words, code[turns])
 
 
 def _used(words: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I32]:
@@ -226,14 +226,14 @@ def _occurring(code: I32 | I64, n: int) -> tuple[I64, I64]:
     return used, rank[code]
 
 
-def _active(rows: LogColumns, said: I64) -> tuple[list[tuple[str, ...]], I32]:
-    """Distinct lists of active intents, its own first, in order, and the code of each of the rows `said`; -1: it has
+def _active(rows: LogColumns, turns: I64) -> tuple[list[tuple[str, ...]], I32]:
+    """Distinct lists of active intents, its own first, in order, and the code of each of the rows `turns`; -1: it has
     none of its own.
     """
-    words, code = _said(rows, "intent", said)
+    words, code = _said(rows, "intent", turns)
     if rows.also is None:
         return [(word,) for word in words], code
-    lists = [None if c < 0 else (words[c], *rows.also[i]) for c, i in zip(code.tolist(), said.tolist(), strict=True)]
+    lists = [None if c < 0 else (words[c], *rows.also[i]) for c, i in zip(code.tolist(), turns.tolist(), strict=True)]
     distinct = sorted({active for active in lists if active is not None})
     rank = {active: i for i, active in enumerate(distinct)}
     return distinct, np.array([-1 if active is None else rank[active] for active in lists], np.int32)
@@ -259,19 +259,19 @@ def _names(actives: Sequence[tuple[str, ...]], active_of: I64, answer_of: I64) -
     return tuple(names)
 
 
-def _rated(rows: LogColumns, said: I64, ratings: Mapping[str, int], name: str) -> I32:
+def _rated(rows: LogColumns, turns: I64, ratings: Mapping[str, int], name: str) -> I32:
     words, code = rows.coded("satisfaction", lambda word: None if word.strip().lower() in _NOT_SAID else word.strip())
     codes = np.array([ratings.get(word.lower(), -1) for word in words] + [-1], np.int32)
-    there = np.zeros(len(words) + 1, np.bool_)
-    there[code[said]] = True
-    if unknown := np.flatnonzero(there[:-1] & (codes[:-1] < 0)).tolist():
-        where = {i: rows.position[said[code[said] == i].min()] for i in unknown}
+    occurs = np.zeros(len(words) + 1, np.bool_)
+    occurs[code[turns]] = True
+    if unknown := np.flatnonzero(occurs[:-1] & (codes[:-1] < 0)).tolist():
+        where = {i: rows.position[turns[code[turns] == i].min()] for i in unknown}
         some = ", ".join(f"{words[i]!r} (row {where[i]})" for i in sorted(where, key=lambda i: where[i])[:5])
         raise UsageError(
             f"{name}: satisfaction is also said as {some}; say what that means: "
             + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
         )
-    return codes[code[said]]
+    return codes[code[turns]]
 
 
 def _probable(propensity: F64, rows: LogColumns, kept: I64, name: str) -> None:

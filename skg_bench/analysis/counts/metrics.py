@@ -138,9 +138,9 @@ def logged(knows: Collection[str] = ("intent", "answer")) -> dict[str, Metric]:
                "to its own request unless it was rated partial or miss."),
     )  # fmt: skip
     intents, answers = "intent" in knows, "answer" in knows
-    said = {"same_answer": answers, "other_answer": answers and intents, "other_intent": intents,
+    held = {"same_answer": answers, "other_answer": answers and intents, "other_intent": intents,
             "wrong_lower": answers or intents, "wrong_upper": answers}  # fmt: skip
-    return {metric.name: metric for metric in table if said.get(metric.name, True)}
+    return {metric.name: metric for metric in table if held.get(metric.name, True)}
 
 
 def known(shown: Mapping[str, Metric]) -> dict[str, Metric]:
