@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol, cast
 
 import numpy as np
+import pyarrow as pa
 
-from skg_bench.core.grid import I64
+from skg_bench.core.grid import I32, I64
 
+_MONDAY = datetime(2026, 1, 5)  # as the logs of a run have it
 Offsets = Sequence[tuple[int, int]]
 """(second of a run, offset of local time from UTC from then on [s]), the first at second 0; empty: none is known."""
 
@@ -28,6 +31,12 @@ def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
     """Those of the run with this manifest."""
     offsets: Offsets = (manifest.get("log") or {}).get("offsets", ())
     return offsets
+
+
+def first_monday(manifest: Mapping[str, Any]) -> datetime:
+    """The Monday at second 0 of the run with this manifest: that of a replayed log, else the same one for all runs."""
+    log = manifest.get("log")
+    return datetime.fromisoformat(log["first_day"]) if log else _MONDAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,13 @@ class Replay(Protocol):
 
     def show(self, texts: Sequence[str]) -> Sequence[str]:
         """Texts as logs and pages show them; hashes where they are redacted."""
+        ...
+
+    def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
+        """What the log says of events `event` of users `user`, `[N]` each: the columns `LOGGED` of the turn log.
+
+        `stored`: the event of the same user whose answer was returned, -1: none was.
+        """
         ...
 
 

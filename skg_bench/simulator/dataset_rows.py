@@ -41,8 +41,8 @@ def is_dataset(path: str) -> bool:
 
 
 def holds_tables(folder: Path) -> bool:
-    """Can the library read files of this folder?"""
-    return any(file.suffix in _READABLE for file in folder.rglob("*") if file.is_file())
+    """Is it a folder with files that the library can read?"""
+    return folder.is_dir() and any(file.suffix in _READABLE for file in folder.rglob("*") if file.is_file())
 
 
 def chosen(splits: Sequence[str], wanted: str | None, parameter: str, path: str, usual: str | None = None) -> str:

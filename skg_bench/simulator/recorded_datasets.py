@@ -5,9 +5,23 @@ SGD's form (MultiWOZ 2.2 has it too).
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skg_bench.core.errors import UsageError
 from skg_bench.simulator.dataset_rows import DatasetSplit, records
-from skg_bench.simulator.recorded_dialogues import Dialogue, published
+from skg_bench.simulator.recorded_columns import LogColumns
+from skg_bench.simulator.recorded_dialogues import Dialogue, as_pseudo_users, published
 from skg_bench.simulator.recorded_rows import Columns, LeftOut, RecordedTurn, absent, mapped, turns_of
+
+
+def dataset(split: DatasetSplit, form: str, columns: Columns, per_user: int, out: LeftOut) -> LogColumns:
+    """The turns of a table, or of dialogues that go to pseudo-users, about `per_user` each.
+
+    Raises UsageError for another form, and for what `table` does.
+    """
+    if form == "table":
+        return LogColumns.of(table(split, columns, out))
+    if form == "sgd":
+        return LogColumns.of(as_pseudo_users(list(dialogues(split, out)), per_user))
+    raise UsageError(f"simulator.format={form} is of files; a data set is read as table or sgd")
 
 
 def table(split: DatasetSplit, columns: Columns, out: LeftOut) -> list[RecordedTurn]:

@@ -1,6 +1,5 @@
-"""Rows of a log in a file: CSV, TSV, JSON lines or Parquet. What cannot be read is counted, with its place."""
+"""Rows of a log in a file: JSON lines or Parquet. What cannot be read is counted, with its place."""
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +11,14 @@ import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
 
-FIELDS = ("user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity")
-REQUIRED = "message"
-INVENTED = {"user": "users", "time": "time"}  # fields that are made up where a log has none, and what that is called
+FIELDS = (
+    "user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity", "cost_usd",
+    "latency_ms",
+)  # fmt: skip
+REQUIRED = FIELDS[:3]
+INVENTED = {"user": "users", "time": "time"}  # of them, what is made up where a log has none, and what that is called
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _FIRST = 10  # rows of each kind whose places are told
-_BIG = 2**24  # characters in one cell of a CSV file: a conversation may be long
 
 Columns = Mapping[str, str | None]
 Cells = Mapping[str, Any]
@@ -39,6 +40,8 @@ class RecordedTurn:
     propensity: Any = None
     delay: int = 0  # seconds from the answer to its rating
     also: Sequence[str] = ()  # intents that are active besides: whether an answer to one is wrong, nobody knows
+    cost_usd: Any = None
+    latency_ms: Any = None
 
 
 @dataclass
@@ -47,12 +50,11 @@ class LeftOut:
 
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def add(self, why: str, position: int) -> None:
-        """One more."""
+    def add(self, why: str, *positions: int) -> None:
+        """More of them, in the order of their places."""
         entry = self.found.setdefault(why, {"rows": 0, "first": []})
-        entry["rows"] += 1
-        if len(entry["first"]) < _FIRST:
-            entry["first"].append(position)
+        entry["rows"] += len(positions)
+        entry["first"] += positions[: _FIRST - len(entry["first"])]
 
     @property
     def rows(self) -> int:
@@ -60,22 +62,23 @@ class LeftOut:
         return sum(entry["rows"] for entry in self.found.values())
 
 
-def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
-    """The turns of a table. A `message` that is a list of {role, content} is a conversation, and each user's entry a
-    turn, answered by the assistant's entry after it.
+def table(path: Path, wanted: Mapping[str, str], out: LeftOut) -> list[RecordedTurn]:
+    """The turns of a table of JSON lines or Parquet. A `message` that is a list of {role, content} is a conversation,
+    and each user's entry a turn, answered by the assistant's entry after it.
 
-    Raises UsageError for an unknown kind of file, one that cannot be read, and a mapping that names an absent column.
+    Raises UsageError for a file that cannot be read, and a mapping that names an absent column.
     """
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
-    wanted = mapped(path, columns)
-    read = {".parquet": _parquet, ".csv": _csv, ".tsv": _csv}.get(path.suffix, _json_lines)
+    read = _parquet if path.suffix == ".parquet" else _json_lines
     try:
         return [row for position, cells in read(path, wanted, out) for row in turns_of(position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
-    except csv.Error as error:
-        raise UsageError(f"{path} is no table: {error}") from error
+
+
+def check_suffix(path: Path) -> None:
+    """Raises UsageError for a kind of file that is no table."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
 
 
 def mapped(path: Path | str, columns: Columns) -> dict[str, str]:
@@ -83,12 +86,9 @@ def mapped(path: Path | str, columns: Columns) -> dict[str, str]:
 
     Raises UsageError where none holds messages.
     """
-    wanted = {name: column for name, column in columns.items() if column is not None}
-    if REQUIRED not in wanted:
-        raise UsageError(
-            f"simulator.columns.{REQUIRED} is missing; name the column of {path} that holds the {REQUIRED}"
-        )
-    return wanted
+    if columns.get("message") is None:
+        raise UsageError(f"simulator.columns.message is missing; name the column of {path} that holds the message")
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
@@ -100,20 +100,6 @@ def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) 
                 f"simulator.columns.{name}={column}: {path} has no such column; it has {', '.join(have) or 'none'}"
                 + (f"; null if none holds it: simulator.columns.{name}=null" if name in INVENTED else "")
             )
-
-
-def _csv(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:
-    csv.field_size_limit(_BIG)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
-        header = next(lines, [])
-        absent(path, wanted, header)
-        at = {name: header.index(column) for name, column in wanted.items()}
-        for cells in lines:
-            if len(cells) == len(header):
-                yield lines.line_num, {name: cells[position] for name, position in at.items()}
-            elif cells:
-                out.add("another number of fields than the heading has", lines.line_num)
 
 
 def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:

@@ -30,7 +30,10 @@ from skg_bench.core.record import left_out
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
 
-TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
+TILES = (
+    "hit_rate", "err_per_hit", "correct", "same_answer", "wrong_lower", "wrong_upper", "rated_ok", "calls_saved",
+    "cost_saved_usd",
+)  # fmt: skip
 OF_ADVICE = ("listened", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
@@ -243,6 +246,8 @@ def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dic
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
     known: dict[str, Any] = {"person": _person(content), "judged": content.log is None}
+    if content.log is not None:
+        known["monday"] = content.log["first_day"]
     arm: dict[str, Any] = {
         "arm": content.learner,
         "causes": {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS},
