@@ -75,7 +75,7 @@ class LogColumns:
 
 
 def coded(texts: pa.ChunkedArray, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
-    """Distinct texts in order, and the code of each, -1: null, or blank. `taken_for`: what a text says, None: nothing."""
+    """Distinct texts in order, and the code of each, -1: nothing. `taken_for`: what a text says, None: nothing."""
     column = _encoded(texts)
     words = [taken_for(word) if word is not None and word.strip() else None for word in column.dictionary.to_pylist()]
     distinct = sorted({word for word in words if word is not None})
