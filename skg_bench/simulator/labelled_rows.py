@@ -5,8 +5,6 @@ split; a folder of `seq.in` and `label`, a line a message, or of such folders, a
 the `datasets` library reads.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +16,15 @@ import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator.dataset_rows import DatasetSplit, chosen, is_dataset
-from skg_bench.simulator.recorded_rows import LeftOut
+from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
+from skg_bench.simulator.recorded_csv import CsvFile
+from skg_bench.simulator.recorded_rows import SUFFIXES, LeftOut
 
 TEXTS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
 LABELS = ("label_text", "category", "intent", "label", "labels")  # and of that of intents
 _HWU64 = ("answer", ("scenario", "intent"))  # HWU64's table of all annotations: both make the intent
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _LINES = ("seq.in", "label")
-_SEPARATORS = ",;\t"
 _USUAL = "test"  # the split where there are several: as large as people will say in a run, and nothing was tuned on it
-_BIG = 2**24  # characters in one cell
 _NAME = "simulator.corpus"
 
 Cells = Mapping[str, Any]
@@ -90,7 +87,7 @@ def opened(path: str, subset: str | None, split: str | None, columns: Columns) -
     splits = _splits(place)
     if not splits:
         raise UsageError(
-            f"{_NAME}.path={path} is no corpus: a file ends in {', '.join(_SUFFIXES)}; a folder holds {_LINES[0]} and "
+            f"{_NAME}.path={path} is no corpus: a file ends in {', '.join(SUFFIXES)}; a folder holds {_LINES[0]} and "
             f"{_LINES[1]}, or such a folder or a table for each split"
         )
     if place in splits.values() and split is not None:
@@ -121,11 +118,11 @@ def heading(path: str) -> list[str] | None:
 def _splits(path: Path) -> dict[str, Path]:
     """Of a folder, by name; of a file, itself."""
     if not path.is_dir():
-        return {path.stem: path} if path.is_file() and path.suffix in _SUFFIXES else {}
+        return {path.stem: path} if path.is_file() and path.suffix in SUFFIXES else {}
     if _has_lines(path):
         return {path.name: path}
     inside = sorted(path.iterdir())
-    return {p.stem: p for p in inside if (p.is_file() and p.suffix in _SUFFIXES) or (p.is_dir() and _has_lines(p))}
+    return {p.stem: p for p in inside if (p.is_file() and p.suffix in SUFFIXES) or (p.is_dir() and _has_lines(p))}
 
 
 def _has_lines(folder: Path) -> bool:
@@ -148,7 +145,7 @@ def _table(file: Path, columns: Columns, title: str, out: LeftOut) -> Iterator[t
 
 
 def _cells(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
-    return _separated(file, out) if file.suffix in (".csv", ".tsv") else _arrow(file)
+    return _separated(file, out) if file.suffix in TEXT_TABLES else _arrow(file)
 
 
 def _labelled(rows: Iterator[tuple[int, Cells]], columns: Columns, title: str) -> Iterator[tuple[int, str, str]]:
@@ -164,20 +161,12 @@ def _word(cell: Any) -> str:
 
 
 def _separated(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
-    """Rows of a CSV file by their lines; the heading shows what separates columns."""
-    csv.field_size_limit(_BIG)
-    text = _text(file)
-    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    try:
-        names = [name.strip() for name in next(reader, [])]
-        for cells in reader:
-            if len(cells) == len(names):
-                yield reader.line_num, dict(zip(names, cells, strict=True))
-            elif cells:
-                out.add("another number of fields than the heading has", reader.line_num)
-    except csv.Error as error:
-        raise UsageError(f"{file} is no table: line {reader.line_num}: {error}") from error
+    """Rows by their lines; letters and separator are guessed as for logs."""
+    table = CsvFile.open(file, [*TEXTS, *LABELS], None, None)
+    rows = table.columns({name: name for name in table.dialect.heading}, out)
+    cells = [column.cast(pa.string()).to_pylist() for column in rows.cells.values()]
+    for position, *texts in zip(rows.position.tolist(), *cells, strict=True):
+        yield position, dict(zip(rows.cells, texts, strict=True))
 
 
 def _arrow(file: Path) -> Iterator[tuple[int, Cells]]:

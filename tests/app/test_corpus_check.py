@@ -36,7 +36,6 @@ def test_rows_that_are_left_out_are_said_before_the_run_and_stand_on_its_page(tm
     path = banking77(tmp_path, [*pairs(), pairs()[0], ("", "limits")])
     line = "test.csv: left out 1 with a text that an earlier row has (row 242); 1 with no text (row 243)"
     assert prepare(compose(run(path))).cautions() == [line]
-    assert described(str(path)) is not None
     assert f"Left out: {line.partition('left out ')[2]}" in (described(str(path)) or [])
 
 
@@ -69,3 +68,14 @@ def test_a_log_and_a_table_of_something_else_are_no_corpora(text: str, tmp_path:
     assert described(str(tmp_path / "table.csv")) is None
     assert described(str(tmp_path / "absent.csv")) is None
     assert described(str(tmp_path)) is None
+
+
+def test_data_check_says_so_of_a_corpus_and_treats_a_log_as_one(tmp_path: Path) -> None:
+    path = banking77(tmp_path, pairs(6))
+    done = CliRunner().invoke(app, ["data", "check", str(path)])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == described(str(path))
+    (tmp_path / "log.csv").write_text("user,time,message,intent\nann,2024-03-04,hi,greet\n", "utf-8")
+    done = CliRunner().invoke(app, ["data", "check", str(tmp_path / "log.csv")])
+    assert done.exit_code == 0, done.output
+    assert "skg-bench run simulator=recorded" in done.output

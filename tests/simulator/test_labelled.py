@@ -151,10 +151,15 @@ def test_a_message_may_hold_what_looks_like_the_end_of_a_line(tmp_path: Path) ->
     assert labelled(tmp_path).load().messages == ("one\u2028line", "other")
 
 
-def test_letters_of_another_encoding_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes("text,label\ngrüße,x\n".encode("latin-1"))
-    with pytest.raises(UsageError, match=r"a\.csv is not UTF-8"):
-        labelled(tmp_path / "a.csv").load()
+def test_a_table_of_a_spreadsheet_is_read_and_lines_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes('text;label\r\ngrüße;x\r\n"a; b";y\r\n"torn;z\r\n'.encode("cp1252"))
+    corpus = labelled(tmp_path / "a.csv").load()
+    assert corpus.messages == ("grüße", "a; b")
+    assert corpus.left_out == {"a quote that is opened and not closed": {"rows": 1, "first": [4]}}
+    (tmp_path / "seq.in").write_bytes("grüße\n".encode("cp1252"))
+    (tmp_path / "label").write_text("x\n", "utf-8")
+    with pytest.raises(UsageError, match=r"seq\.in is not UTF-8"):
+        labelled(tmp_path).load()
 
 
 def test_lines_that_do_not_belong_together_and_unknown_splits_are_refused(tmp_path: Path) -> None:
