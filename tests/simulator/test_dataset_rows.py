@@ -8,11 +8,14 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.simulator import dataset_rows
 from skg_bench.simulator.dataset_rows import DatasetSplit
+from tests.simulator.hub import COMMIT, NAME, Hub
 from tests.simulator.logs import readers, recorded, turn
 from tests.simulator.published import INTENTS, banking77, labelled, pairs
 
@@ -174,6 +177,30 @@ def test_a_hub_that_does_not_answer_is_said_within_seconds_with_what_to_do(
     with pytest.raises(UsageError, match=r"hf:some/chats: the hub does not answer .*save_to_disk\(FOLDER\)"):
         recorded_at("hf:some/chats")
     assert monotonic() - begin < 2.0
+
+
+def test_a_corpus_of_the_hub_is_that_of_the_commit_that_its_title_names(
+    library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    path = tmp_path / "test.parquet"
+    pq.write_table(pa.Table.from_pylist([{"text": text, "label": name} for text, name in pairs(2)]), path)
+    server = Hub(path.read_bytes())
+    try:
+        for module, name in ((hub.constants, "ENDPOINT"), (library.config, "HF_ENDPOINT")):
+            monkeypatch.setattr(module, name, server.url)
+            monkeypatch.setattr(module, "HF_HUB_OFFLINE", False)
+        template = f"{server.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr(hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        corpora = [labelled(name).load() for name in (f"hf:{NAME}", f"hf:{NAME}@{COMMIT}")]
+        with pytest.raises(UsageError, match=r"hf:some/other: the hub has no such data set, or not for you"):
+            labelled("hf:some/other").load()
+    finally:
+        server.stop()
+    assert {corpus.source for corpus in corpora} == {f"{NAME}@{COMMIT} (test)"}
+    assert set(corpora[0].messages) == {text for text, _ in pairs(2)}
+    assert not [path for path in server.paths if "/main" in path]
 
 
 def recorded_at(path: str) -> Any:
