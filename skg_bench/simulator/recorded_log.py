@@ -4,6 +4,7 @@ Time is what passes: seconds between instants. Local time, which an offset from 
 and weekdays alone.
 """
 
+import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -94,8 +95,8 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
     place, unread = rows.position[kept], LeftOut()
     if not (aware := when.aware[kept]).all() and aware.any():
         raise UsageError(
-            f"times with and without an offset cannot be ordered (rows {place[aware][0]} and {place[~aware][0]}); give "
-            "all of them one, or none"
+            f"{name}: times with and without an offset cannot be ordered (rows {place[aware][0]} and "
+            f"{place[~aware][0]}); give all of them one, or none"
         )
 
     def number(field: str) -> F64:
@@ -266,7 +267,9 @@ def _rated(rows: LogColumns, turns: I64, ratings: Mapping[str, int], name: str) 
     occurs[code[turns]] = True
     if unknown := np.flatnonzero(occurs[:-1] & (codes[:-1] < 0)).tolist():
         where = {i: rows.position[turns[code[turns] == i].min()] for i in unknown}
-        some = ", ".join(f"{words[i]!r} (row {where[i]})" for i in sorted(where, key=lambda i: where[i])[:5])
+        some = ", ".join(
+            f"{reprlib.repr(words[i])} (row {where[i]})" for i in sorted(where, key=lambda i: where[i])[:5]
+        )
         raise UsageError(
             f"{name}: satisfaction is also said as {some}; say what that means: "
             + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
@@ -279,6 +282,5 @@ def _probable(propensity: F64, rows: LogColumns, kept: I64, name: str) -> None:
     wrong = np.flatnonzero((code[kept] >= 0) & ~((propensity > 0) & (propensity <= 1)))
     if len(wrong):
         at = kept[wrong[0]]
-        raise UsageError(
-            f"{name}, row {rows.position[at]}: propensity={words[code[at]]!r} must lie above 0 and be at most 1"
-        )
+        value = reprlib.repr(words[code[at]])
+        raise UsageError(f"{name}, row {rows.position[at]}: propensity={value} must lie above 0 and be at most 1")
