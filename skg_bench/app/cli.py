@@ -23,7 +23,7 @@ app.add_typer(skillbook, name="skillbook")
 counterexample = typer.Typer(help="The smallest session that shows it.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(counterexample, name="counterexample")
 
-data = typer.Typer(help="Datasets of others, which are not part of this.", no_args_is_help=True, rich_markup_mode=None)
+data = typer.Typer(help="Data of one's own, and datasets of others.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
 
 Runs = Annotated[list[Path], typer.Argument(help="Run directories, such as runs/assistant_growth-1a2b3c4d.")]
@@ -134,7 +134,10 @@ def gate(
 @app.command(epilog=examples.of("report"))
 def report(
     runs: Runs,
-    user: Annotated[list[int] | None, typer.Option(help="A user to look into; may be given again.")] = None,
+    user: Annotated[
+        list[str] | None,
+        typer.Option(help="A user to look into, by number or by the name in a log; may be given again."),
+    ] = None,
     beside: Annotated[
         list[Path] | None,
         typer.Option(help="A run of the same users with other arms, whose proof joins the page; may be given again."),
@@ -207,6 +210,23 @@ def experiment(
             command.show()
         else:
             raise typer.Exit(command.run(name, arguments or []))
+
+
+@data.command("check", epilog=examples.of("data check"))
+def check_data(
+    file: Annotated[
+        Path, typer.Argument(help="A log, or a labelled corpus: CSV, TSV, JSON lines, Parquet, a folder, hf:NAME.")
+    ],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="What is known better: simulator.day_first=true ...", metavar="[KEY=VALUE]..."),
+    ] = None,
+) -> None:
+    """Guess how a log is written, and print the command that replays it. What a run can show, and what was left out."""
+    with plain_errors():
+        from skg_bench.app.log_check import check
+
+        check(file, overrides or [])
 
 
 @data.command("list", epilog=examples.of("data list"))

@@ -199,13 +199,15 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     _draw(compared, folders[0].parent / f"grid-{name}.svg", screen)
 
 
-def report(runs: Sequence[Path], users: Sequence[int], beside: Sequence[Path]) -> None:
-    """Write pages again: the run's own, or one with these users to look into; with what runs beside say about them.
+def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -> None:
+    """Write pages again: the run's own, or one with these users to look into, who are named by their number or as a
+    replayed log names them; with what runs beside say about them.
 
     Raises UsageError.
     """
     from skg_bench.analysis import report as page
     from skg_bench.analysis import summary
+    from skg_bench.analysis.report.people import numbered
     from skg_bench.core.run import Run
 
     others = [Run(path) for path in beside]
@@ -214,7 +216,7 @@ def report(runs: Sequence[Path], users: Sequence[int], beside: Sequence[Path]) -
             summary.read(run)
         except UsageError:  # there is none, or of another version
             summary.write(run)
-        console().print(f"page: {page.write(run, users or None, others)}", soft_wrap=True)
+        console().print(f"page: {page.write(run, numbered(run, users) or None, others)}", soft_wrap=True)
 
 
 def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:

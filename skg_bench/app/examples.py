@@ -74,6 +74,10 @@ EXAMPLES = {
         "skg-bench skillbook pull books skillbooks.db",
         "skg-bench skillbook pull books skillbooks.db --user user-7",
     ),
+    "data check": (
+        "skg-bench data check log.csv",
+        "skg-bench data check log.csv simulator.day_first=true",
+    ),
     "data list": ("skg-bench data list",),
     "data get": (
         "skg-bench data get clinc150",

@@ -28,7 +28,7 @@ from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.record import Replay, replay
+from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import BESIDE, Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.engine.execute import execute
@@ -64,17 +64,20 @@ class PreparedRun:
         return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
 
     def cautions(self) -> list[str]:
-        """What the corpus lacks for this run, known before anything is computed."""
+        """What was left out of the corpus and what it lacks for this run, known before anything is computed."""
+        published = getattr(self.plan.simulator, "published", None)
+        reasons = [] if published is None else left_out(published["left_out"])
+        lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
         expected = getattr(self.plan.simulator, "one_offs_again", None)
         share = 0.0 if expected is None else expected(self.plan.seed, self._sampled, self.plan.weeks)
         if share <= LIMIT:
-            return []
+            return lines
         line = (
             f"{corpus(self.composed.root)} has too few one-offs for this run: about {share:.0%} of those that users "
             f"send in {self.plan.weeks} weeks come again (limit {LIMIT:.0%}), so that claims about curves and utility "
             "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
         )
-        return [line]
+        return [*lines, line]
 
     @property
     def _sampled(self) -> I32:
@@ -155,6 +158,7 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 def _manifest(job: PreparedRun) -> dict[str, Any]:
     root, log = job.composed.root, replay(job.plan.simulator)
+    published = getattr(job.plan.simulator, "published", None)
     return {
         "schema": schema.VERSION,
         "identity": job.identity,
@@ -172,6 +176,7 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "advice": isinstance(job.plan.simulator, Advised),
         "code": code_digest(),
         **({} if log is None else {"log": asdict(log.record)}),
+        **({} if published is None else {"corpus": published}),
     }
 
 

@@ -24,7 +24,7 @@ MATCHED = (
     "arm", "utility +/-", "wrong hits", "raised", "hit rate", "reference", "right answers +/-", "hit rate +/-",
 )  # fmt: skip
 OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "skills", "interventions_per_week")
-OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week")
+OF_A_LOG = ("hit_rate", "wrong_lower", "wrong_upper", "rated_share", "rated_ok", "skills", "offers_per_week")
 
 
 def arms(screen: Console, summary: Summary) -> None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol, cast
 
 import numpy as np
+import pyarrow as pa
 
-from skg_bench.core.grid import I64
+from skg_bench.core.grid import I32, I64
 
+_MONDAY = datetime(2026, 1, 5)  # as the logs of a run have it
 Offsets = Sequence[tuple[int, int]]
 """(second of a run, offset of local time from UTC from then on [s]), the first at second 0; empty: none is known."""
 
@@ -30,6 +33,12 @@ def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
     return offsets
 
 
+def first_monday(manifest: Mapping[str, Any]) -> datetime:
+    """The Monday at second 0 of the run with this manifest: that of a replayed log, else the same one for all runs."""
+    log = manifest.get("log")
+    return datetime.fromisoformat(log["first_day"]) if log else _MONDAY
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A log in words and numbers, as `log` of the manifest."""
@@ -48,6 +57,15 @@ class Record:
     offsets: Offsets  # of its times, each from the first turn on that has it; empty where the log says none
 
 
+def left_out(counts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Rows that are no turns or messages, by reason, and where the first of them stand. `counts`: see Record."""
+    return [
+        f"{entry['rows']:,} with {why} (row{'s' if entry['rows'] > 1 else ''} {', '.join(map(str, entry['first']))}"
+        + (", ...)" if entry["rows"] > len(entry["first"]) else ")")
+        for why, entry in counts.items()
+    ]
+
+
 class Replay(Protocol):
     """What a simulator has beside its Protocol if it replays a log: whether answers were right is known to nobody."""
 
@@ -58,6 +76,13 @@ class Replay(Protocol):
 
     def show(self, texts: Sequence[str]) -> Sequence[str]:
         """Texts as logs and pages show them; hashes where they are redacted."""
+        ...
+
+    def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
+        """What the log says of events `event` of users `user`, `[N]` each: the columns `LOGGED` of the turn log.
+
+        `stored`: the event of the same user whose answer was returned, -1: none was.
+        """
         ...
 
 

@@ -1,9 +1,10 @@
-"""Arrow schemas of a run directory, version 7. Columns marked `truth` are never shown to an arm.
+"""Arrow schemas of a run directory, version 8. Columns marked `truth` are never shown to an arm.
 
 Version 2 added `cause` and `event` to the turns, `born` to the updates; version 3 made feedback rows of a kind;
 version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost;
 version 6 added to the turns what came of advice, to the updates the turn that was learned from;
-version 7 added to learning jobs what other jobs wrote meanwhile. Where
+version 7 added to learning jobs what other jobs wrote meanwhile; version 8 added to the turns what a replayed log says
+of them, columns that are null where users are simulated. Where
 a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that
 fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that
 such an assistant answered itself is what `fallback_to_llm` says.
@@ -17,7 +18,7 @@ from skg_bench.core.feedback import KINDS
 from skg_bench.core.learning import RESULTS
 from skg_bench.core.types import CAUSES
 
-VERSION = 7
+VERSION = 8
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -27,6 +28,34 @@ def _field(name: str, kind: pa.DataType, what: str, *, nullable: bool = False, t
 
 def _schema(*fields: pa.Field) -> pa.Schema:
     return pa.schema(fields, {"skg_bench_schema": str(VERSION)})
+
+
+LOGGED = (
+    _field(
+        "logged_user", _WORD, "of a replayed log: who asked, as the log names them; a hash if redacted", nullable=True
+    ),
+    _field("logged_id", pa.string(), "the turn's id in the log; a hash if redacted", nullable=True),
+    _field("logged_row", pa.int64(), "line of the log, or row where it is no text; the first is 1", nullable=True),
+    _field("logged_time", pa.timestamp("ms"), "when it was, by the user's clock", nullable=True),
+    _field("logged_answer", _WORD, "what was answered then; a hash if redacted", nullable=True),
+    _field("logged_cost_usd", pa.float64(), "what that cost, USD", nullable=True),
+    _field("logged_latency_ms", pa.float64(), "how long the user waited for it, milliseconds", nullable=True),
+    _field(
+        "stored_answer",
+        _WORD,
+        "the stored answer that was returned, in the words of the log; a hash if redacted",
+        nullable=True,
+    ),
+    _field("same_answer", pa.bool_(), "the stored answer is the same text as that of the log", nullable=True),
+    _field(
+        "same_intent",
+        pa.bool_(),
+        "the stored answer had been given to the same intent; null: not known, or they share some active ones",
+        nullable=True,
+        truth=True,
+    ),
+)
+"""What a log that is replayed says of its turns, the last columns of the turn log."""
 
 
 def turns(top_k: int) -> pa.Schema:
@@ -129,6 +158,7 @@ def turns(top_k: int) -> pa.Schema:
         _field("worth_fresh", pa.float64(), "on average, for a user without a mood", nullable=True, truth=True),
         _field("worth_book", pa.float64(), "of the best in the user's book, without a mood", nullable=True, truth=True),
         _field("worth_best", pa.float64(), "of the best that can be said, without a mood", nullable=True, truth=True),
+        *LOGGED,
     )
 
 

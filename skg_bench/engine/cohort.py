@@ -73,9 +73,8 @@ class Setting:
         """Dictionaries for the logs of arms whose curators have these reasons."""
         messages, names, intents, types = self._words
         kinds = self.world.kinds if isinstance(self.world, Advised) else ()
-        return Labels(
-            self.texts, messages, names, intents, types, *(pa.array(list(w), pa.string()) for w in (reasons, kinds))
-        )
+        given, strategies = (pa.array(list(words), pa.string()) for words in (reasons, kinds))
+        return Labels(self.texts, messages, names, intents, types, given, strategies, replay(self.world))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core.content import NAMES, Content
+from skg_bench.core.encoding import encoded
 from skg_bench.core.grid import I32, U64
+from skg_bench.core.record import Replay
 from skg_bench.core.texts import Texts
 
 
@@ -22,6 +24,7 @@ class Labels:
     types: pa.Array
     reasons: pa.Array
     kinds: pa.Array  # of strategies, where skills are advice
+    log: Replay | None = None  # that is replayed
 
     def message(self, text: I32) -> pa.DictionaryArray:
         """Texts in words, as a rule messages of the world; of negative ids: null."""
@@ -75,18 +78,3 @@ def _sorted(words: Sequence[str | None], index: np.ndarray) -> pa.DictionaryArra
     rank = {word: i for i, word in enumerate(ordered)}
     codes = np.array([-1 if word is None else rank[word] for word in words], np.int32)
     return encoded(codes[index], pa.array(ordered, pa.string()))
-
-
-def encoded(codes: np.ndarray, words: pa.Array) -> pa.DictionaryArray:
-    """Codes to words; negative codes are null.
-
-    The dictionary has each word once. Where a word stands twice, Arrow's Parquet writer reserves room for both, writes
-    one, and fills the page with whatever the process had in memory there.
-    """
-    none, distinct = codes < 0, words.dictionary_encode()  # costs nothing for words that are encoded already
-    codes, words = codes.astype(np.int32), distinct.dictionary
-    codes[~none] = distinct.indices.to_numpy()[codes[~none]]
-    if len(codes) < len(words):  # a small shard holds only the words that it uses, or they would be most of its bytes
-        used, index = np.unique(codes[~none], return_inverse=True)
-        codes[~none], words = index, words.take(pa.array(used))
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=none) if none.any() else pa.array(codes), words)

@@ -15,12 +15,13 @@ from skg_bench.core import schema
 from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, TAG_RATINGS, TAKEN_BACK, Batch
+from skg_bench.core.encoding import encoded
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS, hits
-from skg_bench.engine.labels import Labels, encoded
+from skg_bench.engine.labels import Labels
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent")
@@ -220,8 +221,13 @@ class Logbook:
                 "strategy": encoded(flat("strategy"), labels.kinds),
                 **{name: pa.array(flat(name), mask=np.isnan(flat(name))) for name in _WORTHS},
             }
+        if labels.log is not None:
+            source = flat("source_turn")
+            stored = np.where(source >= 0, self.columns["event"][self.start[np.maximum(source, 0)] + row], -1)
+            values |= labels.log.logged(user, flat("event"), stored.astype(np.int32))
         wanted = schema.turns(self.top_k)
         empty = self.columns.keys() - self.filled if len(row) else set()
+        empty |= {field.name for field in schema.LOGGED} - values.keys()
         values |= {name: _nulls(wanted.field(name).type, len(row)) for name in empty & set(wanted.names)}
         arrays = [values[f.name] if f.name in values else flat(f.name) for f in wanted]
         return pa.table([pa.array(a, f.type) for a, f in zip(arrays, wanted, strict=True)], schema=wanted)

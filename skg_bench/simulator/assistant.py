@@ -7,10 +7,10 @@ power-law lag (Anderson and Schooler, Psychological Science 1991), so that inter
 Both choices lean towards intents that fit the hour, the weekday and the intent before. One-offs come in between.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -123,6 +123,12 @@ class AssistantUsers:
     def one_offs_again(self, seed: int, users: I32, weeks: int) -> float:
         """Expected share of a user's one-offs that come again, as the corpus has fewer; mean over these users."""
         return self.habits.one_offs_again(self.count(seed, users, weeks), len(self._corpus.one_offs))
+
+    @property
+    def published(self) -> Mapping[str, Any] | None:
+        """Where the messages were published, and what of it was left out; None of a corpus in a format of our own."""
+        corpus = self._corpus
+        return None if corpus.source is None else {"source": corpus.source, "left_out": corpus.left_out}
 
     @property
     def messages(self) -> Sequence[str]:

@@ -23,31 +23,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from skg_bench.core.datasets import datasets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST, bytes_of, json_of, plain
 from skg_bench.core.paths import DATA
-from skg_bench.core.statehash import text_hash
-from skg_bench.simulator.corpus import (
-    ACT,
-    ANSWER,
-    KINDS,
-    LOOK_UP,
-    MOST,
-    SLOT,
-    STALE,
-    Corpus,
-    Intent,
-    Request,
-    assembled,
-)
-from skg_bench.simulator.yaml_files import yaml_of
+from skg_bench.simulator.corpus import Corpus
+from skg_bench.simulator.intent_table import dealt, read_table
 
 Split = Literal["train", "val", "test"]
 _FILE = "data_full.json"
-_SECTIONS = (*KINDS, "also_slot")  # `acts` may be left out
 _REREAD = "; get the file again, or name another: simulator.corpus.file=FILE"
 
 
@@ -79,7 +63,7 @@ class Clinc150:
 def _load(file: str | None, table: str | None, split: Split, values: int) -> Corpus:
     source = file or f"{_FILE} of clinc150"
     pairs, one_offs = _read(_raw(file), split, source)
-    intents, slotted = _labels(Path(table) if table else DATA / "clinc150.yaml")
+    intents, slotted = read_table(Path(table) if table else DATA / "clinc150.yaml")
     wordings: dict[str, list[str]] = {intent.name: [] for intent in intents}
     for message, name in pairs:
         if name not in wordings:
@@ -89,29 +73,8 @@ def _load(file: str | None, table: str | None, split: Split, values: int) -> Cor
         wordings[name].append(message)
     if bare := [name for name, messages in wordings.items() if not messages]:
         raise UsageError(f"{source}: intent {bare[0]!r} has no wordings in split {split}{_REREAD}")
-    requests: list[Request] = []
-    for i, intent in enumerate(intents):
-        if intent.name not in slotted:
-            requests.append(Request(intent.name, i, "", wordings[intent.name]))
-            continue
-        dealt = sorted(wordings[intent.name], key=lambda message: (text_hash(message), message))
-        if len(dealt) < values:
-            raise UsageError(
-                f"simulator.corpus.values={values}, and intent {intent.name!r} has {len(dealt)} messages in split "
-                f"{split}; at most {len(dealt)} is valid ({source})"
-            )
-        requests += [Request(f"{intent.name}|{k + 1}", i, "", dealt[k::values]) for k in range(values)]
-    n = len(intents)
     try:
-        return assembled(
-            requests,
-            one_offs,
-            intents=intents,
-            hour_weight=np.ones((n, 24)),
-            day_weight=np.ones((n, 2)),
-            follows=np.zeros((n, n), np.bool_),
-            described=[f"{intent.kind} {intent.ttl_hours} {intent.effect}" for intent in intents],
-        )
+        return dealt(wordings, one_offs, intents, slotted=slotted, values=values, where=f" in split {split}")
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from error
 
@@ -147,45 +110,3 @@ def _pair(pair: Any) -> bool:
         and len(pair) == 2
         and all(isinstance(text, str) and len(text) <= LONGEST for text in pair)
     )
-
-
-def _labels(file: Path) -> tuple[list[Intent], frozenset[str]]:
-    """The table's intents, by name, and those whose answers depend on slot values."""
-
-    def fail(what: str) -> UsageError:
-        return UsageError(f"{file}: {what}; see data/clinc150.yaml")
-
-    try:
-        table = yaml_of(file)
-    except UsageError as error:
-        raise UsageError(f"{error}; it is no table, see data/clinc150.yaml") from error
-    if not isinstance(table, dict) or set(table) - {"acts"} != set(_SECTIONS):
-        keys = sorted(map(str, table)) if isinstance(table, dict) else repr(table)
-        raise fail(f"it has {keys}; valid labels are exactly {', '.join(_SECTIONS)}, and acts")
-    acts, intents, also = table.get("acts") or [], list[Intent](), table["also_slot"] or []
-    for label, listed in (("acts", acts), ("also_slot", also)):
-        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-            raise fail(f"{label} must be a list of intents")
-    for kind, label in enumerate(KINDS):
-        shape = dict if kind == STALE else list
-        listed = shape() if table[label] is None else table[label]
-        if not isinstance(listed, shape):
-            raise fail(f"{label} must be {'intents with hours' if kind == STALE else 'a list of intents'}")
-        for name in listed:
-            hours = listed[name] if kind == STALE else None
-            if not isinstance(name, str):
-                raise fail(f"{label} has {name!r}, which is no text; quote it")
-            if hours is not None and not (isinstance(hours, int | float) and 0 < hours <= MOST):
-                raise fail(f"stale: {name}: {hours!r} must be hours, above 0, at most {MOST:,}")
-            effect = ACT if name in acts else LOOK_UP if kind == STALE else ANSWER
-            intents.append(Intent(name, kind, hours, effect))
-    names = [intent.name for intent in intents]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise fail(f"{twice[0]!r} has two labels")
-    if unknown := [name for name in acts if name not in names]:
-        raise fail(f"acts has {unknown[0]!r}, which has no other label")
-    if unknown := [name for name in also if name not in (table["stale"] or {})]:
-        raise fail(f"also_slot has {unknown[0]!r}, which is not stale")
-    return sorted(intents, key=lambda intent: intent.name), frozenset(also) | {
-        i.name for i in intents if i.kind == SLOT
-    }

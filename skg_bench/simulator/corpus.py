@@ -6,8 +6,9 @@ stale is looked up, and all else is an answer. The built-in corpus lies in `data
 can take its place, and a `Source` reads another format.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as defaulting
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -51,6 +52,8 @@ class Corpus:
     follows: Bool  # [I, I] follows[a, b]: intent a is often asked right after b
     one_offs: I32  # [M] text ids of messages that nobody asks twice: the last M
     digest: str  # hash of messages and labels, hex
+    source: str | None = None  # file, or data set with its commit, of rows that were published; None: of our format
+    left_out: Mapping[str, Any] = defaulting(default_factory=dict)  # of them, as in core/record.py
 
 
 @dataclass(frozen=True, slots=True)

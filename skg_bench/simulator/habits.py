@@ -34,8 +34,8 @@ class Habits:
         """Expected share of a user's one-offs that come again where there are so few; mean over users of so many
         `messages` `[B]`.
         """
-        wanted = np.maximum(messages * self.one_off_share, 1e-9)
-        return float(np.maximum(1 - one_offs / wanted, 0).mean())
+        wanted = messages * self.one_off_share
+        return float((np.maximum(wanted - one_offs, 0) / np.maximum(wanted, 1e-9)).mean())
 
 
 def column(parameter: float | F64) -> float | F64:

@@ -5,8 +5,7 @@ it answered then, or a skill returns the very same text; then the rating of the 
 another intent is taken to be wrong. All else is unknown, not wrong, and rated by nobody.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -15,7 +14,9 @@ from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import pyarrow as pa
 
+from skg_bench.core.encoding import encoded
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, said
 from skg_bench.core.grid import I32, I64, Bool
@@ -39,14 +40,20 @@ from skg_bench.core.world import (
     Supposing,
     Truth,
 )
+from skg_bench.simulator.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
 from skg_bench.simulator.recorded_agentropy import assumed, turns
-from skg_bench.simulator.recorded_dialogues import ASSUMES, sgd, uss
-from skg_bench.simulator.recorded_log import WEEK, RecordedLog, assemble
-from skg_bench.simulator.recorded_rows import FIELDS, LeftOut, RecordedTurn, table
+from skg_bench.simulator.recorded_columns import LogColumns
+from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
+from skg_bench.simulator.recorded_csv import CsvFile
+from skg_bench.simulator.recorded_datasets import dataset
+from skg_bench.simulator.recorded_dialogues import ASSUMES, invented, sgd, uss
+from skg_bench.simulator.recorded_log import WEEK, LogReading, RecordedLog, assemble
+from skg_bench.simulator.recorded_rows import FIELDS, INVENTED, LeftOut, check_suffix, mapped, table
+from skg_bench.simulator.skill_names import distinct
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS = "unnamed"
-_WORDS = 6  # of a message, in the name of a skill made from it
+_MILLISECONDS = {"ms": 1.0, "s": 1000.0}
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -64,7 +71,14 @@ class Recorded:
 
     format: Format
     path: str | None
+    subset: str | None
+    split: str | None
     columns: Mapping[str, str | None]
+    encoding: str | None
+    separator: str | None
+    day_first: bool | None
+    decimal: str | None
+    latency_unit: str
     zone: str
     rated_ok: Sequence[str | int | float | bool]
     rated_partial: Sequence[str | int | float | bool]
@@ -79,6 +93,10 @@ class Recorded:
             raise UsageError(f"simulator.format={self.format!r}, valid are {', '.join(get_args(Format))}")
         if unknown := sorted(set(self.columns) - set(FIELDS)):
             raise UsageError(f"simulator.columns has unknown {', '.join(unknown)}; valid are {', '.join(FIELDS)}")
+        if self.decimal not in (None, ".", ","):
+            raise UsageError(f"simulator.decimal={self.decimal!r} must be a point or a comma, or null")
+        if self.latency_unit not in _MILLISECONDS:
+            raise UsageError(f"simulator.latency_unit={self.latency_unit!r}, valid are {', '.join(_MILLISECONDS)}")
         if self.dialogues_per_user < 1:
             raise UsageError(f"simulator.dialogues_per_user={self.dialogues_per_user} must be at least 1")
         if not 0 <= self.accept <= 1:
@@ -105,21 +123,55 @@ class Recorded:
         return path
 
     @cached_property
-    def _read(self) -> tuple[RecordedLog, LeftOut, int]:
-        """The log, what was left out, and how many rows there were with it."""
-        out, path = LeftOut(), self._file
-        if path.is_dir() and self.format in ("table", "uss"):
-            raise UsageError(f"simulator.path={path} is a folder; name a file")
-        readers: Mapping[str, Callable[[], list[RecordedTurn]]] = {
-            "table": lambda: table(path, self.columns, out),
-            "sgd": lambda: sgd(path, self.dialogues_per_user, out),
-            "uss": lambda: uss(path, self.dialogues_per_user, out),
-            "agentropy": lambda: turns(path),
-        }
-        rows = readers[self.format]()
+    def _read(self) -> tuple[RecordedLog, LeftOut, LeftOut, int]:
+        """The log, what was left out of it, what of the rest could not be read, and how many rows there were in all."""
+        out = LeftOut()
+        if self._dataset is None:
+            rows = self._columns(out)
+        else:
+            rows = dataset(self._dataset, self.format, self.columns, self.dialogues_per_user, out)
+        if self._invented:
+            rows = LogColumns.of(invented(rows.turns(), self.dialogues_per_user), out)
         read = len(rows) + out.rows
         ratings = {word: code for code, words in enumerate(self._words) for word in words}
-        return assemble(rows, ratings, self._zone, out, str(path)), out, read
+        reading = LogReading(ratings, self._zone, self.day_first, self.decimal, _MILLISECONDS[self.latency_unit])
+        log, unread = assemble(rows, reading, out, str(self.path))
+        del rows
+        pa.default_memory_pool().release_unused()  # 85 MB after a million rows, which the run would keep to its end
+        return log, unread, out, read
+
+    def _columns(self, out: LeftOut) -> LogColumns:
+        path = self._file
+        if path.is_dir() and self.format in ("table", "uss"):
+            raise UsageError(f"simulator.path={path} is a folder; name a file")
+        if self.subset is not None or self.split is not None:
+            raise UsageError(f"simulator.subset and simulator.split are of data sets; {path} is none: leave them out")
+        readers: Mapping[str, Callable[[], LogColumns]] = {
+            "table": lambda: self._table(path, out),
+            "sgd": lambda: LogColumns.of(sgd(path, self.dialogues_per_user, out), out),
+            "uss": lambda: LogColumns.of(uss(path, self.dialogues_per_user, out), out),
+            "agentropy": lambda: LogColumns.of(turns(path), out),
+        }
+        return readers[self.format]()
+
+    def _table(self, path: Path, out: LeftOut) -> LogColumns:
+        check_suffix(path)
+        wanted = mapped(path, self.columns)
+        if path.suffix not in TEXT_TABLES:
+            return LogColumns.of(table(path, wanted, out), out)
+        return CsvFile.open(path, list(wanted.values()), self.encoding, self.separator).columns(wanted, out)
+
+    @cached_property
+    def _dataset(self) -> DatasetSplit | None:
+        """What the `datasets` library reads; None: a file, or files, of our own formats."""
+        path = self.path if self.path is not None and is_dataset(self.path) else str(self._file)
+        tables = self.format == "table" and holds_tables(Path(path))
+        return DatasetSplit(path, self.subset, self.split, "simulator") if is_dataset(path) or tables else None
+
+    @property
+    def _invented(self) -> list[str]:
+        """What a table does not say and is made up."""
+        return [what for name, what in INVENTED.items() if self.format == "table" and self.columns.get(name) is None]
 
     @property
     def _zone(self) -> ZoneInfo:
@@ -135,7 +187,7 @@ class Recorded:
     @cached_property
     def record(self) -> Record:
         """The log in words and numbers."""
-        log, out, read = self._read
+        log, unread, out, read = self._read
         assumes = {
             "offers": f"a log has no offers to name a skill: each is accepted with probability {self.accept:g}, under "
             "the first words of the message",
@@ -143,16 +195,25 @@ class Recorded:
         }
         if "action" not in log.knows:
             assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
+        if "answer" in log.knows:
+            assumes["right answers"] = (
+                "of the bounds on wrong answers from memory: what the log answered was right to its own request, "
+                "unless the user rated it partial or miss, and what was rated a miss was wrong"
+            )
+        for what, cells in unread.found.items():
+            where = ", ".join(map(str, cells["first"]))
+            assumes[what] = f"{cells['rows']:,} cells are no number, and count as not known (the first in rows {where})"
         if "intent" in log.knows:
             assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
-        dialogues = self.format in ("sgd", "uss")
-        if dialogues:
-            assumes = ASSUMES | assumes
+        dialogues, made_up = self.format in ("sgd", "uss"), self._invented
+        if dialogues or made_up:
+            assumes = {what: words for what, words in ASSUMES.items() if dialogues or what in made_up} | assumes
         elif self.format == "agentropy":
             assumes |= assumed(self._file)
+        name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
-            self._file.name, dialogues, log.users, len(log.time), log.weeks, log.first_day, log.knows, self.redact,
-            assumes, read, out.found, log.offsets,
+            name, dialogues or "users" in made_up, len(log.users), len(log.time), log.weeks, log.first_day, log.knows,
+            self.redact, assumes, read, out.found, log.offsets,
         )  # fmt: skip
 
     @property
@@ -175,7 +236,8 @@ class Recorded:
     @property
     def answers(self) -> Sequence[str | None]:
         """Of each type, in words."""
-        return self._log.answers
+        log = self._log
+        return tuple(log.answers[i] if i >= 0 else None for i in log.answer_of[:-1].tolist())
 
     @property
     def intents(self) -> Sequence[str]:
@@ -185,18 +247,65 @@ class Recorded:
     @cached_property
     def names(self) -> Sequence[str]:
         """Names of skills: of the types, of a skill made from each message, and of what nobody named."""
-        return (*self.types, *_distinct(self.show(self.messages), set(self.types) | {_NAMELESS}), _NAMELESS)
+        return (*self.types, *distinct(self.show(self.messages), set(self.types) | {_NAMELESS}), _NAMELESS)
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the file, or of all files of the folder."""
-        path, digest = self._file, blake2b(digest_size=16)
-        for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
-            digest.update(f"{file.relative_to(path)}\0".encode())
-            with file.open("rb") as content:
-                while part := content.read(2**20):
-                    digest.update(part)
-        return digest.hexdigest()
+        """Hash of the file, of all files of the folder, or of which commit of a data set was read."""
+        if self._dataset is None:
+            return hashed(self._file)
+        return blake2b(self._dataset.title.encode(), digest_size=16).hexdigest()
+
+    # ------------------------------------------------------------------------------------------- what it says
+
+    def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
+        """What the log says of events, and of the answer that was stored then, in its own words."""
+        log, keys, answers = self._log, *self._shown
+        at, source = log.start[user] + event, np.where(stored >= 0, log.start[user] + stored, -1)
+        type_, type_of_source = log.type[at], np.where(source >= 0, log.type[source], -1)
+        answer, answer_then = log.answer_of[type_], log.answer_of[type_of_source]
+        intent, intent_then = log.intent_of[type_], log.intent_of[type_of_source]
+        same, apart = intent == intent_then, ~self._share(type_, type_of_source)
+        unknown = (intent < 0) | (intent_then < 0) | ~(same | apart)
+        since = np.datetime64(log.first_day, "s")
+        return {
+            "logged_user": encoded(user, keys),
+            "logged_id": pa.nulls(len(at), pa.string()) if self._ids is None else self._ids.take(pa.array(at)),
+            "logged_row": pa.array(log.position[at]),
+            "logged_time": pa.array((since + log.local[at]).astype("datetime64[ms]")),
+            "logged_answer": encoded(answer, answers),
+            "logged_cost_usd": pa.array(log.cost_usd[at], from_pandas=True),
+            "logged_latency_ms": pa.array(log.latency_ms[at], from_pandas=True),
+            "stored_answer": encoded(answer_then, answers),
+            "same_answer": pa.array(answer == answer_then, mask=(answer < 0) | (answer_then < 0)),
+            "same_intent": pa.array(same, mask=unknown),
+        }
+
+    @cached_property
+    def _shown(self) -> tuple[pa.Array, pa.Array]:
+        """Names of users and answers as logs show them."""
+        log = self._log
+        users, answers = (
+            pa.array(self.show(words), pa.string()).dictionary_encode() for words in (log.users, log.answers)
+        )
+        return users, answers
+
+    @cached_property
+    def _ids(self) -> pa.Array | None:
+        """Ids of the turns as logs show them."""
+        ids = self._log.id
+        return pa.array(list(self.show(ids.to_pylist())), pa.string()) if ids is not None and self.redact else ids
+
+    def _share(self, type_: I32, other: I32) -> Bool:
+        """Whether two types have an active intent in common; they broadcast."""
+        active = self._log.active_of
+        if active.shape[1] == 1:  # no type has several: five times faster
+            intent = active[:, 0][type_]
+            alone: Bool = (intent == active[:, 0][other]) & (intent >= 0)
+            return alone
+        shared: Bool = ((active[type_][..., :, None] == active[other][..., None, :])
+                        & (active[type_][..., :, None] >= 0)).any(axis=(-2, -1))  # fmt: skip
+        return shared
 
     # ----------------------------------------------------------------------------------------------- events
 
@@ -206,9 +315,9 @@ class Recorded:
         Raises UsageError for a user whom the log does not have.
         """
         log = self._log
-        if len(users) and int(users.max()) >= log.users:
+        if len(users) and int(users.max()) >= len(log.users):
             raise UsageError(
-                f"the log has {log.users} users, and more were asked for: lower users, and have no pool or donors"
+                f"the log has {len(log.users)} users, and more were asked for: lower users, and have no pool or donors"
             )
         first, last = log.start[users], log.start[users.astype(np.int64) + 1]
         return np.array(
@@ -253,12 +362,11 @@ class Recorded:
         """LOGGED: the stored answer is that of the log; WRONG: it was given to another intent, and the two turns share
         no active one; else UNKNOWN.
         """
-        active_of, said_of = self._log.active_of, self._log.answer_of
+        said_of = self._log.answer_of
         type_, source = event.type[row], np.where(answer >= 0, state.ledger.type[row, answer], -1)
         same = (said_of[type_] == said_of[source]) & (said_of[type_] >= 0)
-        request, answered = active_of[type_][..., :, None], active_of[source][..., None, :]
-        shared = ((request == answered) & (request >= 0)).any(axis=(-2, -1))
-        other = (request[..., 0, 0] >= 0) & (answered[..., 0, 0] >= 0) & ~shared
+        intent_of = self._log.intent_of
+        other = (intent_of[type_] >= 0) & (intent_of[source] >= 0) & ~self._share(type_, source)
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:
@@ -283,16 +391,3 @@ class Recorded:
         yes = offers & (draws.accept < self.accept)
         code = np.where(offers, np.where(yes, OFFERS.index("accepted"), OFFERS.index("declined")), -1)
         return state, Reaction(code.astype(np.int32), np.where(yes, len(self.types) + event.text, -1).astype(np.int32))
-
-
-def _distinct(messages: Sequence[str], taken: set[str]) -> Iterator[str]:
-    """A name of its own for each message, from its first words."""
-    count = Counter[str]()
-    for message in messages:
-        words = "".join(sign if sign.isalnum() else " " for sign in message.lower()).split()[:_WORDS]
-        name = stem = "-".join(words) or "message"
-        while name in taken:
-            count[stem] += 1
-            name = f"{stem}-{count[stem] + 1}"
-        taken.add(name)
-        yield name

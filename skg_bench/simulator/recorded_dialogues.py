@@ -4,9 +4,12 @@ They have no users and no times. Dialogues go to pseudo-users by key, a dialogue
 minute between its turns, so that a book can be carried from one to the next; what looks like growth here is none.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +18,13 @@ from skg_bench.core.foreign import FAULTS, json_of, text_of
 from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn
 
 ASSUMES = {
-    "users": "dialogues go to pseudo-users by key: no persons",
-    "time": "invented: a dialogue a day, from nine o'clock, a minute between turns",
+    "users": "dialogues go to pseudo-users by key: no persons, so nothing here is somebody's growth or habit",
+    "time": "invented: a dialogue a day, from nine o'clock, a minute between turns; hours and gaps say nothing",
 }
 _FIRST = datetime(2018, 1, 1, 9)  # a Monday
 _MINUTE = 60
 _SCORES = tuple("12345")
+_NUMBERED = re.compile(r"_\d+$")  # SGD has several services of a kind, MultiWOZ one
 _NONE = "NONE"  # how SGD says that no intent of a service is active
 _CLOSING, _CLOSING_ACTS = "closing", {"GOODBYE", "REQ_MORE"}
 
@@ -39,16 +43,26 @@ def sgd(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
     files = sorted(path.glob("dialogues_*.json")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"simulator.path={path} has no dialogues_*.json; name a split's folder, such as .../sgd/dev")
-    return _as_pseudo_users([dialogue for file in files for dialogue in _sgd(file, out)], per_user)
+    return as_pseudo_users([dialogue for file in files for dialogue in _sgd(file, out)], per_user)
 
 
 def _sgd(file: Path, out: LeftOut) -> Iterator[Dialogue]:
     dialogues = json_of(text_of(file), file)
     for position, dialogue in enumerate(dialogues if isinstance(dialogues, list) else [None], 1):
-        try:
-            yield str(dialogue["dialogue_id"]), _sgd_turns(dialogue, position)
-        except FAULTS:
-            out.add(f"no dialogue of the published form in {file.name}", position)
+        yield from published(dialogue, position, file.name, out)
+
+
+def published(dialogue: Any, position: int, source: str, out: LeftOut) -> Iterator[Dialogue]:
+    """A dialogue in SGD's form; what is none is counted."""
+    try:
+        key, turns = str(dialogue["dialogue_id"]), _sgd_turns(dialogue, position)
+    except FAULTS:
+        out.add(f"no dialogue of the published form in {source}", position)
+        return
+    if turns:
+        yield key, turns
+    else:
+        out.add(f"no line of a user in the dialogue in {source}", position)
 
 
 def _sgd_turns(dialogue: Any, position: int) -> list[RecordedTurn]:
@@ -75,7 +89,7 @@ def _active(frames: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
     """
     active = [service for service, frame in frames.items() if _intent(frame) != _NONE]
     active.sort(key=lambda service: _change(frames[service], before.get(service)), reverse=True)  # stable
-    return [f"{service.rpartition('_')[0]}.{_intent(frames[service])}" for service in active]
+    return [f"{_NUMBERED.sub('', service)}.{_intent(frames[service])}" for service in active]
 
 
 def _change(frame: Any, before: Any) -> tuple[bool, ...]:
@@ -85,14 +99,14 @@ def _change(frame: Any, before: Any) -> tuple[bool, ...]:
     acts = bool(frame.get("actions"))
     if before is None:
         return True, True, True, acts
-    state, old = frame["state"], before.get("state", {})
+    state, old = frame["state"], before.get("state") or {}
     question = set(state.get("requested_slots", ())) - set(old.get("requested_slots", ()))
     value = state.get("slot_values") != old.get("slot_values")
     return False, _intent(frame) != _intent(before), bool(question or value), acts
 
 
 def _intent(frame: Any) -> str:
-    return str(frame.get("state", {}).get("active_intent", _NONE))
+    return str((frame.get("state") or {}).get("active_intent", _NONE))
 
 
 def _closing(reply: Any) -> bool:
@@ -120,7 +134,7 @@ def uss(path: Path, per_user: int, out: LeftOut) -> list[RecordedTurn]:
                 block.append((position, cells))
         else:
             out.add("no line of the published form", position)
-    return _as_pseudo_users(dialogues, per_user)
+    return as_pseudo_users(dialogues, per_user)
 
 
 def _uss(block: Sequence[tuple[int, list[str]]]) -> list[RecordedTurn]:
@@ -139,17 +153,25 @@ def _mean(scores: Sequence[str]) -> int | None:
     return int(sum(given) / len(given) + 0.5) if given else None
 
 
-def _as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int) -> list[RecordedTurn]:
-    """The dialogues' turns as those of pseudo-users, about `per_user` dialogues each."""
-    users = max(1, round(len(dialogues) / per_user))
-    days = [0] * users
-    rows = []
-    for name, turns in sorted(dialogues, key=lambda dialogue: _hash(dialogue[0])):
-        user = _hash(f"user of {name}") % users
+def invented(rows: Sequence[RecordedTurn], per_user: int) -> list[RecordedTurn]:
+    """The turns of a table that has no users, or no times: each row is a dialogue."""
+    dialogues = [(f"row {position}", list(turns)) for position, turns in groupby(rows, lambda row: row.position)]
+    return as_pseudo_users(dialogues, per_user, users=all(row.user is None for row in rows))
+
+
+def as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int, users: bool = True) -> list[RecordedTurn]:
+    """The dialogues' turns as those of pseudo-users, about `per_user` dialogues each, or (`users` False) of the users
+    whom they name; where they have no times, a dialogue a day.
+    """
+    n_users = max(1, round(len(dialogues) / per_user))
+    days, rows = Counter[Any](), list[RecordedTurn]()
+    for name, turns in sorted(dialogues, key=lambda dialogue: _hash(dialogue[0])) if users else dialogues:
+        user = f"pseudo-user {_hash(f'user of {name}') % n_users}" if users else turns[0].user
         begin = _FIRST + timedelta(days=days[user])
         days[user] += 1
         for i, row in enumerate(turns):
-            row.user, row.time = f"pseudo-user {user}", begin + timedelta(seconds=_MINUTE * i)
+            row.user = user
+            row.time = begin + timedelta(seconds=_MINUTE * i) if row.time is None else row.time
             rows.append(row)
     return rows
 

@@ -1,4 +1,4 @@
-"""Rows of a log to the arrays that a simulation reads, each user's turns in order of time.
+"""Columns of a log to the arrays that a simulation reads, each user's turns in order of time.
 
 Time is what passes: seconds between instants. Local time, which an offset from UTC moves back and forth, is for hours
 and weekdays alone.
@@ -10,25 +10,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
-from math import isfinite
-from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.record import Offsets
 from skg_bench.core.types import RATINGS
-from skg_bench.simulator.recorded_rows import LeftOut, RecordedTurn, flaw
+from skg_bench.simulator.recorded_cells import Moments, moments, numbers
+from skg_bench.simulator.recorded_columns import TEXTS, LogColumns
+from skg_bench.simulator.recorded_rows import TOO_LONG, LeftOut
 
 DAY, WEEK = 86_400, 7 * 86_400
 MICRO = 1_000_000  # microseconds in a second
 LONGEST = 520  # weeks of a run
-_LLM = ("", "llm", "fallback", "none")  # actions that say that an LLM answered
-_NOT_SAID = ("", "none", "null")
-_MILLISECONDS = 1e11  # Unix times from here on count milliseconds
-_UNIX = datetime(1970, 1, 1, tzinfo=UTC)
-_Coded = TypeVar("_Coded", str, tuple[str, ...])
+_LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered
+_NOT_SAID = ("none", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """What the reader of a log says of how it is written."""
+
+    ratings: Mapping[str, int]  # words of the log, in lower case, to codes in RATINGS
+    zone: tzinfo  # whose local time the times with an offset have
+    day_first: bool | None  # None: as the whole column says
+    decimal: str | None  # point or comma; None: as the whole column says
+    milliseconds: float  # in a unit of `latency_ms`
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class RecordedLog:
     messages: tuple[str, ...]  # [M] distinct
     intents: tuple[str, ...]  # [I]
     types: tuple[str, ...]  # [T] distinct (active intents, answer)
-    answers: tuple[str | None, ...]  # [T] in words; None: not known
+    answers: tuple[str, ...]  # [A] distinct ones, in words
     active_of: I32  # [T + 1, W] active intents of a type, its own first, padded with -1; the last has none
     answer_of: I32  # [T + 1] answer of a type, -1: not known; the last, which index -1 finds, is -1
     start: I64  # [n + 1] first turn of each user
@@ -49,14 +58,14 @@ class RecordedLog:
     by_llm: Bool  # [N]
     rating: I32  # [N]
     delay: I64  # [N]
+    users: tuple[str, ...]  # [n] as the log names them
+    id: pa.Array | None  # [N] of the turns; None: the log has none
+    position: I64  # [N] line or row
+    cost_usd: F64  # [N] NaN: not known
+    latency_ms: F64  # [N]
     first_day: str
     knows: tuple[str, ...]
     offsets: Offsets
-
-    @property
-    def users(self) -> int:
-        """How many."""
-        return len(self.start) - 1
 
     @property
     def intent_of(self) -> I32:
@@ -70,160 +79,167 @@ class RecordedLog:
         return int(self.time.max()) // WEEK + 1
 
 
-def assemble(
-    rows: Sequence[RecordedTurn], ratings: Mapping[str, int], zone: tzinfo, out: LeftOut, name: str
-) -> RecordedLog:
-    """`ratings`: words of the log, in lower case, to codes in RATINGS; `zone`: whose local time those with an offset
-    have; `name` of the log in errors.
+def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> tuple[RecordedLog, LeftOut]:
+    """The log, and cells in it that are no numbers; `name` of the log in errors.
 
     Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
     other words, a propensity is no probability, or the log is longer than a run can be.
     """
-    rows, times = _whole(rows, zone, out, name)
-    if not rows:
+    when = moments(rows.cells.get("time", rows.times) or (), reading.zone, reading.day_first, name)
+    users, user = rows.coded("user")
+    texts, text = rows.coded("message")
+    kept = _kept(rows, (user, text), when, out)
+    if not len(kept):
         reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
         raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
-    _probable([row.propensity for row in rows], rows, name)
-    order_of = {u: i for i, u in enumerate(sorted({str(row.user) for row in rows}, key=_key))}
-    user = np.array([order_of[str(row.user)] for row in rows])
-    instant, local, monday, offsets = _clocked(times, zone)
+    place, unread = rows.position[kept], LeftOut()
+    if not (aware := when.aware[kept]).all() and aware.any():
+        raise UsageError(
+            f"{name}: times with and without an offset cannot be ordered (rows {place[aware][0]} and "
+            f"{place[~aware][0]}); give all of them one, or none"
+        )
+
+    def number(field: str) -> F64:
+        words, code = rows.coded(field, str.strip)
+        values = np.append(numbers(words, reading.decimal, f"values of {field}", "simulator.decimal"), np.nan)[code]
+        if len(unreadable := np.flatnonzero((code >= 0) & np.isnan(values))):
+            unread.add(field, *rows.position[unreadable].tolist())
+        return values[kept]
+
+    propensity = number("propensity")
+    _probable(propensity, rows, kept, name)
+    unread.found.pop("propensity", None)
+    names, asker = _askers(users, user[kept])
+    instant, local, monday, offsets = _clocked(when, kept, reading.zone)
     time = instant // MICRO
     if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
-        first, last = int(time.argmin()), int(time.argmax())
-        raise UsageError(
-            f"{name} spans {weeks:,} weeks, from {times[first]:%Y-%m-%d} (row {rows[first].position}) to "
-            f"{times[last]:%Y-%m-%d} (row {rows[last].position}); a run has at most {LONGEST}: is one of these times "
-            "wrong?"
+        (first, at), (last, to) = (
+            (datetime(1970, 1, 1) + timedelta(microseconds=int(when.local[kept[i]])), place[i])
+            for i in (time.argmin(), time.argmax())
         )
-    order = np.lexsort((instant, user))  # stable: equal times stay as they stand in the file
-    texts, text = _coded([str(row.message) for row in rows])
-    actives, active = _coded([_active(row) for row in rows])
-    answers, answer = _coded([_said(row.answer) for row in rows])
+        raise UsageError(
+            f"{name} spans {weeks:,} weeks, from {first:%Y-%m-%d} (row {at}) to {last:%Y-%m-%d} (row {to}); a run has "
+            f"at most {LONGEST}: is one of these times wrong?"
+        )
+    order = np.lexsort((instant, asker))  # stable: equal times stay as they stand in the file
+    turns = kept[order]
+    texts, text = _used(texts, text[turns])
+    actives, active = _active(rows, turns)
+    answers, answer = _said(rows, "answer", turns)
     both = np.where((active >= 0) | (answer >= 0), (active + 1) * (len(answers) + 1) + answer + 1, -1)
     pairs, type_ = np.unique(np.append(both, -1), return_inverse=True)  # the first is -1: nothing is known
     active_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
     intents, members = _members(actives)
-    rating = _rated([_said(row.satisfaction) for row in rows], ratings, rows, name)
+    rating = _rated(rows, turns, reading.ratings, name)
+    actions, action = rows.coded("action", str.strip)
+    by_llm = np.array([word.lower() in _LLM for word in actions] + [True])[action[turns]]
     columns = {
         "intent": active >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
-        "action": np.array([row.action is not None for row in rows]),
-        "propensity": np.array([_said(row.propensity) is not None for row in rows]),
+        "action": np.array("action" in rows.cells), "propensity": ~np.isnan(propensity),
+        "cost_usd": ~np.isnan(cost := number("cost_usd")), "latency_ms": ~np.isnan(latency := number("latency_ms")),
     }  # fmt: skip
-    by_llm = np.array([row.action is None or str(row.action).lower() in _LLM for row in rows])
+    ids = rows.cells.get("id")
     return RecordedLog(
-        texts, intents, _names(actives, active_of, answer_of),
-        tuple(answers[i] if i >= 0 else None for i in answer_of.tolist()), members[np.append(active_of, -1)],
-        np.append(answer_of, -1).astype(np.int32), np.searchsorted(user[order], np.arange(len(order_of) + 1)),
-        time[order], local[order], text[order], (type_[:-1] - 1)[order].astype(np.int32), by_llm[order], rating[order],
-        np.array([row.delay for row in rows], np.int64)[order], monday.date().isoformat(),
+        texts, intents, _names(actives, active_of, answer_of), answers, members[np.append(active_of, -1)],
+        np.append(answer_of, -1).astype(np.int32), np.searchsorted(asker[order], np.arange(len(names) + 1)),
+        time[order], local[order], text, (type_[:-1] - 1).astype(np.int32), by_llm, rating,
+        np.zeros(len(turns), np.int64) if rows.delay is None else rows.delay[turns],
+        names, None if ids is None else ids.take(pa.array(turns)).combine_chunks(),
+        rows.position[turns], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
         tuple(what for what, mask in columns.items() if mask.any()), offsets,
-    )  # fmt: skip
+    ), unread  # fmt: skip
 
 
-def _clocked(times: Sequence[datetime], zone: tzinfo) -> tuple[I64, I64, datetime, Offsets]:
+def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
+    """Those who asked something, in a keyed order of their names, and the place of each turn's among them."""
+    order = np.argsort([_key(word) for word in users], kind="stable")
+    rank = np.empty(len(users), np.int64)
+    rank[order] = np.arange(len(users))
+    here, asker = _occurring(rank[code], len(users))
+    return tuple(users[order[i]] for i in here), asker
+
+
+def _kept(rows: LogColumns, codes: Sequence[I32], when: Moments, out: LeftOut) -> I64:
+    """The rows that are turns. Of rows with one id the first that is a turn counts. `codes` of users and messages."""
+    blank = rows.blank("time")
+    missing = {"no user": codes[0] < 0, "no time": blank, "no message": codes[1] < 0,
+               "a time that cannot be read": ~when.known}  # fmt: skip
+    long = ((name, rows.too_long(name)) for name in TEXTS)
+    missing |= {TOO_LONG.format(name): over for name, over in long if over is not None}
+    turn = ~np.logical_or.reduce(list(missing.values()))
+    code = rows.same("id")
+    first = np.full(int(code.max(initial=-1)) + 2, len(rows))
+    at = np.flatnonzero(turn)[::-1]
+    first[code[at]] = at
+    first[-1] = len(rows)  # of rows without an id
+    again = np.arange(len(rows)) > first[code]
+    reasons = {"an id that an earlier row has": again, **missing}
+    left, why = np.ones(len(rows), np.bool_), np.full(len(rows), -1)
+    for i, mask in enumerate(reasons.values()):
+        why[left & mask] = i
+        left &= ~mask
+    named = list(reasons)
+    for i in dict.fromkeys(why[why >= 0].tolist()):
+        out.add(named[i], *rows.position[why == i].tolist())
+    return np.flatnonzero(left)
+
+
+def _clocked(when: Moments, kept: I64, zone: tzinfo) -> tuple[I64, I64, datetime, Offsets]:
     """Of local times: microseconds that have passed since 00:00 of the first Monday, seconds since then on the clock,
     that Monday, and the offsets; without offsets, what has passed is what the clock says.
     """
-    aware = times[0].tzinfo is not None
-    offset = np.array([when.utcoffset() or timedelta(0) for when in times], "timedelta64[us]")
-    local = np.array([when.replace(tzinfo=None) for when in times], "datetime64[us]")
-    first: datetime = local[(local - offset).argmin()].item()
+    local, offset, aware = when.local[kept], when.offset[kept], bool(when.aware[kept[0]])
+    first = datetime(1970, 1, 1) + timedelta(microseconds=int(local[(local - offset).argmin()]))
     monday = first.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=first.weekday())
     base = (monday.replace(tzinfo=zone).utcoffset() if aware else None) or timedelta(0)
-    shown = (local - np.datetime64(monday, "us")).astype(np.int64)
-    ahead = (offset - np.timedelta64(base, "us")).astype(np.int64)
+    shown = local - (monday.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    ahead = offset - base // timedelta(microseconds=1)
     instant = shown - ahead
+    if not aware:
+        return instant, shown // MICRO, monday, ()
     order = instant.argsort(kind="stable")
     turned = order[np.diff(ahead[order], prepend=0) != 0]
     seconds = base // timedelta(seconds=1)
     offsets = ((0, seconds), *((int(instant[i]) // MICRO, seconds + int(ahead[i]) // MICRO) for i in turned))
-    return instant, shown // MICRO, monday, offsets if aware else ()
-
-
-def _whole(
-    rows: Sequence[RecordedTurn], zone: tzinfo, out: LeftOut, name: str
-) -> tuple[list[RecordedTurn], list[datetime]]:
-    """The rows that are turns, and their local times, with their offsets where the log says some."""
-    kept, times, ids = list[RecordedTurn](), list[datetime](), set[str]()
-    offsets: dict[bool, int] = {}
-    for row in rows:
-        if why := flaw(row):
-            out.add(why, row.position)
-            continue
-        if row.id is not None and str(row.id) in ids:
-            out.add("an id that an earlier row has", row.position)
-            continue
-        if missing := [name for name in ("user", "time", "message") if _said(getattr(row, name)) is None]:
-            out.add(f"no {missing[0]}", row.position)
-            continue
-        when = _moment(row.time, zone)
-        if when is None:
-            out.add("a time that is neither ISO 8601 nor a Unix time", row.position)
-            continue
-        offsets.setdefault(when.tzinfo is not None, row.position)
-        kept.append(row)
-        times.append(when)
-        if row.id is not None:
-            ids.add(str(row.id))
-    if len(offsets) == 2:
-        raise UsageError(
-            f"{name}: times with and without an offset cannot be ordered (rows {offsets[True]} and "
-            f"{offsets[False]}); give all of them one, or none"
-        )
-    return kept, times
-
-
-def _moment(value: Any, zone: tzinfo) -> datetime | None:
-    """A time as the log says it; with an offset, as Unix times have that of UTC, it becomes that of the zone."""
-    try:
-        when = _read(value)
-        if when.tzinfo is None:
-            return when
-        local = when.astimezone(UTC).astimezone(zone)
-        local.replace(tzinfo=None) - (local.utcoffset() or timedelta(0))
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return local
-
-
-def _read(reason: Any) -> datetime:
-    if isinstance(reason, datetime):
-        return reason
-    if isinstance(reason, str) and not _numeric(reason):
-        return datetime.fromisoformat(reason.strip())
-    seconds = float(reason)
-    return _UNIX + timedelta(seconds=seconds / 1000 if abs(seconds) >= _MILLISECONDS else seconds)
-
-
-def _numeric(text: str) -> bool:
-    """Is it a number of seconds? Eight digits are a date."""
-    whole = text.strip().lstrip("-").replace(".", "", 1)
-    return whole.isdecimal() and len(whole) > 8
-
-
-def _said(value: Any) -> str | None:
-    """As text; None where nothing is said."""
-    if value is None or (isinstance(value, float) and not isfinite(value)):
-        return None
-    text = str(value).strip()
-    return text or None
+    return instant, shown // MICRO, monday, offsets
 
 
 def _key(name: str) -> bytes:
     return blake2b(name.encode(), digest_size=16).digest()
 
 
-def _coded(values: Sequence[_Coded | None]) -> tuple[tuple[_Coded, ...], I32]:
-    """Distinct values in order, and the code of each, -1: None."""
-    distinct = sorted({value for value in values if value is not None})
-    code = {value: i for i, value in enumerate(distinct)}
-    return tuple(distinct), np.array([-1 if value is None else code[value] for value in values], np.int32)
+def _said(rows: LogColumns, field: str, turns: I64) -> tuple[tuple[str, ...], I32]:
+    """What the rows `turns` say, without blanks around it, and the code of each of them."""
+    words, code = rows.coded(field, str.strip)
+    return _used(words, code[turns])
 
 
-def _active(row: RecordedTurn) -> tuple[str, ...] | None:
-    """Intents of a turn, its own first; None where it has none of its own."""
-    intent = _said(row.intent)
-    return None if intent is None else (intent, *row.also)
+def _used(words: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I32]:
+    """Those words that some code is of, and the codes into them."""
+    used, rank = _occurring(code, len(words))
+    return tuple(words[i] for i in used), rank.astype(np.int32)
+
+
+def _occurring(code: I32 | I64, n: int) -> tuple[I64, I64]:
+    """Those codes below `n` that occur, and the place of each code among them; -1 stays."""
+    rank, occurs = np.full(n + 1, -1), np.zeros(n + 1, np.bool_)
+    occurs[code] = True
+    used = np.flatnonzero(occurs[:n])
+    rank[used] = np.arange(len(used))
+    return used, rank[code]
+
+
+def _active(rows: LogColumns, turns: I64) -> tuple[list[tuple[str, ...]], I32]:
+    """Distinct lists of active intents, its own first, in order, and the code of each of the rows `turns`; -1: it has
+    none of its own.
+    """
+    words, code = _said(rows, "intent", turns)
+    if rows.also is None:
+        return [(word,) for word in words], code
+    lists = [None if c < 0 else (words[c], *rows.also[i]) for c, i in zip(code.tolist(), turns.tolist(), strict=True)]
+    distinct = sorted({active for active in lists if active is not None})
+    rank = {active: i for i, active in enumerate(distinct)}
+    return distinct, np.array([-1 if active is None else rank[active] for active in lists], np.int32)
 
 
 def _members(actives: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], I32]:
@@ -246,31 +262,27 @@ def _names(actives: Sequence[tuple[str, ...]], active_of: I64, answer_of: I64) -
     return tuple(names)
 
 
-def _rated(texts: Sequence[str | None], ratings: Mapping[str, int], rows: Sequence[RecordedTurn], name: str) -> I32:
-    codes = np.full(len(texts), -1, np.int32)
-    unknown: dict[str, int] = {}
-    for i, word in enumerate(texts):
-        if word is not None and word.lower() not in _NOT_SAID:
-            codes[i] = ratings.get(word.lower(), -1)
-            if codes[i] < 0:
-                unknown.setdefault(word, rows[i].position)
-    if unknown:
-        words = ", ".join(f"{reprlib.repr(word)} (row {position})" for word, position in list(unknown.items())[:5])
+def _rated(rows: LogColumns, turns: I64, ratings: Mapping[str, int], name: str) -> I32:
+    words, code = rows.coded("satisfaction", lambda word: None if word.strip().lower() in _NOT_SAID else word.strip())
+    codes = np.array([ratings.get(word.lower(), -1) for word in words] + [-1], np.int32)
+    occurs = np.zeros(len(words) + 1, np.bool_)
+    occurs[code[turns]] = True
+    if unknown := np.flatnonzero(occurs[:-1] & (codes[:-1] < 0)).tolist():
+        where = {i: rows.position[turns[code[turns] == i].min()] for i in unknown}
+        some = ", ".join(
+            f"{reprlib.repr(words[i])} (row {where[i]})" for i in sorted(where, key=lambda i: where[i])[:5]
+        )
         raise UsageError(
-            f"{name}: satisfaction is also said as {words}; say what that means: "
+            f"{name}: satisfaction is also said as {some}; say what that means: "
             + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
         )
-    return codes
+    return codes[code[turns]]
 
 
-def _probable(values: Sequence[Any], rows: Sequence[RecordedTurn], name: str) -> None:
-    for value, row in zip(values, rows, strict=True):
-        text = _said(value)
-        try:
-            fine = text is None or 0 < float(text) <= 1
-        except ValueError:
-            fine = False
-        if not fine:
-            raise UsageError(
-                f"{name}, row {row.position}: propensity={reprlib.repr(value)} must lie above 0 and be at most 1"
-            )
+def _probable(propensity: F64, rows: LogColumns, kept: I64, name: str) -> None:
+    words, code = rows.coded("propensity", str.strip)
+    wrong = np.flatnonzero((code[kept] >= 0) & ~((propensity > 0) & (propensity <= 1)))
+    if len(wrong):
+        at = kept[wrong[0]]
+        value = reprlib.repr(words[code[at]])
+        raise UsageError(f"{name}, row {rows.position[at]}: propensity={value} must lie above 0 and be at most 1")

@@ -1,6 +1,5 @@
-"""Rows of a log in a file: CSV, TSV, JSON lines or Parquet. What cannot be read is counted, with its place."""
+"""Rows of a log in a file: JSON lines or Parquet. What cannot be read is counted, with its place."""
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +9,16 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST, json_of, lines_of, unicode
 from skg_bench.simulator.recorded_parquet import UNREADABLE, parquet_rows
 
-FIELDS = ("user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity")
+FIELDS = (
+    "user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity", "cost_usd",
+    "latency_ms",
+)  # fmt: skip
 REQUIRED = FIELDS[:3]
+INVENTED = {"user": "users", "time": "time"}  # of them, what is made up where a log has none, and what that is called
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 NOT_UTF8 = "not UTF-8"
+TOO_LONG = f"{{}} has more than {LONGEST:,} characters"
 _FIRST = 10  # rows of each kind whose places are told
-_BIG = 2**24  # characters in one cell of a CSV file: a conversation may be long
 
 Columns = Mapping[str, str | None]
 Cells = Mapping[str, Any]
@@ -37,6 +40,8 @@ class RecordedTurn:
     propensity: Any = None
     delay: int = 0  # seconds from the answer to its rating
     also: Sequence[str] = ()  # intents that are active besides: whether an answer to one is wrong, nobody knows
+    cost_usd: Any = None
+    latency_ms: Any = None
 
 
 @dataclass
@@ -45,12 +50,11 @@ class LeftOut:
 
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def add(self, why: str, position: int) -> None:
-        """One more."""
+    def add(self, why: str, *positions: int) -> None:
+        """More of them, in the order of their places."""
         entry = self.found.setdefault(why, {"rows": 0, "first": []})
-        entry["rows"] += 1
-        if len(entry["first"]) < _FIRST:
-            entry["first"].append(position)
+        entry["rows"] += len(positions)
+        entry["first"] += positions[: _FIRST - len(entry["first"])]
 
     @property
     def rows(self) -> int:
@@ -58,48 +62,44 @@ class LeftOut:
         return sum(entry["rows"] for entry in self.found.values())
 
 
-def table(path: Path, columns: Columns, out: LeftOut) -> list[RecordedTurn]:
-    """The turns of a table. A `message` that is a list of {role, content} is a conversation, and each user's entry a
-    turn, answered by the assistant's entry after it.
+def table(path: Path, wanted: Mapping[str, str], out: LeftOut) -> list[RecordedTurn]:
+    """The turns of a table of JSON lines or Parquet. A `message` that is a list of {role, content} is a conversation,
+    and each user's entry a turn, answered by the assistant's entry after it.
 
-    Raises UsageError for an unknown kind of file, one that cannot be read, and a mapping that names an absent column.
+    Raises UsageError for a file that cannot be read, and a mapping that names an absent column.
     """
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
-    for name in REQUIRED:
-        if columns.get(name) is None:
-            raise UsageError(f"simulator.columns.{name} is missing; name the column of {path} that holds the {name}")
-    wanted = {name: column for name, column in columns.items() if column is not None}
-    read = {".parquet": _parquet, ".csv": _csv, ".tsv": _csv}.get(path.suffix, _json_lines)
+    read = _parquet if path.suffix == ".parquet" else _json_lines
     try:
-        return [row for position, cells in read(path, wanted, out) for row in _turns(path, position, cells, out)]
+        return [row for position, cells in read(path, wanted, out) for row in turns_of(position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
-    except csv.Error as error:
-        raise UsageError(f"{path} is no table: {error}") from error
 
 
-def _absent(path: Path, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+def check_suffix(path: Path) -> None:
+    """Raises UsageError for a kind of file that is no table."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
+
+
+def mapped(path: Path | str, columns: Columns) -> dict[str, str]:
+    """The columns of a table that hold something, by field.
+
+    Raises UsageError where none holds messages.
+    """
+    if columns.get("message") is None:
+        raise UsageError(f"simulator.columns.message is missing; name the column of {path} that holds the message")
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+    """Raises UsageError for a mapped column that the table does not have."""
     have = list(columns)
     for name, column in wanted.items():
         if column not in have:
             raise UsageError(
                 f"simulator.columns.{name}={column}: {path} has no such column; it has {', '.join(have) or 'none'}"
+                + (f"; null if none holds it: simulator.columns.{name}=null" if name in INVENTED else "")
             )
-
-
-def _csv(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:
-    csv.field_size_limit(_BIG)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
-        header = next(lines, [])
-        _absent(path, wanted, header)
-        at = {name: header.index(column) for name, column in wanted.items()}
-        for cells in lines:
-            if len(cells) == len(header):
-                yield lines.line_num, {name: cells[position] for name, position in at.items()}
-            elif cells:
-                out.add("another number of fields than the heading has", lines.line_num)
 
 
 def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:
@@ -122,13 +122,13 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
         else:
             out.add("no whole JSON object", position)
     if rows:
-        _absent(path, wanted, sorted(seen))
+        absent(path, wanted, sorted(seen))
     yield from rows
 
 
 def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tuple[int, Cells]]:
     def names(have: Iterable[str]) -> list[str]:
-        _absent(path, wanted, have)
+        absent(path, wanted, have)
         return list(dict.fromkeys(wanted.values()))
 
     for position, row in enumerate(parquet_rows(path, names), 1):
@@ -145,13 +145,15 @@ def flaw(row: RecordedTurn) -> str | None:
             return f"{name} is no text"
         if isinstance(value, str):
             if len(value) > LONGEST:
-                return f"{name} has more than {LONGEST:,} characters"
+                return TOO_LONG.format(name)
             if not unicode(value):
                 return f"{name} holds half a surrogate pair, which no text has"
     return None if all(map(unicode, row.also)) else "intent holds half a surrogate pair, which no text has"
 
 
-def _turns(path: Path, position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+def turns_of(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+    """The turns of a row: one, or those of a conversation."""
+    cells = {**dict.fromkeys(INVENTED), **cells}
     entries = cells["message"]
     if not isinstance(entries, list):
         yield RecordedTurn(position, **cells)
@@ -159,7 +161,7 @@ def _turns(path: Path, position: int, cells: Cells, out: LeftOut) -> Iterator[Re
     for name in ("satisfaction", "propensity"):
         if cells.get(name) is not None:
             raise UsageError(
-                f"{path}, row {position}: a conversation's {name} belongs to none of its turns; map no such column"
+                f"row {position}: a conversation's {name} belongs to none of its turns; map no such column"
             )
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or "role" not in entry:

@@ -1,5 +1,8 @@
 """What users call a skill: by the request, by its intent where slot values differ, or by a name that says nothing."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from skg_bench.core.grid import F64, I32
@@ -8,6 +11,7 @@ from skg_bench.simulator.corpus import Corpus
 
 _VAGUE = ("stuff", "the-usual", "question", "that-thing", "misc")
 _NAMELESS = "unnamed"
+_WORDS = 6  # of a message, in the name of a skill made from it
 _BADLY, _DECLINED = OFFERS.index("badly_named"), OFFERS.index("declined")
 
 
@@ -43,3 +47,16 @@ class SkillNames:
             np.where(gives, np.where(code == _BADLY, vague, some), -1).astype(np.int32) for some in (proper, general)
         )
         return name, of_intent
+
+
+def distinct(messages: Sequence[str], taken: set[str]) -> Iterator[str]:
+    """A name of its own for each message, from its first words."""
+    count = Counter[str]()
+    for message in messages:
+        words = "".join(sign if sign.isalnum() else " " for sign in message.lower()).split()[:_WORDS]
+        name = stem = "-".join(words) or "message"
+        while name in taken:
+            count[stem] += 1
+            name = f"{stem}-{count[stem] + 1}"
+        taken.add(name)
+        yield name

@@ -20,6 +20,7 @@ from skg_bench.core import draws
 from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
+from skg_bench.core.schema import LOGGED
 from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
@@ -31,6 +32,7 @@ _SHORT = {"overridden": "override"}  # in names of traces
 _OWN = ("skg_bench.simulator.assistant.", "skg_bench.simulator.guardian.")
 _SPOKEN = (  # columns that hold what somebody said, or what a model made of it
     "message", "matched_skill", "name", "intent", "request_type", "reflection", "refusals", *NAMES,
+    "logged_user", "logged_id", "logged_answer", "stored_answer",
 )  # fmt: skip
 _OUTPUT = ("serving", "matched_skill", "source_turn", "user_satisfaction", "offer", "skill_learned")
 _METADATA = (
@@ -39,6 +41,7 @@ _METADATA = (
 )  # fmt: skip
 _TRUTH = ("wanted", "strategy", "worth", "worth_expected", "worth_fresh", "worth_book", "worth_best")
 _READ = ("message", "fallback_to_llm", "time", "skill", "book_hash", "tier", "outcome", *_OUTPUT, *_METADATA, *_TRUTH)
+_LOGGED = tuple(field.name for field in LOGGED)
 _AT_ONCE = 64  # users whose rows are in memory
 
 
@@ -94,7 +97,8 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
     """Bodies of traces: each turn, and what was learned from it, by user and turn."""
     for first in range(0, len(users), _AT_ONCE):
         some = [int(user) for user in users[first : first + _AT_ONCE]]
-        columns = (*_READ, "shortlist") if run.manifest.get("advice") else _READ
+        more = ("shortlist",) if run.manifest.get("advice") else _LOGGED if run.manifest.get("log") else ()
+        columns = (*_READ, *more)
         tables = run.turns(arm, columns, some), run.updates(arm, None, some), run.learning(arm, None, some)
         turns, updates, jobs = (table.to_pylist() for table in tables)
         for row in [*turns, *updates, *jobs]:
@@ -155,6 +159,9 @@ def _turn(row: Row, content: Row | None) -> Row:
         "metadata": {name: row[name] for name in _METADATA},
         "tags": [row["arm"], "hit" if hit else "fallback", *verdict],
     }
+    if "logged_row" in row:
+        known = {name: row[name] for name in _LOGGED if row[name] is not None}
+        trace["metadata"] |= {**known, "logged_time": row["logged_time"].isoformat()}
     if row["outcome"] is None:
         return trace
     return {

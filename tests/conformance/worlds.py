@@ -13,6 +13,7 @@ from skg_bench.core.skillbook import Skillbook
 from skg_bench.simulator import corpus
 from tests.laws import world
 from tests.simulator.logs import turn, write_csv, write_lines
+from tests.simulator.published import banking77
 from tests.simulator.test_clinc150 import corpus as clinc150_files
 
 USERS, TURNS = 8, 30
@@ -105,6 +106,17 @@ def clinc150(folder: Path) -> Overrides:
     return (*SIMULATED, *files, "simulator.corpus.split=train", "simulator.corpus.values=2", "embedder=hashing")
 
 
+def labelled(folder: Path) -> Overrides:
+    """A few intents, as such corpora are published."""
+    return (*SIMULATED, f"simulator.corpus.path={banking77(folder)}", "embedder=hashing")
+
+
+def conversations(folder: Path) -> Overrides:
+    """Conversations of two messages, of nobody."""
+    path = Path(wildchat(folder)[-1].partition("=")[2])
+    return (*LOGGED, f"simulator.path={path}", f"simulator.dialogues_per_user={TURNS}")
+
+
 def shoppers(_folder: Path) -> Overrides:
     """Some who buy often."""
     return (f"users={USERS}", "weeks=2", "simulator.triggers_per_week=15", "serving=prompted", "seeds=rookie", "seed=7")
@@ -112,7 +124,7 @@ def shoppers(_folder: Path) -> Overrides:
 
 SIMULATORS: Mapping[str, Callable[[Path], Overrides]] = {
     "recorded": recorded, "sgd": sgd, "uss": uss, "wildchat": wildchat, "agentropy": agentropy_folders,
-    "clinc150": clinc150, "guardian": shoppers,
+    "clinc150": clinc150, "labelled": labelled, "conversations": conversations, "guardian": shoppers,
 }  # fmt: skip
 EMBEDDED = "simulator=recorded"  # has 240 messages: models take long
 EMBEDDED_ALONE = {"guardian_minilm": "simulator=guardian"}  # vectors of one world's messages

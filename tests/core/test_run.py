@@ -71,7 +71,7 @@ def test_unknown_arms_and_missing_shards_are_said(folder: Path) -> None:
     ("text", "says"),
     [
         ("{", "not valid json"),
-        ('{"schema": 99}', "schema version 99, this is version 7"),
+        ('{"schema": 99}', "schema version 99, this is version 8"),
         ("{}", "schema version None"),
     ],
 )

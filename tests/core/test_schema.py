@@ -41,7 +41,7 @@ def test_truth_columns_are_marked_and_no_other() -> None:
     truth = [f.name for f in TURNS if f.metadata[b"truth"] == b"yes"]
     answers = ["skill_correct", "answer_correct", "cause", "intent", "request_type", "answerable", "used_up"]
     worths = ["worth", "worth_expected", "worth_fresh", "worth_book", "worth_best"]
-    assert truth == [*answers, "wanted", "strategy", *worths]
+    assert truth == [*answers, "wanted", "strategy", *worths, "same_intent"]
     for log in (schema.UPDATES, schema.FEEDBACK, schema.LEARNING):
         assert not [f.name for f in log if f.metadata[b"truth"] == b"yes"]
 

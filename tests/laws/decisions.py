@@ -27,6 +27,7 @@ STACK = (
 GATE = ("experiment=gate", "profile=gate")
 WORLDS = ("dense", "stack", "gate")
 _TRUTH = frozenset(f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes")
+_LOGGED = frozenset(f.name for f in schema.LOGGED)  # null in these worlds
 _GIVEN = frozenset({"user_msg_id", "message", "arm", "seed", "user", "turn", "event", "time"})  # not decided by an arm
 
 
@@ -52,7 +53,7 @@ def digests(name: str, run: Run) -> Iterator[tuple[str, str]]:
             rows = world.rows(run, log, arm, range(run_users(run)))
             for column in rows.column_names:
                 if (log != "learning" or rows.num_rows) and column not in (
-                    _TRUTH | _GIVEN if log == "turns" else {"arm"}
+                    _TRUTH | _GIVEN | _LOGGED if log == "turns" else {"arm"}
                 ):
                     digest = blake2b(world.bits(rows[column]), digest_size=4).hexdigest()
                     yield f"{name} {arm} {log} {column}", digest

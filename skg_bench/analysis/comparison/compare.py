@@ -26,7 +26,7 @@ from skg_bench.analysis.counts.measure import (
 )
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.reading import read_once
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, needs_answers
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
 from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
@@ -139,6 +139,7 @@ def compare(
     groups = by_configuration(runs)
     columns = [*EVENT_COLUMNS, *TALLY_COLUMNS, *HIT_COLUMNS, *DONE_COLUMNS, *(TOLD_COLUMNS if flips else ())]
     columns += ADVICE_COLUMNS if any(map(is_advised, runs)) else ()
+    columns += LOGGED_COLUMNS if any(run.manifest.get("log") for run in runs) else ()
     logs = read_once(groups, columns)
     wanted = reference if reference is not None else runs[0].config.get("reference")
     names = labels(groups)
@@ -154,13 +155,11 @@ def compare(
         raise UsageError(f"reference {wanted!r} is no arm of these runs; they have {', '.join(arms.values())}")
     first = groups[references[0][0]]
     price = Utility.of(first.config)
-    log = any(run.manifest.get("log") for run in runs)
-    shown = metrics_of(first, price) if not log else known(metrics(price)) | logged()
+    log = runs[0].manifest.get("log")
+    shown = metrics_of(first, price) if not log else known(metrics(price)) | logged(log["knows"])
     if unknown := [name for name in margins or {} if name not in shown]:
         raise UsageError(f"margin of {unknown[0]!r}: no such metric; valid are {', '.join(shown)}")
     shared = align(logs)
-    if log and "intent" not in runs[0].manifest["log"]["knows"]:
-        del shown["other_intent"]
     tested, matches, unmatched, flipped, reuse = tested_arms(logs, arms, references[0], shared, shown, price, flips)
     reasons = [] if log else saturation(shared.on).reasons
     rows = tuple(

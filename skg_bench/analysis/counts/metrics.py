@@ -5,7 +5,7 @@ A metric's value for a user is `sum(weight x count) / denominator`; the primary 
 right", H "answered from memory", and utility is ``g = C - wrong (1 - C) - usd cost - second latency``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -112,9 +112,9 @@ def metrics(utility: Utility) -> dict[str, Metric]:
     return {metric.name: metric for metric in table}
 
 
-def logged() -> dict[str, Metric]:
-    """Metrics of runs that replay a log, in place of those of `metrics` or beside them: to answer more often is no good
-    by itself where nobody knows whether rightly.
+def logged(knows: Collection[str] = ("intent", "answer")) -> dict[str, Metric]:
+    """Metrics of runs that replay a log which knows so much, in place of those of `metrics` or beside them: to answer
+    more often is no good by itself where nobody knows whether rightly.
     """
     all_ = metrics(Utility(0.0, 0.0, 0.0))
     table = (
@@ -122,11 +122,25 @@ def logged() -> dict[str, Metric]:
         replace(all_["rated_ok"], better="neither",
                 says="Share of the ratings of answers that the arm shares with the log that said ok. Arms share other "
                 "answers with it, so none is better by this."),
-        Metric("other_intent", "for another intent per hit", "share", "lower", "hit", {"other": 1},
+        Metric("same_answer", "same text per hit", "share", "neither", "hit", {"same": 1},
+               "Share of the answers from memory that are, word for word, what the log answered to that request."),
+        Metric("other_answer", "other text, same intent per hit", "share", "neither", "hit", {"reworded": 1},
+               "Share of the answers from memory that had been given to the same intent, and are another text than "
+               "the log answered: right or wrong, the log does not say."),
+        Metric("other_intent", "for another intent per hit", "share", "neither", "hit", {"other": 1},
                "Share of the answers from memory that had been given to another intent than was asked: wrong, "
                "if no answer does for two intents. Whether the others are right, the log does not say."),
+        Metric("wrong_lower", "wrong per hit, lower bound", "share", "neither", "hit", {"wrong_least": 1},
+               "The share of the answers from memory that are wrong is no smaller, if no answer does for two intents "
+               "and what users rated a miss was wrong."),
+        Metric("wrong_upper", "wrong per hit, upper bound", "share", "neither", "hit", {"wrong_most": 1},
+               "The share of the answers from memory that are wrong is no larger, if what the log answered was right "
+               "to its own request unless it was rated partial or miss."),
     )  # fmt: skip
-    return {metric.name: metric for metric in table}
+    intents, answers = "intent" in knows, "answer" in knows
+    held = {"same_answer": answers, "other_answer": answers and intents, "other_intent": intents,
+            "wrong_lower": answers or intents, "wrong_upper": answers}  # fmt: skip
+    return {metric.name: metric for metric in table if held.get(metric.name, True)}
 
 
 def known(shown: Mapping[str, Metric]) -> dict[str, Metric]:

@@ -42,9 +42,17 @@ COUNTS = {
     "rated": "ratings known by the end of the run, at the turn that was rated",
     "ok": "of these, ok",
 }
-LOGGED = {"other": "answered from memory, for another intent than was asked"}
-"""Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN; `other` counts the
-hits that had been given to another intent, which are taken to be wrong."""
+LOGGED_COLUMNS = ("same_answer", "same_intent")
+LOGGED = {
+    "other": "answered from memory, for another intent than was asked and in another text than that of the log",
+    "same": "answered from memory, in the text of the log",
+    "reworded": "answered from memory, for the same intent in another text than that of the log",
+    "wrong_least": "answered from memory for another intent, or in the text of the log that was rated a miss",
+    "wrong_most": "answered from memory, but for the text of the log that was rated ok or not at all",
+}
+"""Extra counts for replayed logs. Correctness is unknown there, so `wrong` and `wrong_hit` are NaN. The last two are
+bounds of `wrong_hit` if no answer does for two intents, what was rated a miss was wrong, and the log's own answers were
+right unless they were rated partial or miss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +194,8 @@ def tallies(
     Raises UsageError when the arm's events are not `requests`: it is unfinished, or was run on something else.
     """
     advised = requests.advised
-    table = kept(run.turns(arm, [*TALLY_COLUMNS, *(ADVICE_COLUMNS if advised else ())]), keep)
+    more = ADVICE_COLUMNS if advised else () if requests.judged else LOGGED_COLUMNS
+    table = kept(run.turns(arm, [*TALLY_COLUMNS, *more]), keep)
     time = seconds(table, "time")
     user, turn = column(table, "user").astype(np.int64), column(table, "turn")
     if len(time) != len(requests) or not (
@@ -213,7 +222,8 @@ def tallies(
         "add": nan if bookless else _added(run, arm, requests),
     }  # fmt: skip
     if not requests.judged:
-        counts["other"] = hit & wrong if "intent" in run.manifest["log"]["knows"] else nan
+        missed = _said(run, arm, requests, "rating", "miss")[1] > 0
+        counts |= _logged(table, hit & wrong, (rated > ok, missed), run.manifest["log"]["knows"])
     if advised:
         counts |= {**advice_counts(table), "answered": counts.pop("rated"), "worth_it": counts.pop("ok")}
     book, source = column(table, "book_size").astype(np.float64), column(table, "source_turn")
@@ -223,6 +233,22 @@ def tallies(
         s: _tally(arm, requests, counts, book, pending=pending, some=some, digest=_digest(done, some))
         for s, some in ((s, None if s == 0 else turn >= s) for s in since)
     }
+
+
+def _logged(table: pa.Table, other: Bool, complaints: tuple[Bool, Bool], knows: Sequence[str]) -> dict[str, Any]:
+    """The counts of LOGGED at each turn, NaN where the log says nothing of them. `complaints`: rated partial or miss,
+    and miss.
+    """
+    nan, (complained, missed) = np.full(len(table), np.nan), complaints
+    hit, same = ~column(table, "fallback_to_llm"), table["same_answer"].fill_null(False).to_numpy()
+    answers, intents = "answer" in knows, "intent" in knows
+    least, other_text = other | (same & missed), ~table["same_answer"].fill_null(True).to_numpy()
+    reworded = other_text & table["same_intent"].fill_null(False).to_numpy()
+    return {
+        "other": other if intents else nan, "same": same if answers else nan,
+        "reworded": reworded if answers and intents else nan, "wrong_least": least if answers or intents else nan,
+        "wrong_most": hit & ~(same & ~complained) if answers else nan,
+    }  # fmt: skip
 
 
 def _digest(columns: Iterable[npt.NDArray[Any]], some: Bool | None) -> bytes:

@@ -20,10 +20,13 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.run import Run, same_events
+from skg_bench.core.schema import LOGGED
 
 EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
-_SAID_BY_OTHERS = ("user_msg_id", "arm", "seed", "user", "turn", "time", "message")
+_SAID_BY_OTHERS = (
+    "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in LOGGED),
+)  # fmt: skip
 
 U8 = npt.NDArray[np.uint8]
 

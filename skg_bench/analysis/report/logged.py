@@ -7,6 +7,7 @@ from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.learning import learning_sentences
 from skg_bench.analysis.report.sentences import Sentence, code, share_of
 from skg_bench.analysis.summary.content import Summary
+from skg_bench.core.record import left_out
 
 
 def words(summary: Summary) -> list[Sentence]:
@@ -20,8 +21,10 @@ def words(summary: Summary) -> list[Sentence]:
             "open",
         ),
         Sentence(_answered(summary, arm), "plain"),
-        Sentence(_rated(summary, arm), "plain"),
     ]
+    if bounds := _bounds(summary, arm):
+        sentences.append(Sentence(bounds, "plain"))
+    sentences.append(Sentence(_rated(summary, arm), "plain"))
     sentences += learning_sentences(summary)
     if summary.incomplete:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
@@ -36,7 +39,9 @@ def words(summary: Summary) -> list[Sentence]:
     left = sum(entry["rows"] for entry in log["left_out"].values())
     if left:
         sentences.append(
-            Sentence(f"{left:,} of {log['read']:,} rows were left out: {'; '.join(left_out(log))}.", "caution")
+            Sentence(
+                f"{left:,} of {log['read']:,} rows were left out: {'; '.join(left_out(log['left_out']))}.", "caution"
+            )
         )
     return sentences
 
@@ -44,7 +49,7 @@ def words(summary: Summary) -> list[Sentence]:
 def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
     """What a reader should know of the log, as (what, words). `turns`: of the run."""
     names = {"intent": "intents", "answer": "answers", "satisfaction": "ratings", "action": "actions",
-             "propensity": "propensities"}  # fmt: skip
+             "propensity": "propensities", "cost_usd": "costs", "latency_ms": "waiting times"}  # fmt: skip
     held_columns = [names[column] for column in log["knows"]]
     unsaid = [names[column] for column in ("intent", "answer", "satisfaction") if column not in log["knows"]]
     people = "pseudo-users, no persons" if log["pseudo_users"] else "users"
@@ -53,33 +58,54 @@ def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
         ("In this run", "all of them" if turns == log["turns"] else f"{turns:,} of them (users and weeks of the run)"),
         ("It holds, beside messages", ", ".join(held_columns) or "nothing"),
         ("It does not say", ", ".join(["which answers were right", *unsaid])),
-        ("Days", f"the Monday {log['first_day']} of the log is shown as 2026-01-05, the first of every run"),
+        ("Days", f"shown as in the log; week 1 begins with Monday {log['first_day']}, which is 2026-01-05 in `time`"),
         *((f"Taken for granted: {what}", words) for what, words in log["assumes"].items()),
-        ("Left out", "; ".join(left_out(log)) or "no row"),
-        *([("Messages", "hashed here and in the logs: pseudonyms, not anonymity")] if log["redacted"] else []),
-    ]
-
-
-def left_out(log: Mapping[str, Any]) -> list[str]:
-    """Rows that are no turns, by reason, and where the first of them stand."""
-    return [
-        f"{entry['rows']:,} with {why} (row{'s' if entry['rows'] > 1 else ''} {', '.join(map(str, entry['first']))}"
-        + (", ...)" if entry["rows"] > len(entry["first"]) else ")")
-        for why, entry in log["left_out"].items()
+        ("Left out", "; ".join(left_out(log["left_out"])) or "no row"),
+        *(
+            [("Hashed here and in the logs", "messages, answers, users and ids: pseudonyms, not anonymity")]
+            if log["redacted"]
+            else []
+        ),
     ]
 
 
 def _answered(summary: Summary, arm: str) -> str:
     arm_figures = summary.arms[arm]
+
+    def share(metric: str) -> str | None:
+        mean = arm_figures[metric].mean
+        return None if mean is None else number(mean, "share")
+
     text = f"{code(arm)} would have answered {share_of(arm_figures['hit_rate'])} of requests from memory"
-    if arm_figures["other_intent"].mean is not None:
+    if other := share("other_intent"):
         text += (
-            f", of these {number(arm_figures['other_intent'].mean, 'share')} with an answer that had been given to "
-            "another intent: wrong, if no answer does for two intents"
+            f", of these {other} with an answer that had been given to another intent: wrong, if no answer does for "
+            "two intents"
         )
-    elif arm_figures["hit_rate"].mean:
-        text += "; how many of these wrongly is not known, as the log names no intents"
+    elif arm_figures["hit_rate"].mean and share("same_answer") is None:
+        text += "; how many of these wrongly is not known, as the log names no intents and holds no answers"
+    if same := share("same_answer"):
+        reworded = share("other_answer")
+        text += f". {same} of them are the very text of the log"
+        text += f", {reworded} another text that had been given to the same intent" if reworded else ""
     return f"{text}."
+
+
+def _bounds(summary: Summary, arm: str) -> str | None:
+    """Between which shares the wrong answers from memory lie, and if what holds."""
+    lower, upper = (summary.arms[arm][bound].mean for bound in ("wrong_lower", "wrong_upper"))
+    if lower is None or upper is None:  # a lower one alone is the share for another intent, which stands before
+        return None
+    knows = (summary.log or {})["knows"]
+    least = ["no answer does for two intents"] * ("intent" in knows)
+    least += ["what users rated a miss was wrong"] * ("satisfaction" in knows)
+    most = " unless it was rated partial or miss" if "satisfaction" in knows else ""
+    fewer = f"no fewer if {' and '.join(least)}, " if least else ""
+    return (
+        f"Between {number(lower, 'share')} and {number(upper, 'share')} of the answers from memory of {code(arm)} are "
+        f"wrong: {fewer}no more if what the log answered was right to its own request{most}. Where in between, the log "
+        "does not say."
+    )
 
 
 def _rated(summary: Summary, arm: str) -> str:

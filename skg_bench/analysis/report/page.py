@@ -26,10 +26,14 @@ from skg_bench.analysis.report.typeset import interval, marked, shown
 from skg_bench.analysis.report.waterfall import WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
+from skg_bench.core.record import left_out
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
 
-TILES = ("hit_rate", "err_per_hit", "correct", "other_intent", "rated_ok", "calls_saved", "cost_saved_usd")
+TILES = (
+    "hit_rate", "err_per_hit", "correct", "same_answer", "wrong_lower", "wrong_upper", "rated_ok", "calls_saved",
+    "cost_saved_usd",
+)  # fmt: skip
 OF_ADVICE = ("listened", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
 AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
@@ -242,6 +246,8 @@ def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dic
     policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
     weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
     known: dict[str, Any] = {"person": _person(content), "judged": content.log is None}
+    if content.log is not None:
+        known["monday"] = content.log["first_day"]
     arm: dict[str, Any] = {
         "arm": content.learner,
         "causes": {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS},
@@ -265,6 +271,7 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     worth = f"worth − {paid}" if content.advised else f"right − {prices.wrong:g} × wrong − {paid}"
     late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}
+    corpus = manifest.get("corpus")  # one that others published
     return [
         ("Identity", str(manifest.get("identity", ""))),
         ("Folder", str(run.path)),
@@ -275,6 +282,11 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
         ("Commit", commit + changed),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Data", ", ".join(f"{name} {str(digest)[:16]}" for name, digest in data.items()) or "–"),
+        *(
+            [("Corpus", f"{corpus['source']}; left out: {'; '.join(left_out(corpus['left_out'])) or 'no row'}")]
+            if corpus
+            else []
+        ),
         ("Answers known too late" if content.advised else "Ratings known too late", late),
     ]
 

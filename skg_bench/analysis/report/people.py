@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from skg_bench.core import draws
 from skg_bench.core.batch import TAG_RATINGS
+from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.record import local_time, offsets_of
 from skg_bench.core.run import Run, ratings
+from skg_bench.core.schema import LOGGED
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
 
@@ -97,13 +99,15 @@ def kept(n: int, cap: int) -> list[int]:
 
 def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
     """What the page needs to show these users' turns in `arm`, by user id; plain lists, ready for json."""
-    turns = by_user(run.turns(arm, DECISION, users))
+    logged = [field.name for field in LOGGED] if run.manifest.get("log") else []
+    turns = by_user(run.turns(arm, [*DECISION, *logged], users))
     for columns in turns.values():
-        columns["clock"] = local_times(run, columns["time"])
+        columns["clock"] = columns["logged_time"] if logged else local_times(run, columns["time"])
     updates = by_user(run.updates(arm, None, users))
     feedback = by_user(ratings(run.feedback(arm, None, users)))
     outcome = {
-        other: by_user(run.turns(other, ["fallback_to_llm", "answer_correct", "cause"], users)) for other in run.arms
+        other: by_user(run.turns(other, ["fallback_to_llm", "answer_correct", "cause", "same_answer"], users))
+        for other in run.arms
     }
     nothing: dict[str, list[Any]] = {}
     return {
@@ -124,6 +128,37 @@ def local_times(run: Run, times: Sequence[datetime]) -> list[datetime]:
     since = np.array([(time - _MONDAY) // timedelta(seconds=1) for time in times], np.int64)
     ahead: list[int] = (local_time(offsets_of(run.manifest), since) - since).tolist()
     return [time + timedelta(seconds=by) for time, by in zip(times, ahead, strict=True)]
+
+
+def logged_users(run: Run, users: Sequence[int] | None = None) -> dict[int, str]:
+    """What a replayed log calls the users; empty where users are simulated."""
+    if not run.manifest.get("log"):
+        return {}
+    table = run.turns(run.arms[0], ["logged_user"], users)
+    number, first = np.unique(table["user"].to_numpy(), return_index=True)
+    names = table["logged_user"].take(pa.array(first)).to_pylist()
+    return dict(zip(number.tolist(), names, strict=True))
+
+
+def numbered(run: Run, users: Sequence[str]) -> list[int]:
+    """Users who are named by their number in the run, or as a replayed log names them.
+
+    Raises UsageError for a name that the log does not have.
+    """
+    names: dict[str, int] = {}
+    numbers = []
+    for user in users:
+        if user.isdecimal() and int(user) < int(run.manifest["users"]):
+            numbers.append(int(user))
+            continue
+        names = names or {name: number for number, name in logged_users(run).items()}
+        if user not in names:
+            known = f", or as the log names them, such as {next(iter(names))}" if names else ""
+            raise UsageError(
+                f"user {user} is not in {run.path}; it has users 0 to {int(run.manifest['users']) - 1}{known}"
+            )
+        numbers.append(names[user])
+    return numbers
 
 
 def by_user(table: pa.Table) -> dict[int, dict[str, list[Any]]]:
@@ -189,7 +224,19 @@ def _timeline(
         "arms": {arm: "".join(_glyph(answers, i) for i in keep) for arm, answers in arms.items()},
         "causes": {arm: "".join(_cause(answers, i) for i in keep) for arm, answers in arms.items()},
         "updates": _updates(updates, words, title, {turns["turn"][i] for i in keep}),
+        "log": _logged(turns, keep, words) if "logged_row" in turns else None,
         "words": words.texts,
+    }
+
+
+def _logged(turns: Mapping[str, list[Any]], keep: Sequence[int], words: Words) -> dict[str, Any]:
+    """What a replayed log says of the turns; the answers are words, those that were stored too."""
+    names = {"row": "logged_row", "id": "logged_id", "cost_usd": "logged_cost_usd", "latency_ms": "logged_latency_ms",
+             "same_answer": "same_answer", "same_intent": "same_intent"}  # fmt: skip
+    return {
+        "user": turns["logged_user"][0],
+        **{name: [turns[column][i] for i in keep] for name, column in names.items()},
+        **{name: [words(turns[name][i]) for i in keep] for name in ("logged_answer", "stored_answer")},
     }
 
 
@@ -229,12 +276,13 @@ def _shortlist(turns: Mapping[str, list[Any]], i: int, title: Any) -> list[list[
 
 def _glyph(turns: Mapping[str, list[Any]], i: int) -> str:
     """H a right hit, h a wrong one, L a right answer of the LLM, l a wrong one; X a hit and x an answer of the LLM of
-    which that is not known; `.` nothing.
+    which that is not known; of these, S a hit with the very text of a replayed log and O one with another; `.` nothing.
     """
     if i >= len(turns["turn"]):
         return "."
     if turns["answer_correct"][i] is None:
-        return "x" if turns["fallback_to_llm"][i] else "X"
+        same = turns["same_answer"][i]
+        return "x" if turns["fallback_to_llm"][i] else "X" if same is None else "S" if same else "O"
     letter = "l" if turns["fallback_to_llm"][i] else "h"
     return letter.upper() if turns["answer_correct"][i] else letter
 

@@ -1,7 +1,7 @@
 """The list of users on the page: their figures over all of their turns, and a sparkline of weeks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -9,7 +9,7 @@ from markupsafe import Markup
 from skg_bench.analysis.counts.advice import advice_metrics
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
-from skg_bench.analysis.report.people import Pick, drawn, pick
+from skg_bench.analysis.report.people import Pick, drawn, logged_users, pick
 from skg_bench.analysis.report.typeset import shown
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
@@ -30,6 +30,7 @@ class RosterRow:
     """One user in the list."""
 
     user: int
+    logged: str  # as a replayed log names the user; empty: users are simulated
     why: str
     words: str  # said above the user's timeline
     turns: str
@@ -64,7 +65,8 @@ def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | Non
             )
         picks = [Pick(user, "asked") for user in dict.fromkeys(users)]
     beyond = None if other is None else utility - utility_of(other, prices)
-    return [_row(p, requests, tally, utility, beyond) for p in picks]
+    names = logged_users(run, [p.user for p in picks])
+    return [replace(_row(p, requests, tally, utility, beyond), logged=names.get(p.user, "")) for p in picks]
 
 
 def utility_of(tally: Tally, prices: Utility) -> F64:
@@ -80,6 +82,7 @@ def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F6
     rank = 1 + int((utility > utility[i]).sum())
     return RosterRow(
         user=p.user,
+        logged="",
         why=p.why,
         words=f"{WHY[p.why]} ({rank:,} of {len(utility):,})" if tally.judged else WHY[p.why],
         turns=f"{int(turn):,}",

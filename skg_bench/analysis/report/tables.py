@@ -15,8 +15,8 @@ LEVELS = (
     "utility", "hit_rate", "err_per_hit", "right_per_hit", "pays_from", "err_per_request", "rated_ok", "skills",
     "offers_per_week", "calls_saved", "cost_saved_usd",
 )  # fmt: skip
-OF_A_LOG = ("hit_rate", "other_intent", "rated_share", "rated_ok", "skills", "offers_per_week", "calls_saved",
-            "cost_saved_usd")  # fmt: skip
+OF_A_LOG = ("hit_rate", "same_answer", "other_answer", "other_intent", "wrong_lower", "wrong_upper", "rated_share",
+            "rated_ok", "skills", "offers_per_week", "calls_saved", "cost_saved_usd")  # fmt: skip
 OF_ADVICE = ("utility", "listened", "overridden", "regret", "blocked_wanted", "interventions_per_week", "hit_rate",
              "worth_it", "skills", "learning_cost_usd")  # fmt: skip
 LONG_LABEL = {"utility": "Utility per request"}

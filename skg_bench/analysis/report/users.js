@@ -6,11 +6,12 @@
   const rows = [...document.querySelectorAll("#users tbody tr")];
   if (!panel || !rows.length) return;
   const settings = JSON.parse(document.getElementById("users-data").textContent);
-  const PAGE = 30, DAY = 86400, WEEK = 7 * DAY, FIRST_MONDAY = Date.UTC(2026, 0, 5) / 1000;
+  const PAGE = 30, DAY = 86400, WEEK = 7 * DAY, FIRST_MONDAY = Date.parse(`${settings.monday ?? "2026-01-05"}T00:00:00Z`) / 1000;
   const RATINGS = ["ok", "partial", "miss"];
   const TAG_RATINGS = [...RATINGS, ...RATINGS.map((rating) => `${rating} taken back`)];
   const OFFERS = ["accepted", "named badly", "declined"];
-  const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"] };
+  const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"],
+    S: ["skill", "same text as the log"], O: ["skill", "another text than the log"] };
   const [FINE, WRONG, SHADE] = settings.judged ? ["right", "wrong", "right"] : ["not for another intent", "for another intent", "unknown"];
   const loaded = new Map(); // users by id, unpacked when first needed
   let view = null; // { title, why, turns: [[user, index]], filters: those on offer, on: those pressed, search, page, index }
@@ -27,7 +28,7 @@
   }
   const permille = (v) => (v === null || v === undefined ? "–" : (v / 1000).toFixed(3));
   const utc = { timeZone: "UTC" };
-  const dayOf = (s) => new Date(s * 1000).toLocaleDateString("en-GB", { ...utc, weekday: "long", day: "numeric", month: "long" });
+  const dayOf = (s) => new Date(s * 1000).toLocaleDateString("en-GB", { ...utc, weekday: "long", day: "numeric", month: "long", ...(settings.monday ? { year: "numeric" } : {}) });
   const clock = (s) => new Date(s * 1000).toISOString().slice(11, 16);
   const span = (s) => (s < 3600 ? `${Math.max(1, Math.round(s / 60))} min` : s < 2 * DAY ? `${Math.round(s / 3600)} h` : `${Math.round(s / DAY)} days`);
   const word = (p, i) => (i < 0 ? null : p.words[i]);
@@ -39,6 +40,10 @@
     ["hit", "Answered by a skill", (p, i) => p.hit[i] === 1],
     ["llm", "Answered by the LLM", (p, i) => p.hit[i] === 0],
     ["wrong", settings.judged ? "Wrong (truth)" : "Given to another intent", (p, i) => p.correct[i] === 0],
+    ...(settings.judged ? [] : [
+      ["same", "Same text as the log", (p, i) => p.log.same_answer[i] === true],
+      ["reworded", "Another text", (p, i) => p.log.same_answer[i] === false],
+    ]),
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
     ["offer", "Asked to name a skill", (p, i) => p.offer[i] >= 0],
     ["unhappy", "Rated partial or miss", (p, i) => p.rating[i] > 0],
@@ -106,8 +111,24 @@
   function elsewhere(p, i) {
     return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm, o]) => arm !== settings.arm && OUTCOMES[o[i]]).map(([arm, o]) => {
       const [who, how] = OUTCOMES[o[i]];
-      return el("li", { class: how }, el("b", {}, arm), ` ${who}, ${how}`);
+      return el("li", { class: "SO".includes(o[i]) ? "not known" : how }, el("b", {}, arm), ` ${who}, ${how}`);
     }));
+  }
+
+  // of a replayed log: what it says of the turn, and its answer beside the one that was returned
+  function inTheLog(p, i) {
+    if (!p.log) return null;
+    const own = word(p, p.log.logged_answer[i]), stored = word(p, p.log.stored_answer[i]), log = p.log;
+    const where = `Row ${log.row[i]} of the log${log.id[i] === null ? "" : `, id ${log.id[i]}`}: ${log.user}, ${dayOf(p.clock[i])}, ${clock(p.clock[i])}.`;
+    const paid = [log.cost_usd[i] === null ? "" : `it cost $${log.cost_usd[i]}`, log.latency_ms[i] === null ? "" : `the user waited ${(log.latency_ms[i] / 1000).toFixed(2)} s`].filter((text) => text);
+    const intent = log.same_intent[i] === null ? "" : log.same_intent[i] ? ", given to the same intent" : ", given to another intent";
+    return part("In the log", el("p", {}, where), own === null ? null : el("p", {}, `The log answered: “${own}”`),
+      stored === null ? null : el("p", {}, `Returned instead: “${stored}” (${log.same_answer[i] === null ? "the log holds no answer to this" : log.same_answer[i] ? "the same text" : "another text"}${intent}).`),
+      paid.length ? el("p", {}, `Then ${paid.join(", and ")}.`) : null);
+  }
+  function unknown(p, i) {
+    const same = p.log?.same_answer[i] ?? null;
+    return same === null ? "not known" : same ? "same text" : "another text";
   }
 
   function part(title, ...children) {
@@ -130,6 +151,7 @@
       part("Answered", el("p", {}, reason(p, i)), shortlist(p, i)),
       part("Rated", el("p", {}, rated), offered),
       part("Learned", learned(p, i)),
+      inTheLog(p, i),
       part("Truth, never shown to an arm", el("p", { class: "truth" }, `${how} ${truth}`)),
       part(settings.judged ? "The same message in the other arms (truth)" : "The same message in the other arms", elsewhere(p, i)),
       link);
@@ -149,7 +171,7 @@
     return [
       el("span", { class: p.hit[i] ? "by skill" : "by" }, p.hit[i] ? word(p, p.skill[i]) : "LLM"),
       el("span", { class: `said ${rating}` }, rating, p.late[i] > 0 && rating ? el("small", {}, " later") : null),
-      el("span", { class: p.correct[i] === null ? "unknown" : p.correct[i] ? "right" : "wrong" }, p.correct[i] === null ? "not known" : p.correct[i] ? "✓ right" : "✗ wrong"),
+      el("span", { class: p.correct[i] === null ? "unknown" : p.correct[i] ? "right" : "wrong" }, p.correct[i] === null ? unknown(p, i) : p.correct[i] ? "✓ right" : "✗ wrong"),
       el("span", { class: "grew" }, p.changes.has(p.turn[i]) ? "+ learned" : ""),
     ];
   }
@@ -245,7 +267,7 @@
   function openUser(id) {
     const user = load(id), some = user.turn.length, number = (k) => k.toLocaleString("en-US");
     const key = (...kinds) => el("p", { class: "key" }, ...kinds.flatMap(([kind, name]) => [el("i", { class: kind }), `${name} `]));
-    show(`${settings.person} ${id}`, user.row.dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
+    show(`${settings.person} ${id}${user.log ? ` (${user.log.user})` : ""}`, user.row.dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
       ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
       ...(advice?.begun(user) ?? []),
       strip(user),
@@ -269,7 +291,7 @@
       show(`Purchases that ended differently under ${arm} and ${against}`, "", everyone((p, i) => advice.differ(p, arm, against, i)), { filters, notes: [note] });
       return;
     }
-    const did = settings.judged ? "HL" : "HhX", what = settings.judged ? "Right" : "Answered by a skill";
+    const did = settings.judged ? "HL" : "HhXSO", what = settings.judged ? "Right" : "Answered by a skill";
     const good = (p, name, i) => did.includes(p.arms[name]?.[i]), known = (p, name, i) => (p.arms[name]?.[i] ?? ".") !== ".";
     const differ = (p, i) => known(p, arm, i) && known(p, against, i) && good(p, arm, i) !== good(p, against, i);
     const filters = [arm, against].map((name, n) => [`flip-${n}`, `${what} in ${name} only`, (p, i) => good(p, name, i)]);

@@ -21,7 +21,7 @@ from skg_bench.analysis.counts.measure import differences
 from skg_bench.analysis.counts.metrics import Metric, Utility, against_never, logged
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.roles import Roles, roles
-from skg_bench.analysis.counts.tally import EVENT_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
+from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
 from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
@@ -78,7 +78,8 @@ def read(run: Run) -> Summary:
 def describe(run: Run) -> tuple[Summary, list[Curve]]:
     """The content of `summary.json`, and all curves."""
     advised = is_advised(run)
-    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *(ADVICE_COLUMNS if advised else ())])
+    more = ADVICE_COLUMNS if advised else LOGGED_COLUMNS if run.manifest.get("log") else ()
+    (logs,) = read_once([run], [*EVENT_COLUMNS, *TALLY_COLUMNS, *CAUSE_COLUMNS, *more])
     requests, role = events(logs), roles(run)
     utility = _prices(run)
     shown, beyond = metrics_of(run, utility), against_never() if role.never and not advised else {}

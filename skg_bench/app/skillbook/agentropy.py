@@ -14,7 +14,7 @@ from skg_bench.app.skillbook.rebuilt import book, updates
 from skg_bench.core.agentropy import MODEL, TABLE, AgentropyIndex, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
-from skg_bench.core.record import offsets_of
+from skg_bench.core.record import first_monday, offsets_of
 from skg_bench.core.run import Run, ratings
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
@@ -37,7 +37,7 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     simulator, embedder = (build(seam, run.config[seam]) for seam in ("simulator", "embedder"))
     if simulator.digest != run.manifest["data"]["simulator"]:
         raise UsageError(f"{path} was made from other data than {run.config['simulator']['path']} now holds")
-    monday = datetime.fromisoformat(log["first_day"]) if log else MONDAY
+    monday = first_monday(run.manifest)
     if offsets := offsets_of(run.manifest):
         monday = monday.replace(tzinfo=timezone(timedelta(seconds=offsets[0][1])))
     folders = {user: out / f"user-{user}" for user in users or range(int(run.manifest["users"]))}

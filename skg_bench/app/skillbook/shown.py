@@ -1,7 +1,7 @@
 """What `skillbook show` and `skillbook diff` print."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from skg_bench.app.skillbook import differences, files, rebuilt
 from skg_bench.app.skillbook.differences import COUNTS, status
 from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
-from skg_bench.core.record import local_time, offsets_of
+from skg_bench.core.record import first_monday, local_time, offsets_of
 from skg_bench.core.rendering import render
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import Operation, Skillbook, operation
@@ -24,10 +24,11 @@ def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> Non
     """Print one skillbook, and what it says in a prompt."""
     named, screen = Named(path, arm, user, turn), console()
     book = named.read().book
-    last_used = np.array([s.last_used for s in book.skills], np.int64)
+    last_used, monday = np.array([s.last_used for s in book.skills], np.int64), files.MONDAY
     if named.is_run:
-        last_used = local_time(offsets_of(Run(path).manifest), last_used)
-    _table(screen, book, last_used.tolist())
+        manifest = Run(path).manifest
+        last_used, monday = local_time(offsets_of(manifest), last_used), first_monday(manifest)
+    _table(screen, book, [monday + timedelta(seconds=at) for at in last_used.tolist()])
     if any(skill.content is not None for skill in book.skills):
         rendered = render(book) if named.is_run else render(book, label=lambda skill: skill.name)
         _line(screen, f"\n{rendered.text}\n")
@@ -39,11 +40,11 @@ def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> Non
     _line(screen, f"{title}: {_some(active, 'active skill')}{state}")
 
 
-def _table(screen: Console, book: Skillbook, last_used: Sequence[int]) -> None:
+def _table(screen: Console, book: Skillbook, last_used: Sequence[datetime]) -> None:
     examples = any(skill.examples for skill in book.skills)
     headings = ["id", "skill", "status", "uses", "last used", "ok", "partial", "miss"]
     rows = [
-        [str(s.id), s.name, status(s), str(s.uses), (files.MONDAY + timedelta(seconds=at)).strftime("%Y-%m-%d"),
+        [str(s.id), s.name, status(s), str(s.uses), at.strftime("%Y-%m-%d"),
          *(str(n) for n in (s.ok, s.partial, s.miss)),
          *([str(s.embedding_count), s.examples[0] if s.examples else ""] if examples else [])]
         for s, at in zip(book.skills, last_used, strict=True)
@@ -62,10 +63,12 @@ def history(path: Path, arm: str | None, user: int | None, turn: int | None, ski
     if not 0 <= skill < len(book.skills):
         valid = f"skills 0 to {len(book.skills) - 1}" if book.skills else "no skills"
         raise UsageError(f"--skill {skill}: this skillbook has {valid}")
+    run = Run(path)
+    monday = first_monday(run.manifest)
     rows = [
-        [str(row["turn"]), (files.MONDAY + timedelta(seconds=row["time"])).strftime("%Y-%m-%d"), row["op"],
+        [str(row["turn"]), (monday + timedelta(seconds=row["time"])).strftime("%Y-%m-%d"), row["op"],
          _what(operation(row)), row["reason"], str(row["book_version"])]
-        for row in rebuilt.updates(Run(path), str(arm), int(user or 0))
+        for row in rebuilt.updates(run, str(arm), int(user or 0))
         if row["skill"] == skill and (turn is None or row["turn"] <= turn)
     ]  # fmt: skip
     screen = console()

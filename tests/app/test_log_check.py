@@ -1,0 +1,111 @@
+"""`skg-bench data check`: what it guesses, what it refuses to guess, and that the command it prints is right."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skg_bench.app.components import build
+from skg_bench.app.compose import compose
+from skg_bench.simulator.recorded import Recorded
+from skg_bench.simulator.recorded_guess import mapping, rating_words
+from tests.app.test_cli import call
+from tests.simulator.logs import turn, write_lines
+
+PROSE = ["how long does tea steep", "will it rain today", "set an alarm for six", "how long for tea"]
+
+
+def columns(**cells: list[Any]) -> dict[str, str]:
+    return {field: guess.column for field, guess in mapping(cells).items()}
+
+
+def printed(*words: str) -> Recorded:
+    """The simulator of the command that the check prints."""
+    code, out, _ = call("data", "check", *words)
+    assert code == 0, out
+    return build("simulator", compose(shlex.split(out.strip().splitlines()[-1])[2:]).root["simulator"])  # type: ignore[no-any-return]
+
+
+def test_columns_are_found_by_their_names_in_two_languages() -> None:
+    times, users, ids = ["2024-03-05"] * 4, list("abab"), list("1234")
+    english = columns(createdAt=times, customerId=users, question=PROSE, Message_ID=ids, thumbs=["up"] * 4)
+    assert english == {"user": "customerId", "time": "createdAt", "message": "question", "id": "Message_ID",
+                       "satisfaction": "thumbs"}  # fmt: skip
+    german = columns(Zeitstempel=times, **{"Kunden-Nr.": users}, Frage=PROSE, Antwort=PROSE, Thema=["t"] * 4)
+    assert german == {"user": "Kunden-Nr.", "time": "Zeitstempel", "message": "Frage", "intent": "Thema",
+                      "answer": "Antwort"}  # fmt: skip
+
+
+def test_columns_of_other_names_are_found_by_what_stands_in_them() -> None:
+    found = columns(a=["2024-03-05 10:00"] * 4, b=list("abab"), c=PROSE, d=list("1111"))
+    assert found == {"user": "b", "time": "a", "message": "c"}
+
+
+def test_the_id_of_a_session_is_no_id_of_a_turn_and_a_date_that_is_none_no_time() -> None:
+    found = columns(session_id=list("aabb"), user=list("xyxy"), ts=["2024-03-05"] * 4, date=["Monday"] * 4, text=PROSE)
+    assert "id" not in found
+    assert found["time"] == "ts"
+
+
+def test_one_user_alone_is_a_user_and_what_users_said_is_none() -> None:
+    times = ["2024-03-05"] * 4
+    assert columns(user=["u"] * 4, time=times, text=PROSE)["user"] == "user"
+    assert columns(user_message=PROSE, time=times, asker=list("abab"))["user"] == "asker"
+
+
+@pytest.mark.parametrize(("words", "ok", "miss"), [
+    (["up", "down"], ["up"], ["down"]), (["1", "3", "5"], ["5"], ["1"]), (["0", "1"], ["1"], ["0"]),
+    (["-1", "1"], ["1"], ["-1"]), (["True", "False"], ["True"], ["False"]), (["2,0", "4,0"], ["4,0"], ["2,0"]),
+])  # fmt: skip
+def test_words_and_scales_of_ratings_are_known(words: list[str], ok: list[str], miss: list[str]) -> None:
+    meaning, _ = rating_words(words) or ({}, "")
+    assert (meaning["ok"], meaning["miss"]) == (ok, miss)
+
+
+def test_ratings_that_say_nothing_of_themselves_are_left_out_and_said(tmp_path: Path) -> None:
+    assert rating_words(["blue", "up"]) is rating_words(["17", "1"]) is None
+    rows = [turn("u", f"2024-03-0{i + 1}", words, rating="blue") for i, words in enumerate(PROSE)]
+    path = write_lines(tmp_path / "log.jsonl", rows)
+    code, out, _ = call("data", "check", str(path))
+    assert code == 0
+    assert "ratings are left out, as 'blue' say nothing of themselves" in " ".join(out.split())
+    assert "satisfaction" not in printed(str(path)).record.knows
+    given = "simulator.rated_ok=[blue]"
+    assert printed(str(path), given).record.knows == ("satisfaction",)
+
+
+def test_a_date_that_could_be_either_is_refused_with_the_option_and_taken_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user;time;message\n" + "".join(f"u{i % 2};02/0{i + 1}/2026;{w}\n" for i, w in enumerate(PROSE)))
+    code, out, error = call("data", "check", str(path))
+    assert code == 2
+    assert "columns, separated by ;" in out
+    assert "say simulator.day_first=true or simulator.day_first=false" in " ".join((out + error).split())
+    assert "Traceback" not in out + error
+    assert printed(str(path), "simulator.day_first=true").record.weeks > 10
+    assert printed(str(path), "simulator.day_first=false").record.weeks < 10
+
+
+def test_names_that_need_quotes_are_quoted_in_the_command(tmp_path: Path) -> None:
+    folder = tmp_path / "my logs"
+    folder.mkdir()
+    heading = ["user, who", "time's", 'message "text"']
+    lines = [heading, *([f"u{i % 2}", f"2024-03-0{i + 1}T10:00", words] for i, words in enumerate(PROSE))]
+    path = folder / "log of ours.tsv"
+    path.write_text("\n".join("\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in line) for line in lines))
+    record = printed(str(path)).record
+    assert (record.turns, record.users) == (4, 2)
+
+
+@pytest.mark.parametrize(("name", "text", "message"), [
+    ("log.csv", "a;b\n1;2\n", "no column looks like the user"),
+    ("log.txt", "x", r"must end in .csv"),
+    ("none.csv", None, "is no file"),
+])  # fmt: skip
+def test_what_is_no_log_is_refused(tmp_path: Path, name: str, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    code, out, error = call("data", "check", str(tmp_path / name))
+    assert code == 2
+    assert message in " ".join((out + error).split())
