@@ -78,14 +78,14 @@ class LogColumns:
         over = pc.greater(pc.utf8_length(column.dictionary), LONGEST).to_numpy(zero_copy_only=False)
         if not over.any():
             return None
-        found: Bool = np.append(over, False)[column.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
-        return found
+        where: Bool = np.append(over, False)[column.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        return where
 
     def same(self, field: str) -> I32:
         """A code for each text, in no order, -1: nothing; for columns in which hardly any two are the same."""
         if field not in self.cells:
             return np.full(len(self), -1, np.int32)
-        code: I32 = _encoded(self.cells[field]).indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        code: I32 = _encoded(self.cells[field]).indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
         return np.where(self.blank(field), np.int32(-1), code)
 
     def coded(self, field: str, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:

@@ -58,7 +58,14 @@ def book(run: Run, arm: str, user: int, turn: int | None = None) -> Skillbook:
             else f"somebody else had under {trunk}"
         )
         raise UsageError(f"arm {arm!r} serves the book that {given}, and learns nothing; look at {trunk}")
-    return rebuild(updates(run, arm, user), turn)[0]
+    return _rebuilt(run, arm, user, turn)[0]
+
+
+def _rebuilt(run: Run, arm: str, user: int, turn: int | None = None) -> tuple[Skillbook, int]:
+    try:
+        return rebuild(updates(run, arm, user), turn)
+    except UsageError as error:
+        raise UsageError(f"{run.path}, arm {arm!r}, user {user}: {error}") from error
 
 
 def verify(path: Path, arms: Sequence[str], users: int) -> None:
@@ -71,7 +78,7 @@ def verify(path: Path, arms: Sequence[str], users: int) -> None:
     picked = sorted({round(u) for u in np.linspace(0, everyone - 1, min(users, everyone))})
     screen = console()
     for arm in arms or [arm for arm in run.arms if _has_books(run, arm)]:
-        batches = sum(rebuild(updates(run, arm, user))[1] for user in picked)
+        batches = sum(_rebuilt(run, arm, user)[1] for user in picked)
         screen.print(
             f"{arm}: {len(picked)} skillbooks rebuilt from {batches:,} update batches, every state hash agrees"
         )
