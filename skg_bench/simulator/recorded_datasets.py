@@ -36,7 +36,7 @@ def table(split: DatasetSplit, columns: Columns, out: LeftOut) -> list[RecordedT
         cells = {name: row[column] for name, column in wanted.items()}
         if isinstance(cells["message"], Mapping):
             cells["message"] = records(cells["message"])
-        rows += turns_of(position, cells, out)
+        rows += turns_of(split.path, position, cells, out)
     return rows
 
 

@@ -70,7 +70,7 @@ def table(path: Path, wanted: Mapping[str, str], out: LeftOut) -> list[RecordedT
     """
     read = _parquet if path.suffix == ".parquet" else _json_lines
     try:
-        return [row for position, cells in read(path, wanted, out) for row in turns_of(position, cells, out)]
+        return [row for position, cells in read(path, wanted, out) for row in turns_of(path, position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
 
@@ -151,8 +151,11 @@ def flaw(row: RecordedTurn) -> str | None:
     return None if all(map(unicode, row.also)) else "intent holds half a surrogate pair, which no text has"
 
 
-def turns_of(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
-    """The turns of a row: one, or those of a conversation."""
+def turns_of(path: Path | str, position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+    """The turns of a row: one, or those of a conversation.
+
+    Raises UsageError where a conversation has a satisfaction or a propensity.
+    """
     cells = {**dict.fromkeys(INVENTED), **cells}
     entries = cells["message"]
     if not isinstance(entries, list):
@@ -161,7 +164,7 @@ def turns_of(position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn
     for name in ("satisfaction", "propensity"):
         if cells.get(name) is not None:
             raise UsageError(
-                f"row {position}: a conversation's {name} belongs to none of its turns; map no such column"
+                f"{path}: row {position}: a conversation's {name} belongs to none of its turns; map no such column"
             )
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict) or "role" not in entry:
