@@ -6,6 +6,7 @@ import pyarrow as pa
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _LARGEST = 2**28  # bytes that a frame unpacks to: answers of one batch
+_PIECE = 2**16  # bytes: pyarrow keeps for ever what it made room for in a `read` that fails
 _RLE = 1  # kind of a block that holds one byte, to be repeated
 
 
@@ -28,13 +29,26 @@ def whole(data: bytes) -> Iterator[tuple[int, bytes]]:
                 raise ValueError(f"the frame at byte {start:,} is torn, and others follow it")
             return
         try:
-            content = pa.CompressedInputStream(pa.BufferReader(data[start:end]), "zstd").read(_LARGEST + 1)
+            content = _unpacked(data[start:end])
         except OSError as error:
             raise ValueError(f"the frame at byte {start:,} is damaged ({error})") from error
         if len(content) > _LARGEST:
             raise ValueError(f"the frame at byte {start:,} unpacks to more than {_LARGEST:,} bytes")
         yield end, content
         start = end
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What a frame holds, or the first bytes beyond `_LARGEST` of it.
+
+    Raises OSError where it is damaged.
+    """
+    pieces, length = [], 0
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        while length <= _LARGEST and (piece := stream.read(_PIECE)):
+            pieces.append(piece)
+            length += len(piece)
+    return b"".join(pieces)
 
 
 def _end(data: bytes, start: int) -> int | None:
