@@ -28,11 +28,14 @@ from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
+from skg_bench.core.manifest import UNNAMED
 from skg_bench.core.run import Run
+from skg_bench.core.shards import LOGS
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
-from skg_bench.engine.cohort import Setting, cohort_of, run_cohort, write_cohort
+from skg_bench.engine.cohort import Setting, cohort_of, run_cohort
+from skg_bench.engine.pieces import write_shards
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.launcher.local import Local
@@ -120,10 +123,13 @@ def loop_cost(users: int, weeks: int, *more: str) -> float:
     whole = cohort_of(setting, np.arange(users, dtype=np.int32))
     order = np.argsort(-whole.n, kind="stable")
     with TemporaryDirectory() as folder:
+        for log in LOGS:
+            (Path(folder) / log).mkdir()
         since = time.perf_counter()
         for i in range(0, users, 512):
             cohort = whole.rows(np.sort(order[i : i + 512]))
-            write_cohort(run_cohort(setting, job.arms, cohort, 5, lambda _: None), cohort.user, Path(folder))
+            logs = run_cohort(setting, job.arms, cohort, 5, lambda _: None)
+            write_shards(Path(folder), UNNAMED, logs, cohort.user)
         return (time.perf_counter() - since) / int(whole.n.sum()) * 1e6
 
 

@@ -51,6 +51,13 @@ def _path(value: Any) -> str | None:
     return None if value is None or (isinstance(value, str) and value) else "must be a folder, or null"
 
 
+def _part(value: Any) -> str | None:
+    match = None if value is None else re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value))
+    if value is None or (match and int(match[1]) < int(match[2])):
+        return None
+    return "must be I/N with I from 0 to N-1, such as 0/3, 1/3 and 2/3 for three parts, or null: the whole run"
+
+
 def _flag(value: Any) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
@@ -133,6 +140,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "weeks": _or_null(_whole(1, 520)),
     "cohort": _whole(1),
     "workers": _whole(1, 1024),
+    "part": _part,
     "out": _path,
     "serving": _serving,
     "named_by": _named_by,

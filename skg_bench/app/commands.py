@@ -95,6 +95,8 @@ def _carry_out(job: "PreparedRun", screen: Console) -> None:
     else:
         with shown(job.composed.root["experiment"], screen) as (progress, embedding):
             finished = start(job, progress, lambda line: screen.print(line, soft_wrap=True), embedding)
+    if not finished.finished:  # a part of it is done
+        return
     figures = summary.read(finished)
     tables.arms(screen, figures)
     if figures.advised and figures.waterfall:

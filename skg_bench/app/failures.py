@@ -10,7 +10,7 @@ from skg_bench.assistant.pipeline import Pipeline
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.launching import Launcher, Result, Tick, WorkerJob
-from skg_bench.engine.execute import Task
+from skg_bench.engine.tasks import Task
 
 _OURS = ("skg_bench.engine.", "skg_bench.assistant.pipeline.", "skg_bench.launcher.", "skg_bench.app.")
 _ENGINE = "skg_bench.engine."
@@ -21,8 +21,8 @@ _NAMED_ALREADY = (UsageError, OSError, MemoryError)  # they say what is wrong, w
 class Naming:
     """`launcher`, whose tasks name the arm, component, user and turn of an exception.
 
-    A task that fails is run again in halves until one user under one arm is left: what happens to a user does not
-    depend on who else is in the cohort. Halves that do not fail are finished work.
+    A task that fails is run again in halves, of which nothing is kept, until one user under one arm is left: what
+    happens to a user does not depend on who else is in the cohort.
     """
 
     launcher: Launcher
@@ -95,6 +95,7 @@ def _smallest(run: Callable[[Task, Tick], Any], task: Task, error: Exception) ->
 
 
 def _halves(task: Task) -> list[Task]:
+    task = replace(task, becomes="nothing")
     if (n := len(task.users)) > 1:
         return [replace(task, users=part) for part in (task.users[: n // 2], task.users[n // 2 :])]
     if (n := len(task.arms)) > 1:

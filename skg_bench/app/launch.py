@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -16,27 +16,33 @@ from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
 from skg_bench.app.failures import Naming
-from skg_bench.app.run_identity import code_digest, differences, identity, provenance, versions, write_json
+from skg_bench.app.run_identity import described, differences, provenance, versions, write_json
 from skg_bench.app.said import said_only
 from skg_bench.app.skillbook import seeds
-from skg_bench.app.tracking import DEADLINE, beside, export
+from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
 from skg_bench.assistant.pipeline.pretraining import models
-from skg_bench.core import schema
+from skg_bench.core import manifest, schema, shards
 from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
+from skg_bench.core.lock import Lock, held
+from skg_bench.core.manifest import BESIDE, NAME, identity_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
-from skg_bench.core.run import BESIDE, Run
+from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
+from skg_bench.core.wholeness import faults, lost_shards
+from skg_bench.engine import pieces
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
+from skg_bench.engine.tasks import WHOLE, Part
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
 State = Literal["new", "unfinished", "finished"]
+_TABLES = 600.0  # seconds to wait for another part that writes tables and page
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated
 
 
@@ -52,6 +58,7 @@ class PreparedRun:
     state: State
     launcher: Launcher
     sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
+    part: Part = WHOLE
 
     @property
     def counted(self) -> bool:
@@ -99,13 +106,21 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
     files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files}
-    key = identity(root, composed.arms, data)
+    key = identity_of(described(root, composed.arms, data))
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
     launcher, sinks = build("launcher", root["launcher"]), build("tracker", root["tracker"]).sinks
-    job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks)
+    job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
     return replace(job, state=_state(job))
+
+
+def _part(text: str | None) -> Part:
+    """I/N as numbers."""
+    if text is None:
+        return WHOLE
+    i, n = text.split("/")
+    return int(i), int(n)
 
 
 def _prompts(made: Sequence[Arm]) -> dict[str, str]:
@@ -133,23 +148,40 @@ def _state(job: PreparedRun) -> State:
         return "new"
     if not job.out.is_dir():
         raise UsageError(f"out={job.out} is a file; name a folder")
-    if not (job.out / "manifest.json").exists():
-        if any(not entry.name.startswith(".manifest.json.") for entry in job.out.iterdir()):
+    try:
+        before: Mapping[str, Any] | None = Run(job.out).manifest if (job.out / NAME).exists() else None
+    except UsageError as error:
+        before = None
+        if not _shards_are_ours(job):
+            raise UsageError(f"{error}; what lies beside it is of another run; name another folder") from error
+    if before is None:
+        if _shards_are_ours(job):
+            return "unfinished"
+        if any(not entry.name.startswith(".") for entry in job.out.iterdir()):
             raise UsageError(f"out={job.out} is not empty and holds no run; name another folder")
         return "new"
-    manifest = Run(job.out).manifest
-    if manifest.get("identity") != job.identity:
+    if before.get("identity") != job.identity:
         raise UsageError(
             f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
-            + "\n  ".join(differences(manifest, _manifest(job)) or ["identity"])
+            + "\n  ".join(differences(before, _manifest(job)) or ["identity"])
         )
-    finished = not manifest.get("incomplete") and (job.out / "report.html").is_file()
-    if not finished and (changed := _changed(manifest.get("versions", {}), versions())):
+    finished = not before.get("incomplete") and not any(True for _ in faults(Run(job.out)))
+    if not finished and (changed := _changed(before.get("versions", {}), versions())):
         raise UsageError(
             f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "
             "those, or delete the folder and start again"
         )
     return "finished" if finished else "unfinished"
+
+
+def _shards_are_ours(job: PreparedRun) -> bool:
+    """Are there whole shards, and all of this run? A manifest that was lost can then be written again."""
+    key = run_key({"identity": job.identity, "versions": versions()})
+    labels = []
+    for file in job.out.glob("turns/*.parquet"):
+        with suppress(UsageError):
+            labels.append(shards.label(file).run)
+    return bool(labels) and set(labels) == {key}
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
@@ -169,12 +201,9 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "weeks": root["weeks"],
         "overrides": [override.text for override in job.composed.given if override.head not in BESIDE],
         "arms": list(job.composed.arms),
-        "config": root,
-        "compositions": job.composed.arms,
-        "data": dict(job.data),
+        **described(root, job.composed.arms, job.data),
         "stream": job.plan.simulator.stream,
         "advice": isinstance(job.plan.simulator, Advised),
-        "code": code_digest(),
         **({} if log is None else {"log": asdict(log.record)}),
         **({} if published is None else {"corpus": published}),
     }
@@ -184,44 +213,118 @@ def start(
     job: PreparedRun, progress: Progress | None = None, say: Say | None = None, embedding: Progress | None = None
 ) -> Run:
     """Run to the end, or go on where an earlier attempt was stopped; then write tables and page. A finished run is
-    delivered to its trackers: what is not there yet.
+    delivered to its trackers: what is not there yet. With `part` a part of the turns is made; the part that ends last
+    goes on to tables and page.
 
-    `say` is told what the corpus lacks, and what became of each tracker; default: it is logged. `embedding(done,
-    total)` counts texts that are embedded before the first turn.
+    `say` is told what the corpus lacks, what is made again, and what became of each tracker; default: it is logged.
+    `embedding(done, total)` counts texts that are embedded before the first turn. Raises Locked where another process
+    works on the run.
     """
     say = say or logging.getLogger("skg_bench").warning
     if job.state == "finished":
-        finished = Run(job.out)
-        with _callers_script_left_alone():
-            export(job.sinks, finished, DEADLINE, say)
-        return finished
+        return _delivered(job, say)
     try:
-        return _to_the_end(job, progress or _quiet, say, embedding)
+        job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
+        with held(job.out, "run" if job.part == WHOLE else f"part {job.part[0]}/{job.part[1]}") as lock:
+            job = replace(job, state=_state(job))  # another process may have ended it meanwhile
+            if job.state != "finished":
+                watch = _Watch(progress or _quiet, lock)
+                if job.part == WHOLE:
+                    with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
+                        _simulate(job, watch, say, embedding)
+                        return _end(job, deliveries, say)
+                with _callers_script_left_alone():
+                    _simulate(job, watch, say, embedding)
+        return _delivered(job, say) if job.state == "finished" else _after_part(job, say)
     except OSError as error:  # a full disk does not say which one it is
+        if not job.out.exists():
+            raise UsageError(
+                f"{job.out} was moved or deleted while the run was at work; what is finished lies where the folder is "
+                "now: move it back, and run the same command again"
+            ) from error
         error.filename = error.filename or str(job.out)
         raise
 
 
-def _to_the_end(job: PreparedRun, progress: Progress, say: Say, embedding: Progress | None) -> Run:
-    manifest = {**_manifest(job), **provenance()}
-    job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
-    write_json(job.out / "manifest.json", manifest)
+def _delivered(job: PreparedRun, say: Say) -> Run:
+    finished = Run(job.out)
+    with _callers_script_left_alone():
+        export(job.sinks, finished, DEADLINE, say)
+    return finished
+
+
+def _after_part(job: PreparedRun, say: Say) -> Run:
+    """Tables and page, where no part has a shard left to make."""
+    run = Run(job.out)
+    if left := sum(1 for _ in lost_shards(run)):
+        say(
+            f"part {job.part[0]}/{job.part[1]} is done; {left:,} shards of other parts are not there yet. The part "
+            "that ends last writes tables and page, and so does the same command without part"
+        )
+        return run
+    with held(job.out, "tables", wait=_TABLES):
+        job = replace(job, state=_state(job))
+        if job.state == "finished":
+            return Run(job.out)
+        with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
+            return _end(job, deliveries, say)
+
+
+def _simulate(job: PreparedRun, watch: "_Watch", say: Say, embedding: Progress | None) -> None:
+    """All turns of the run, or of its part, that are not there."""
     for line in job.cautions():
         say(line)
-    root, watch = job.composed.root, _Watch(progress)
-    with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
-        plan = said_only(job.plan, job.turns() // len(job.plan.arms))
-        execute(
-            plan, job.out, cohort=root["cohort"], workers=root["workers"], launcher=Naming(job.launcher, plan.arms),
-            progress=watch, embedding=embedding,
-        )  # fmt: skip
-        write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
-        write_json(job.out / "manifest.json", {**manifest, "incomplete": False})
-        deliveries.reached("turns")
-        run = describe(job.out, deliveries.reached)
-        for line in deliveries.lines():
-            say(line)
-    return run
+    before = _manifest_before(job, say)
+    if before is None or job.part == WHOLE:
+        ended = {} if before is None else {key: before[key] for key in ("shards", "files") if key in before}
+        manifest.write(job.out, {**_manifest(job), **provenance(), **ended})
+    root = job.composed.root
+    plan = said_only(job.plan, job.turns() // len(job.plan.arms))
+    execute(
+        plan, job.out, run=run_key(Run(job.out).manifest), cohort=root["cohort"], workers=root["workers"],
+        launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, say=say, part=job.part,
+    )  # fmt: skip
+    write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
+
+
+def _manifest_before(job: PreparedRun, say: Say) -> Mapping[str, Any] | None:
+    """The manifest of an earlier attempt; None: there is none, or it is torn. Of a run that was finished, it is said
+    what is made again.
+    """
+    try:
+        before = Run(job.out)
+        manifest = before.manifest
+    except UsageError as error:
+        if (job.out / NAME).exists():
+            say(f"{str(error).partition(';')[0]}: it is written again")
+        return None
+    for line in faults(before) if before.finished else ():
+        say(f"{line.partition(';')[0]}: it is made again")
+    return manifest
+
+
+def _end(job: PreparedRun, deliveries: Deliveries, say: Say) -> Run:
+    """Tables and page of a run whose turns are all there, and what trackers get of it.
+
+    Raises UsageError where a shard is missing or torn after all.
+    """
+    run = Run(job.out)
+    key, before = run_key(run.manifest), run.manifest.get("shards", {})
+    numbers = range(shards.count(run.manifest["users"]))
+    digests = {arm: [shards.belonging(run.path, key, "turns", arm, k).digest for k in numbers] for arm in run.arms}
+    if fault := next((line for line in lost_shards(run) if "ended with" not in line), None):
+        raise UsageError(fault)
+    for arm in before.keys() & digests.keys():
+        if before[arm] != digests[arm]:
+            say(f"arm {arm}: shards that were made again are not the same bits; was one changed, or the processor?")
+    pieces.end(job.out)
+    manifest.write(job.out, {**run.manifest, "incomplete": False, "shards": digests})
+    manifest.accept(job.out, "timings.json")
+    deliveries.reached("turns")
+    described = describe(job.out, deliveries.reached)
+    for line in deliveries.lines():
+        say(line)
+    return described
 
 
 @contextmanager
@@ -241,16 +344,17 @@ def _callers_script_left_alone() -> Iterator[None]:
 
 
 class _Watch:
-    """A progress callback that keeps the time of this attempt."""
+    """A progress callback that keeps the time of this attempt, and looks whether its lock is still there."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._begun = progress, monotonic()
+    def __init__(self, progress: Progress, lock: Lock) -> None:
+        self._progress, self._lock, self._begun = progress, lock, monotonic()
         self._first: int | None = None
         self._done = 0
 
     def __call__(self, done: int, total: int) -> None:
         self._first = done if self._first is None else self._first
         self._done = done
+        self._lock.check()
         self._progress(done, total)
 
     def timings(self, workers: int, cohort: int) -> dict[str, float]:

@@ -14,7 +14,9 @@ from typing import Any
 
 import skg_bench
 from skg_bench.app.packages import Package, packages
-from skg_bench.core.run import BESIDE, flat
+from skg_bench.core.manifest import counted_of, identity_of
+from skg_bench.core.run import flat
+from skg_bench.core.temporary import replace_whole
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
 _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into configuration and digests, or caches
@@ -22,25 +24,30 @@ _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into c
 
 def identity(config: Mapping[str, Any], compositions: Mapping[str, Any], data: Mapping[str, str]) -> str:
     """Hash (64 hex digits) of the resolved configuration, of data and models, and of the code."""
-    counted = {key: value for key, value in config.items() if key not in BESIDE}
-    whole = _without_beside(
-        {"config": counted, "compositions": compositions, "data": dict(data), "code": code_digest()}
-    )
-    return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return identity_of(described(config, compositions, data))
 
 
-def _without_beside(node: Any) -> Any:
-    """Without parameters of components that change how a run is made and not what comes out, which a class names in
-    `beside`: the address of a server, or a budget. Classes are looked up among what is imported: a manifest may be
-    somebody else's file.
+def described(config: Mapping[str, Any], compositions: Mapping[str, Any], data: Mapping[str, str]) -> dict[str, Any]:
+    """What a manifest says of these, so that the identity follows from the manifest alone."""
+    whole = {"config": config, "compositions": compositions, "data": dict(data), "code": code_digest()}
+    return {**whole, "beside": sorted(_beside(whole))}
+
+
+def _beside(node: Any, place: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    """Places of parameters of components that change how a run is made and not what comes out, which a class names in
+    `beside`: the address of a server, or a budget.
     """
     if isinstance(node, list):
-        return [_without_beside(inner) for inner in node]
-    if not isinstance(node, Mapping):
-        return node
-    module, _, name = str(node.get("_target_", "")).rpartition(".")
-    beside = getattr(getattr(sys.modules.get(module), name, None), "beside", ())
-    return {key: _without_beside(value) for key, value in node.items() if key not in beside}
+        for at, inner in enumerate(node):
+            yield from _beside(inner, (*place, str(at)))
+    if isinstance(node, Mapping):
+        module, _, name = str(node.get("_target_", "")).rpartition(".")
+        names = getattr(getattr(sys.modules.get(module), name, None), "beside", ())
+        for key, value in node.items():
+            if key in names:
+                yield [*place, key]
+            else:
+                yield from _beside(value, (*place, key))
 
 
 @cache
@@ -71,10 +78,10 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _counted(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    config = {key: value for key, value in manifest.get("config", {}).items() if key not in BESIDE}
-    rest = {key: manifest.get(key) for key in ("compositions", "data", "code")}
-    counted: dict[str, Any] = _without_beside({**config, **rest})
-    return counted
+    content = {key: manifest.get(key) or {} for key in ("config", "compositions", "data", "code")}
+    counted = counted_of({**content, "beside": manifest.get("beside", [])})
+    config: dict[str, Any] = counted.pop("config")
+    return {**config, **counted}
 
 
 def _shown(values: Mapping[str, Any], key: str) -> str:
@@ -163,13 +170,4 @@ def _git(folder: Path, *words: str) -> bytes | None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a json file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(value, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_whole(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())

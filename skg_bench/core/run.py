@@ -2,24 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from glob import escape
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from skg_bench.core import schema
+from skg_bench.core import schema, shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
-from skg_bench.core.manifest import manifest_of
+from skg_bench.core.manifest import NAME, accepted, manifest_of, run_key
 from skg_bench.core.shapes import shaped
+from skg_bench.core.shards import LogName
 from skg_bench.core.text import html_table
-
-LogName = Literal["turns", "updates", "feedback", "learning"]
-BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # change how a run is made, never what comes out
 
 _IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
 
@@ -50,12 +46,12 @@ class RunTables(Protocol):
 class Run:
     """The finished (or unfinished) run in folder `path`.
 
-    Raises UsageError if the folder is no run, of another schema version, or holds a torn shard.
+    Raises UsageError if the folder is no run, of another schema version, or holds what is not as it was written.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not (self.path / "manifest.json").is_file():
+        if not (self.path / NAME).is_file():
             raise UsageError(f"{self.path} is no run directory: it has no manifest.json")
         if self.manifest.get("schema") != schema.VERSION:
             raise UsageError(
@@ -65,7 +61,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        return manifest_of(self.path / "manifest.json")
+        return manifest_of(self.path / NAME)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -89,7 +85,7 @@ class Run:
     def _figures(self) -> list[dict[str, Any]]:
         file = self.path / "summary.json"
         try:
-            arms = json_file(file)["arms"] if file.is_file() else None
+            arms = json_file(self.table(file.name))["arms"] if file.is_file() else None
             if arms is None:
                 raise UsageError(f"{self.path} is not finished; the command that began it goes on with it")
             figures = shaped(Mapping[str, Mapping[str, Mapping[str, float | None]]], arms, "arms")
@@ -97,6 +93,18 @@ class Run:
             return [{"arm": arm, "metric": m, "mean": figure["mean"], **figure} for arm, m, figure in rows]
         except FAULTS as error:
             raise UsageError(f"{file} cannot be read; `skg-bench report {self.path}` makes it again") from error
+
+    def table(self, name: str) -> Path:
+        """A file that was made from the logs: `summary.json` or `curves.csv`.
+
+        Raises UsageError where it is not there, or not as it was written.
+        """
+        again = f"`skg-bench report {self.path}` makes it again from the logs"
+        if not (self.path / name).is_file():
+            raise UsageError(f"{self.path} has no {name} yet; finish the run with `skg-bench run`, or {again}")
+        if not accepted(self.path, name, manifest_of(self.path / NAME).get("files", {})):
+            raise UsageError(f"{self.path / name} is not as it was written; {again}")
+        return self.path / name
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -113,30 +121,53 @@ class Run:
         rows = [[arm, *(_brief(means.get((arm, name))) for name in names)] for arm in self.arms]
         return html_table(caption, ["arm", *names], rows)
 
+    @property
+    def finished(self) -> bool:
+        """Were all turns made? Where they were, a shard that is not there was lost."""
+        return not self.manifest.get("incomplete", False)
+
     def shards(self, log: LogName, arm: str) -> list[Path]:
-        """Finished shards of one arm."""
-        return sorted((self.path / log).glob(f"{escape(arm)}.*.parquet"))
+        """The shards of one arm, in order of users; of an unfinished run those that are there."""
+        return [shards.path(self.path, log, arm, number) for number in self._numbers(arm, None)]
+
+    def _numbers(self, arm: str, users: Sequence[int] | None) -> list[int]:
+        """Numbers of the shards that hold these users; None: of all."""
+        n = shards.count(self.manifest["users"])
+        wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))
+        there = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
+        return list(wanted if self.finished else there)
+
+    @cached_property
+    def _key(self) -> str:
+        return run_key(self.manifest)
+
+    def _verify(self, log: LogName, arm: str, number: int) -> Path:
+        """The file of a shard, which is whole and belongs here."""
+        shards.belonging(self.path, self._key, log, arm, number)
+        ended = self.manifest.get("shards", {}).get(arm)
+        if ended and shards.belonging(self.path, self._key, "turns", arm, number).digest != ended[number]:
+            file = shards.path(self.path, "turns", arm, number)
+            raise UsageError(f"{file} is not the one that the run ended with; {shards.AGAIN}")
+        return shards.path(self.path, log, arm, number)
 
     def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         if arm not in self.arms:
             raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
-        files = self.shards(log, arm)
-        if not files:
+        numbers = self._numbers(arm, users)
+        if not numbers and not self._numbers(arm, None):
             raise UsageError(f"{self.path} has no {log} of arm {arm!r} yet; finish it with `skg-bench run`")
         wanted = None if columns is None else list(dict.fromkeys([*columns, "user", "turn"]))
         filters = None if users is None else pc.field("user").isin(list(users))
         tables = []
-        for file in files:
+        for number in numbers or self._numbers(arm, None)[:1]:  # users who are in no shard have no rows
+            file = self._verify(log, arm, number)
             try:
                 tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
                 _check(tables[-1], log, file)
             except (pa.ArrowException, OSError, *FAULTS) as error:
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
-                raise UsageError(f"{file} is torn or unreadable ({reason}); delete it and run again") from error
-        table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
-        sort_key = (table["user"].to_numpy().astype(np.int64) << 32) + table["turn"].to_numpy()  # turns may be below 0
-        sorted_already = bool(np.all(sort_key[1:] >= sort_key[:-1]))  # as within a shard
-        return table if sorted_already else table.take(pa.array(np.argsort(sort_key, kind="stable")))
+                raise UsageError(f"{file} is torn or unreadable ({reason}); {shards.AGAIN}") from error
+        return pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
 
     def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
         """Turn rows of one arm, by user and turn."""
@@ -163,14 +194,12 @@ _SCHEMAS: Mapping[str, pa.Schema] = {
 def _check(table: pa.Table, log: LogName, file: Path) -> None:
     """Raises UsageError for columns that are not of the kind that the log has, and rows that are nobody's."""
     if any(name not in table.column_names or table[name].null_count for name in ("user", "turn")):
-        raise UsageError(f"{file} has rows without user and turn; delete it and run again")
+        raise UsageError(f"{file} has rows without user and turn; {shards.AGAIN}")
     for field in table.schema:
         at = _SCHEMAS[log].get_field_index(field.name)
         kind, known = field.type, _SCHEMAS[log].field(at).type if at >= 0 else field.type
         if kind != known and not (pa.types.is_fixed_size_list(kind) and kind.value_type == known.value_type):
-            raise UsageError(
-                f"{file} has a column {field.name} of {kind}, and {known} is needed; delete it and run again"
-            )
+            raise UsageError(f"{file} has a column {field.name} of {kind}, and {known} is needed; {shards.AGAIN}")
 
 
 def _brief(mean: float | None) -> str:

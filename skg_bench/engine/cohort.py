@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -222,9 +221,3 @@ class Rollout:
             adopted = rows[order[nearer]]
             self.state.users, shift = brought(self.state.users, adopted, donors.ledger, nearer)
             self.state.memory = assistant.adopt(self.state.memory, adopted, donors.state.memory, nearer, shift)
-
-
-def write_cohort(logs: Sequence[Logbook], users: I32, out: Path) -> None:
-    """Writes shards named `<first user>-<number of users>`; no two shards of an arm share a first user."""
-    for log in logs:
-        log.write(out, f"{int(users.min()):07d}-{len(users)}")

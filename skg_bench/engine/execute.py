@@ -5,43 +5,37 @@ Tasks are user ids. Events are a pure function of seed and user, so the process 
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from skg_bench.core import shards, temporary
 from skg_bench.core.asking import placed
-from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16, I32, I64, check
-from skg_bench.core.launching import FILES, Launcher, Tick
+from skg_bench.core.grid import I16, I32, Bool, check
+from skg_bench.core.launching import Launcher, Tick
+from skg_bench.core.manifest import UNNAMED
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Similarity
-from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort, write_cohort
-from skg_bench.engine.ensembles import stacks
+from skg_bench.engine import pieces
+from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
+from skg_bench.engine.tasks import WHOLE, Kept, Part, Task, left, ours
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 
 Progress = Callable[[int, int], None]
+Say = Callable[[str], None]  # one line for the user
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _PAIRS_A_TURN = (
     500  # pairs of messages whose products take as long as the table saves in a turn: 20 ns a pair, 10 us a turn
 )
 _CHUNK = 1024  # users whose events are counted at once
 _COUNTED_HERE = 50_000  # users up to which starting workers takes longer than counting their events: 1.5 s at 26 weeks
-
-
-@dataclass(frozen=True)
-class Task:
-    """Users, by ascending id, under the arms of a stack (indices)."""
-
-    arms: tuple[int, ...]
-    users: I32
 
 
 def execute(
@@ -53,43 +47,72 @@ def execute(
     launcher: Launcher,
     progress: Progress,
     embedding: Progress | None = None,
+    say: Say = lambda _: None,
+    part: Part = WHOLE,
+    run: str = UNNAMED,
 ) -> None:
-    """Run all arms over all users that have no shard yet.
+    """Run all arms over all users, or a part of them, that have no shard yet. `run`: the key that shards carry.
 
     `progress(done, total)` counts turns, those of earlier attempts included, and `embedding` texts before the first
-    turn. Raises UsageError for unusable vectors, a torn shard, and workers that keep dying or do not start.
+    turn; `say` is told which files are torn and made again. Raises UsageError for unusable vectors, and workers that
+    keep dying or do not start; OSError for a folder that is full, or was moved away.
     """
-    _sweep(out)
+    _prepare(out)
     plan = replace(plan, simulator=Relabelled(plan.simulator, plan.seed), arms=placed(plan.arms, out))
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)
     counts = _counts(plan, out, workers, launcher)
-    tasks, done, total = _tasks(plan, counts, out, cohort)
-    progress(done, total)
-    if tasks:
-        pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
+    mine = ours(plan, part)
+    missing = _missing(plan, out, run, mine, say)
+    todo = left(plan, counts, Kept(mine, missing, pieces.found(out, run)), cohort)
+    progress(todo.done, todo.total)
+    if todo.tasks:
+        pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (todo.total - todo.done)
         with _table(vectors, pays) as table:
-            job = Job(plan, out, max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms), vectors, table)
-            try:
-                launcher.carry_out(job, tasks, workers, out, lambda turns: progress(done + turns, total))
-            finally:
-                _sweep(out)
+            top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
+            job = Job(plan, out, run, top_k, vectors, table)
+            launcher.carry_out(job, todo.tasks, workers, out, lambda turns: progress(todo.done + turns, todo.total))
+    if todo.joins:
+        here = pieces.found(out, run)
+        with ThreadPoolExecutor(workers) as threads:  # Arrow does nearly all of it, without Python's lock
+            names = [arm.name for arm in plan.arms]
+
+            def join(arm: int, shard: int) -> None:
+                pieces.join(out, run, names[arm], shard, users=shards.users_of(shard, plan.users), pieces=here)
+
+            list(threads.map(lambda each: join(each.arm, each.shard), todo.joins))
+    pieces.tidy(out, run)
+    if part == WHOLE:
+        pieces.end(out)
 
 
-def _sweep(out: Path) -> None:
-    """Make the folders, and remove what killed processes left: half a file, or logs of a cohort without its turns.
-
-    Those are written last. What is run again may be cut into other cohorts, whose logs would stand beside these.
+def _prepare(out: Path) -> None:
+    """Make the folders, and remove what processes that are gone left. From here on no folder is made: one that is gone
+    was moved away.
     """
-    for file in out.glob(FILES):
-        file.unlink(missing_ok=True)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for log in ("turns", "updates", "feedback", "learning"):
-        (out / log).mkdir(exist_ok=True)
-        for shard in (out / log).iterdir():
-            if shard.suffix == ".tmp" or not (out / "turns" / shard.name).exists():
-                shard.unlink(missing_ok=True)
+    for folder in (*shards.LOGS, pieces.FOLDER):
+        (out / folder).mkdir(exist_ok=True)
+    for folder in ("", *shards.LOGS, pieces.FOLDER):
+        temporary.sweep(out / folder)
+
+
+def _missing(plan: Plan, out: Path, run: str, mine: Bool, say: Say) -> Bool:
+    """`[arms, shards]`: which of these shards are not there, whole."""
+    missing = mine.copy()
+
+    def look(arm: int, shard: int) -> None:
+        name = plan.arms[arm].name
+        if shards.path(out, "turns", name, shard).exists():
+            if fault := shards.fault(out, run, name, shard):
+                say(fault.partition(";")[0] + ": it is made again")
+            else:
+                missing[arm, shard] = False
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda each: look(*each), np.argwhere(mine).tolist()))
+    return missing
 
 
 # -------------------------------------------------------------------------------------------------- counting
@@ -118,48 +141,19 @@ class Counting:
 # ----------------------------------------------------------------------------------------------------- tasks
 
 
-def _tasks(plan: Plan, counts: I32, out: Path, cohort: int) -> tuple[list[Task], int, int]:
-    """What is left to do, turns done, and turns in all. Users of like volume go together, the busiest first."""
-    finished = np.zeros((len(plan.arms), plan.users), np.bool_)
-    for done, arm in zip(finished, plan.arms, strict=True):
-        for shard in sorted((out / "turns").glob(f"{arm.name}.*.parquet")):
-            done[_users_of(shard)] = True
-    tasks: list[Task] = []
-    by_volume = np.argsort(-counts, kind="stable")
-    for stack in stacks(plan.arms):
-        missing = ~finished[stack].T[by_volume]  # [users, arms of the stack]
-        for pattern in np.unique(missing[missing.any(axis=1)], axis=0):
-            arms = tuple(np.array(stack)[pattern].tolist())
-            left = by_volume[(missing == pattern).all(axis=1)]
-            size = max(1, cohort // len(arms))
-            cohorts = [np.sort(left[i : i + size]).astype(np.int32) for i in range(0, len(left), size)]
-            tasks += [Task(arms, users) for users in cohorts]
-    # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
-    tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
-    turns = counts.astype(np.int64)
-    return tasks, int((finished * turns).sum()), int(turns.sum()) * len(plan.arms)
-
-
-def _users_of(shard: Path) -> I64:
-    try:
-        users: I64 = pq.read_table(shard, columns=["user"], partitioning=None)["user"].unique().to_numpy()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UsageError(f"{shard} is torn or unreadable ({error}); delete it and run again") from error
-    return users
-
-
 @dataclass(frozen=True)
 class Job:
     """What a process needs to run any task."""
 
     plan: Plan
     out: Path
+    run: str  # key that shards carry
     top_k: int
     vectors: I16  # of the world's messages
     table: "_Table | None"  # of their products; None: they are computed
 
     def begin(self) -> Callable[[Task, Tick], None]:
-        """Runs tasks, and writes their shards."""
+        """Runs tasks, and keeps what comes out."""
         embedding = Embedding(lambda: self.vectors, self.plan.embedder)
         setting = Setting(self.plan.seed, self.plan.simulator, self._similarity(), self.plan.weeks, embedding)
         made = _Made(setting)
@@ -168,7 +162,10 @@ class Job:
             logs = run_cohort(
                 setting, [self.plan.arms[i] for i in task.arms], made.cohort(task.users), self.top_k, tick
             )
-            write_cohort(logs, task.users, self.out)
+            if task.becomes == "piece":
+                pieces.write(self.out, self.run, logs, task.users)
+            if task.becomes == "shards":
+                pieces.write_shards(self.out, self.run, logs, task.users)
 
         return run
 

@@ -1,15 +1,12 @@
-"""The logs of one cohort under one arm: filled step by step, then written as three shards."""
+"""The logs of one cohort under one arm: filled step by step, then made tables."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.advice import OUTCOMES, TIERS
@@ -19,6 +16,7 @@ from skg_bench.core.encoding import encoded
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
+from skg_bench.core.shards import LogName
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS, hits
 from skg_bench.engine.labels import Labels
@@ -163,20 +161,24 @@ class Logbook:
         when = {f.name: getattr(course, f.name) for f in fields(course) if f.name != "begun"}
         self.jobs.append({**columns, **when, "turn": course.begun, "about": jobs.turn})
 
-    def write(self, out: Path, shard: str) -> None:
-        """The four shards; that of the turns comes last, and its being there means that all are.
-
-        Of the other logs nothing is kept, as the turns need the room.
+    def table(self, log: LogName) -> pa.Table:
+        """One of the four logs. It is made once: of the other logs than turns nothing is kept, as the turns need the
+        room.
         """
-        _save(self._learning_table(), out / "learning" / f"{self.arm}.{shard}.parquet")
-        _save(self._update_table(), out / "updates" / f"{self.arm}.{shard}.parquet")
-        _save(self._feedback_table(), out / "feedback" / f"{self.arm}.{shard}.parquet")
-        self.jobs, self.updates, self.feedbacks = [], [], []
-        _save(self._turn_table(), out / "turns" / f"{self.arm}.{shard}.parquet")
+        if log == "turns":
+            return self._turn_table()
+        make, parts = {
+            "updates": (self._update_table, self.updates), "feedback": (self._feedback_table, self.feedbacks),
+            "learning": (self._learning_table, self.jobs),
+        }[log]  # fmt: skip
+        table = make()
+        parts.clear()
+        return table
 
     def _turn_table(self) -> pa.Table:
         labels = self.labels
-        row, turn = np.nonzero(np.arange(len(self.start) - 1)[None, :] < self.n[:, None])
+        row = np.repeat(by_user := np.argsort(self.user), self.n[by_user])
+        turn = np.arange(len(row)) - np.repeat(np.cumsum(self.n[by_user]) - self.n[by_user], self.n[by_user])
         user = self.user[row]
 
         at = self.start[turn] + row
@@ -344,16 +346,3 @@ def _nulls(kind: pa.DataType, n: int) -> pa.Array:
 
 def _lists(values: np.ndarray, size: int) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values).reshape(-1)), size)
-
-
-def _save(table: pa.Table, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            pq.write_table(table, file, compression="zstd", compression_level=1)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -25,7 +24,8 @@ from pathlib import Path
 from typing import Any, Generic
 
 from skg_bench.core.errors import BudgetReached, UsageError
-from skg_bench.core.launching import FILES, Result, Task, Tick, WorkerJob
+from skg_bench.core.launching import Result, Task, Tick, WorkerJob
+from skg_bench.core.temporary import temporary
 
 _START = 120.0  # seconds that a worker has to start and to read its job
 _DEATHS = 3  # times the number of workers: so many may die in a row without a finished task between them
@@ -108,18 +108,17 @@ class _Part:
 @contextmanager
 def _file(values: Sequence[object], folder: Path) -> Iterator[list[_Part]]:
     """A file of pickled values, which only this user can read, for as long as the block takes."""
-    before, after = FILES.split("*")
-    handle, path = tempfile.mkstemp(after, before, folder)
+    path = temporary(folder / "work")
     try:
         parts = []
-        with open(handle, "wb") as file:  # noqa: PTH123  an open file has no path
+        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             for value in values:
                 data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-                parts.append(_Part(path, file.tell(), len(data), hashlib.sha256(data).digest()))
+                parts.append(_Part(str(path), file.tell(), len(data), hashlib.sha256(data).digest()))
                 file.write(data)
         yield parts
     finally:
-        Path(path).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------------------------------------------- parent

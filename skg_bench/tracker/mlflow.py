@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.manifest import BESIDE
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import check
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _IDENTITY, _ARM = "skg_bench.identity", "skg_bench.arm"  # tags
 _ALL_ARMS = "*"  # what curves.csv calls curves that belong to the events
-_BESIDE = ("out", "workers", "cohort", "launcher", "tracker")  # of the configuration, but not of the run's identity
 _MONDAY, _WEEK = 1_767_571_200_000, 7 * 24 * 3600 * 1000  # 2026-01-05 and a week, in milliseconds
 _METRICS, _PARAMS = 1000, 100  # MLflow takes no more in a batch
 _DIGEST = 36  # characters of a hash
@@ -217,7 +217,7 @@ def _cut(items: list[T], size: int) -> Iterator[list[T]]:
 def _params(run: Run, arm: str) -> dict[str, str]:
     if arm != _ALL_ARMS:
         return _flat(run.manifest["compositions"][arm])
-    return _flat({key: value for key, value in run.config.items() if key not in _BESIDE})
+    return _flat({key: value for key, value in run.config.items() if key not in BESIDE})
 
 
 def _flat(node: Mapping[str, Any], above: str = "") -> dict[str, str]:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.content import Content
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import Operation, Skillbook, apply
+from tests.runs import save, write_logs
 
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
 DAY = 24 * 3600
@@ -73,6 +73,7 @@ def make_advice_run(
     """Write a run into `path` and open it; all arms need the same triggers. `seeds`: books begin with one skill.
     `components`: of arms that have others than `_composition` says.
     """
+    tables = {}
     for arm, users in arms.items():
         logs: dict[str, list[dict[str, Any]]] = {"turns": [], "updates": [], "feedback": [], "learning": []}
         for user, purchases in enumerate(users):
@@ -81,9 +82,7 @@ def make_advice_run(
             "turns": schema.turns(TOP_K), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
             "learning": schema.LEARNING,
         }  # fmt: skip
-        for log, rows in logs.items():
-            (path / log).mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.Table.from_pylist(rows, schema=kinds[log]), path / log / f"{arm}.00000.parquet")
+        tables[arm] = {log: pa.Table.from_pylist(rows, schema=kinds[log]) for log, rows in logs.items()}
     n = len(next(iter(arms.values())))
     config = {
         "seed": 0, "users": n, "weeks": weeks, "experiment": "advice", "question": "Does the Guardian learn?",
@@ -96,7 +95,10 @@ def make_advice_run(
         "versions": {"skg_bench": "0"}, "data": {},
         "compositions": {arm: {**_composition(arm), **components.get(arm, {})} for arm in arms},
     }  # fmt: skip
-    (path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    path.mkdir(parents=True, exist_ok=True)
+    save(path, manifest)
+    for arm, known in tables.items():
+        write_logs(path, arm, n, known)
     return Run(path)
 
 

@@ -5,7 +5,6 @@ verbatim again. An arm is a `World`: how often it answers from the skillbook wha
 right, and from which turn on it learns nothing new. All arms meet the same events and the same uniforms.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from skg_bench.core import schema
 from skg_bench.core.run import Run
+from tests.runs import save, write_logs
 
 TOP_K = 5
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
@@ -72,25 +71,24 @@ def make_run(
     first_user: int = 0,
     stream: int = 0,
 ) -> Run:
-    """Write a run into `path` (two shards an arm) and open it. `stream` shifts the events, not the users."""
+    """Write a run into `path` and open it. `stream` shifts the events, not the users."""
     path.mkdir(parents=True, exist_ok=True)
     streams = [
         _events(seed, u, weeks, per_week, types, one_offs, stream) for u in range(first_user, first_user + users)
     ]
+    tables = {}
     for arm, world in arms.items():
         played = [
             _play(arm, world, seed, u, e) for u, e in zip(range(first_user, first_user + users), streams, strict=True)
         ]
-        for shard, half in enumerate((played[: users // 2], played[users // 2 :])):
-            for log, kind in (
-                ("turns", schema.turns(TOP_K)),
-                ("updates", schema.UPDATES),
-                ("feedback", schema.FEEDBACK),
-                ("learning", schema.LEARNING),
-            ):
-                rows = [row for logs in half for row in logs[log]]
-                (path / log).mkdir(exist_ok=True)
-                pq.write_table(pa.Table.from_pylist(rows, schema=kind), path / log / f"{arm}.{shard:05d}.parquet")
+        kinds = {
+            "turns": schema.turns(TOP_K), "updates": schema.UPDATES, "feedback": schema.FEEDBACK,
+            "learning": schema.LEARNING,
+        }  # fmt: skip
+        tables[arm] = {
+            log: pa.Table.from_pylist([row for logs in played for row in logs[log]], schema=kind)
+            for log, kind in kinds.items()
+        }
     config = {
         "seed": seed, "users": users, "weeks": weeks, "cohort": 256, "workers": 1, "profile": "synthetic",
         "experiment": "synthetic", "question": "Does the assistant get better because it learns?", "serving": "stored",
@@ -98,11 +96,14 @@ def make_run(
     }  # fmt: skip
     manifest = {
         "schema": schema.VERSION, "identity": f"synthetic-{seed}", "config": config, "arms": list(arms),
-        "question": config["question"], "seed": seed, "users": users, "weeks": weeks, "commit": "0" * 40, "dirty": None,
-        "versions": {"skg_bench": "0"}, "data": {}, "compositions": {a: composition(w) for a, w in arms.items()},
+        "question": config["question"], "seed": seed, "users": first_user + users, "weeks": weeks,
+        "versions": {"skg_bench": "0"}, "commit": "0" * 40, "dirty": None, "data": {},
+        "compositions": {a: composition(w) for a, w in arms.items()},
         "worlds": {a: asdict(w) for a, w in arms.items()},
     }  # fmt: skip
-    (path / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
+    save(path, manifest)
+    for arm, known in tables.items():
+        write_logs(path, arm, first_user + users, known)
     return Run(path)
 
 

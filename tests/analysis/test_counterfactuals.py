@@ -17,6 +17,7 @@ from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from skg_bench.core.run import Run
+from tests.runs import save
 
 
 def estimate(mean: float, se: float) -> Estimate:
@@ -65,7 +66,7 @@ def test_every_arm_of_a_contrast_is_in_the_experiment_and_every_arm_is_in_a_cont
 def test_a_contrast_begins_where_its_arms_part(tmp_path: Path) -> None:
     composed = compose(["experiment=counterfactuals"])
     manifest = {"schema": schema.VERSION, "compositions": composed.arms, "config": composed.root}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    save(tmp_path, manifest)
     run = Run(tmp_path)
     begins = {f"{contrast.arm}-{contrast.reference}": parting(run, contrast) for contrast in contrasts(run)}
     assert begins["sham-frozen_100"] == begins["skg-sham"] == begins["plain_copies-plain_frozen"] == 100

@@ -1,8 +1,10 @@
 """Runs that a gate is tried on."""
 
-import json
 from pathlib import Path
 from typing import Any
+
+from skg_bench.core.run import Run
+from tests.runs import changed as rechanged
 
 BASELINE = Path(__file__).resolve().parents[2] / "data" / "gate" / "baseline.json"
 PANEL = ("experiment=gate", "users=40", "weeks=2")
@@ -10,6 +12,4 @@ PANEL = ("experiment=gate", "users=40", "weeks=2")
 
 def changed(run: Path, **values: Any) -> Path:
     """A run whose manifest says otherwise."""
-    manifest = run / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | values), "utf-8")
-    return run
+    return rechanged(Run(run), **values).path

@@ -19,10 +19,10 @@ import skg_bench
 from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.app.run_identity import write_json
 from skg_bench.app.tracking import beside
 from skg_bench.core.run import Run
 from tests.app.sinks import Mood
+from tests.runs import save
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_a_run_goes_to_mlflow_beside_it_once_however_often_it_is_asked_for(elsew
 
 def with_tracker(run: Run, tracker: dict[str, Any]) -> Run:
     """The run with this tracker in its manifest."""
-    write_json(run.path / "manifest.json", {**run.manifest, "config": {**run.config, "tracker": tracker}})
+    save(run.path, {**run.manifest, "config": {**run.config, "tracker": tracker}})
     return Run(run.path)
 
 
@@ -238,5 +238,5 @@ def test_a_bad_export_is_one_message_and_exit_code_2(run: Run, words: list[str],
 
 def test_what_is_no_finished_run_is_not_exported(run: Run, tmp_path: Path) -> None:
     assert "is no run directory" in call("export", "opik", str(tmp_path))[2]
-    write_json(run.path / "manifest.json", {**run.manifest, "incomplete": True})
+    save(run.path, {**run.manifest, "incomplete": True})
     assert "is not finished" in call("export", "opik", str(run.path))[2]

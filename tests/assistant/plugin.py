@@ -1,17 +1,16 @@
 """The toy assistants as an installed package, in a small world where users often say the same words again."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import skg_bench
 from skg_bench.core.run import Run
 from tests.app.lab import declare, forget, write
+from tests.runs import changed
 
 TOYS = Path(__file__).with_name("toy.py")
 WORLD = (
@@ -65,7 +64,4 @@ def run(out: Path, *overrides: str) -> Run:
 
 def as_if_committed(made: Run) -> Run:
     """The run, as if from a clean tree."""
-    file = made.path / "manifest.json"
-    manifest: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    file.write_text(json.dumps(manifest | {"dirty": None}), "utf-8")
-    return Run(made.path)
+    return changed(made, dirty=None)

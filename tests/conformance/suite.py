@@ -1,7 +1,6 @@
 """What every component has to keep to, whoever wrote it: found through `conf/`, run in small, held against itself."""
 
 import importlib
-import json
 import pickle
 import pkgutil
 import re
@@ -34,6 +33,7 @@ from skg_bench.launcher.local import Local
 from tests.conformance import worlds
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
+from tests.runs import save
 
 NO_COMPONENTS = ("experiment", "profile")  # groups of values
 APART = {
@@ -221,7 +221,7 @@ def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[],
     """Simulate, or go on."""
     out.mkdir(parents=True, exist_ok=True)
     manifest = {"schema": schema.VERSION, "arms": [arm.name for arm in made.arms], "config": {"users": made.users}}
-    (out / "manifest.json").write_text(json.dumps(manifest))
+    save(out, manifest)
     engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: tick())
     return Run(out)
 

@@ -4,7 +4,6 @@
 writes them. They change only where a commit changes a rule, and then the commit names the columns.
 """
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -18,6 +17,7 @@ from skg_bench.core.run import Run
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
 from tests.laws import world
+from tests.runs import save
 
 FILE = Path(__file__).with_name("decisions.txt")
 USERS = 24
@@ -40,7 +40,7 @@ def simulated(name: str, out: Path) -> Run:
     composed = compose(GATE)
     out.mkdir(parents=True)
     manifest = {"schema": schema.VERSION, "arms": list(composed.arms), "config": composed.root}
-    (out / "manifest.json").write_text(json.dumps(manifest))
+    save(out, manifest)
     plan = prepare(composed).plan
     engine.execute(plan, out, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None)
     return Run(out)

@@ -16,6 +16,7 @@ from skg_bench.core.run import Run
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
+from tests.runs import save
 
 SLOW = ["jobs=model_calls", "jobs.call_seconds=8", "jobs.spread=1", "jobs.timeout_seconds=60"]
 FORK = 12  # the turn at which arms fork from live, or freeze
@@ -97,7 +98,7 @@ def carry_out(
         "identity": "0",
     }
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
-    (out / "manifest.json").write_text(json.dumps(known))
+    save(out, known)
     engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: None)
     return Run(out)
 

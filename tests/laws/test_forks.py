@@ -12,7 +12,8 @@ import pytest
 
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.grid import I64
-from skg_bench.core.run import LogName, Run
+from skg_bench.core.run import Run
+from skg_bench.core.shards import LogName
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.engine.ensembles import stacks
 from tests.arms import changed

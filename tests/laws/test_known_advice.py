@@ -21,6 +21,7 @@ from skg_bench.core.strategies import strategies
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
 from skg_bench.simulator.guardian import Guardian
+from tests.runs import save
 
 RUNS, USERS, WEEKS = 30, 40, 10
 ALIKE = [f"simulator.{name}=0" for name in ("kinds_apart", "fits", "liking", "liking_here", "discerns", "unsound")]
@@ -43,7 +44,7 @@ def runs(out: Path, arms: dict[str, list[str]], *more: str, seeds: int = RUNS) -
         known = {"schema": schema.VERSION, "arms": list(arms), "config": {**composed.root, "seed": seed}}
         known |= {"compositions": composed.arms, "advice": True, "stream": "stateful", "identity": str(seed)}
         known |= {"question": "", "seed": seed, "users": USERS, "weeks": WEEKS, "data": {}}
-        (folder / "manifest.json").write_text(json.dumps(known))
+        save(folder, known)
         of_seed = replace(plan, seed=seed)
         engine.execute(of_seed, folder, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None)
         made.append(Run(folder))

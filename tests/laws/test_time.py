@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.core.run import LogName, Run
+from skg_bench.core.run import Run
+from skg_bench.core.shards import LogName
 from skg_bench.core.world import World
 from skg_bench.engine.logbook import EPOCH
 from tests.laws import world

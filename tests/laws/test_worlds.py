@@ -20,6 +20,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.world import FALLBACK, RIGHT, Draws, Event, Reaction, Response, Served, Stream, Supposing, World
 from tests.laws import world
 from tests.laws.worlds_apart import Front
+from tests.runs import save
 
 USERS, DAY = 24, 86_400
 
@@ -96,7 +97,7 @@ def test_where_events_depend_on_what_was_done_nothing_is_paired_by_event(tmp_pat
         run(tmp_path / "run", ("skg", "as_before"), 256, "reactive")
     alone = run(tmp_path / "alone", ("skg",), 256, "reactive")
     manifest = json.loads((alone.path / "manifest.json").read_text()) | {"stream": "reactive"}
-    (alone.path / "manifest.json").write_text(json.dumps(manifest))
+    save(alone.path, manifest)
     for what, pair in (("a comparison", compare), ("a gate", lambda runs: panel(runs[0], "skg")),
                        ("a counterexample", lambda runs: find(runs[0], "skg", "skg"))):  # fmt: skip
         with pytest.raises(UsageError, match=rf"other answers \(stream: reactive\), and {what} holds"):

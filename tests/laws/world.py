@@ -4,7 +4,6 @@ Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary]
 the environment of a process, or kill it.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,10 +18,12 @@ from skg_bench.analysis import summary
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
 from skg_bench.core import schema
-from skg_bench.core.run import LogName, Run
+from skg_bench.core.run import Run
+from skg_bench.core.shards import LogName
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
+from tests.runs import save
 
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
 FREEZE = 15  # the turn at which frozen arms stop to learn
@@ -133,7 +134,7 @@ def manifest(out: Path, users: int, arms: tuple[str, ...] = ALL) -> None:
     out.mkdir(parents=True, exist_ok=True)
     known = {"schema": schema.VERSION, "arms": list(arms), "config": root, "compositions": arm_configs}
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
-    (out / "manifest.json").write_text(json.dumps(known))
+    save(out, known)
 
 
 def rows(source: Run, log: LogName, arm: str, users: Sequence[int]) -> pa.Table:

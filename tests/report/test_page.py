@@ -13,6 +13,7 @@ from skg_bench.analysis.report import picture
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import World, make_run
+from tests.runs import save
 
 
 class Outline(HTMLParser):
@@ -69,7 +70,7 @@ def test_a_hostile_question_and_arm_name_are_text(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=2, arms={"a<b>": World(), "never": World(hit=0.0)})
     manifest = json.loads((run.path / "manifest.json").read_text("utf-8"))
     manifest["question"] = manifest["config"]["question"] = "<u>why</u>?"
-    (run.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    save(run.path, manifest)
     again = Run(run.path)
     summary.write(again)
     outline = Outline(report.write(again).read_text("utf-8"))
@@ -93,7 +94,7 @@ def test_a_page_is_written_for_runs_with_little_in_them(
     if reference is None:
         manifest = json.loads((run.path / "manifest.json").read_text("utf-8"))
         manifest["config"]["reference"] = None
-        (run.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+        save(run.path, manifest)
         run = Run(run.path)
     summary.write(run)
     text = report.write(run).read_text("utf-8")

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.app.run_identity import write_json
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Stage
 from skg_bench.tracker.mlflow import MLflow
+from tests.runs import changed
 from tests.tracker.conftest import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
@@ -101,8 +101,7 @@ def test_a_process_that_is_killed_while_it_makes_the_database_leaves_no_database
 
 def test_runs_that_end_at_the_same_time_make_one_database_and_are_all_in_it(run: Run) -> None:
     folder, runs = run.path.parent, [run]
-    write_json(shutil.copytree(run.path, folder / "other") / "manifest.json", {**run.manifest, "identity": "another"})
-    runs.append(Run(folder / "other"))
+    runs.append(changed(Run(shutil.copytree(run.path, folder / "other")), code="another"))
     processes = [SPAWN.Process(target=delivered, args=(one.path,)) for one in runs]
     for process in processes:
         process.start()

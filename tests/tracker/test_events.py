@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import skg_bench
-from skg_bench.app.run_identity import write_json
 from skg_bench.core.content import NAMES
 from skg_bench.core.run import Run
 from skg_bench.core.skillbook import rebuild
 from skg_bench.tracker import events, learning
 from tests.analysis.advised import LEARNED, Purchase, drawn, make_advice_run
+from tests.runs import changed
 from tests.tracker.server import lines
 
 MESSAGES = re.compile(r'"message":"([^"]*)"')
@@ -23,10 +23,7 @@ MESSAGES = re.compile(r'"message":"([^"]*)"')
 
 def recorded(run: Run) -> Run:
     """The run as one of recorded sessions."""
-    manifest = dict(run.manifest)
-    manifest["config"] = {**run.config, "simulator": {"_target_": "skg_bench.simulator.recorded.Recorded"}}
-    write_json(run.path / "manifest.json", manifest)
-    return Run(run.path)
+    return changed(run, config={**run.config, "simulator": {"_target_": "skg_bench.simulator.recorded.Recorded"}})
 
 
 @pytest.mark.req("P06")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from skg_bench.app import tracking
-from skg_bench.app.run_identity import write_json
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.tracker.mlflow import MLflow, legal
+from tests.runs import changed
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
 LOCAL = MLflow(None, None)
@@ -62,8 +62,7 @@ def logged(original: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def again(logged: Run, tmp_path: Path) -> Run:
     """Another identity beside the same database, of which nothing is delivered yet."""
     run = Run(shutil.copytree(logged.path, logged.path.parent / tmp_path.name))
-    write_json(run.path / "manifest.json", {**run.manifest, "identity": f"another-{tmp_path.name}"})
-    return Run(run.path)
+    return changed(run, code=f"another-{tmp_path.name}")
 
 
 def interrupted(*given: Any) -> None:

@@ -1,10 +1,11 @@
 """`report.html`: one page that needs nothing else, not even a network, to be read."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from skg_bench.core import manifest
 from skg_bench.core.run import Run
+from skg_bench.core.temporary import replace_whole
 
 
 def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> Path:
@@ -18,8 +19,6 @@ def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = 
     from skg_bench.analysis.report.page import html
 
     name = "report.html" if users is None else f"report-users-{'-'.join(str(u) for u in dict.fromkeys(users))}.html"
-    path = run.path / name
-    temporary = path.with_name(f".{name}.{os.getpid()}")
-    temporary.write_text(html(run, users, beside), "utf-8")
-    temporary.replace(path)
-    return path
+    replace_whole(run.path / name, html(run, users, beside).encode())
+    manifest.accept(run.path, name)
+    return run.path / name

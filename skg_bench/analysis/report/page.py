@@ -50,7 +50,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     compositions = run.manifest.get("compositions") or {}
     all_looks = looks_of(run, content)
     main_arms = [look.arm for look in all_looks if look.shown]
-    curves = figures.Curves.read(run.path / "curves.csv", content.users)
+    curves = figures.Curves.read(run.table("curves.csv"), content.users)
     small = figures.weekly(curves, all_looks, content.metrics, content.reference)
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)

@@ -51,7 +51,7 @@ def svg(run: Run, arms: Sequence[str] | None = None) -> str:
     if unknown := [arm for arm in arms or () if arm not in run.arms]:
         raise UsageError(f"{run.path} has no arm {unknown[0]!r}; it has {', '.join(run.arms)}")
     shown_arms = list(arms) if arms is not None else [look.arm for look in all_looks if look.shown]
-    curves = figures.Curves.read(run.path / "curves.csv", content.users)
+    curves = figures.Curves.read(run.table("curves.csv"), content.users)
     weekly = {c.id: c for c in figures.weekly(curves, all_looks, content.metrics, content.reference)}
     wanted = OF_ADVICE if content.advised else PANELS
     panels = [weekly[f"f-{metric}"] for metric in wanted if f"f-{metric}" in weekly]

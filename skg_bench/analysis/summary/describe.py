@@ -9,7 +9,6 @@ ceiling, and sensitivity is that to the price of a wanted purchase held back.
 utility), and `ceiling_1, 2, 3`, which belong to the events, under arm `*`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isclose
@@ -29,9 +28,11 @@ from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
 from skg_bench.analysis.summary.learning import learning_jobs
 from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
 from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
+from skg_bench.core import manifest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.run import Run
+from skg_bench.core.temporary import replace_whole
 
 REUSE = {
     "right_per_hit": MetricWords(
@@ -58,6 +59,7 @@ def write(run: Run) -> Summary:
     content, curves = describe(run)
     replace_text(run.path / "summary.json", content.to_json())
     replace_text(run.path / "curves.csv", csv(curves))
+    manifest.accept(run.path, "summary.json", "curves.csv")
     return content
 
 
@@ -66,9 +68,7 @@ def read(run: Run) -> Summary:
 
     Raises UsageError when there is none, and for one of another version or of other content.
     """
-    path = run.path / "summary.json"
-    if not path.is_file():
-        raise UsageError(f"{run.path} has no summary.json yet; finish the run with `skg-bench run`")
+    path = run.table("summary.json")
     try:
         return Summary.from_json(text_of(path))
     except ValueError as error:
@@ -207,6 +207,4 @@ def csv(curves: Sequence[Curve]) -> str:
 
 def replace_text(path: Path, text: str) -> None:
     """Written under another name, then renamed: never half a file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
+    replace_whole(path, text.encode())

@@ -23,6 +23,7 @@ from skg_bench.analysis.comparison.claims import (
 from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
+from tests.runs import save
 
 ROOT = Path(__file__).resolve().parents[3]
 EVIDENCE = Evidence("skg-bench run", "abc", 12, 4, (0, 1))
@@ -146,7 +147,7 @@ def test_evidence_names_the_runs_seeds_and_what_was_not_committed(tmp_path: Path
         folder.mkdir()
         manifest = {"schema": schema.VERSION, "commit": "abc", "users": 7, "weeks": 2, "seed": seed}
         manifest |= {"dirty": None if seed == 3 else "0f"}
-        (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+        save(folder, manifest)
         runs.append(Run(folder))
     assert Evidence.of(runs, "make it") == Evidence("make it", "abc, with uncommitted changes", 7, 2, (3, 5))
     assert Evidence.of(runs[:1], "make it").commit == "abc"

@@ -1,6 +1,5 @@
 """Arms over several runs, aligned on (seed, user, turn)."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import cells, compare, headings, said
 from skg_bench.core.errors import UsageError
 from tests.analysis.synthetic import ARMS, World, make_run
+from tests.runs import save
 
 CHEAP = {"wrong": 1.0, "usd": 0.0, "second": 0.02}
 
@@ -86,7 +86,7 @@ def test_runs_of_several_seeds_are_pooled_user_by_user(tmp_path: Path) -> None:
     for run in runs:  # the same configuration, seed aside
         manifest = run.manifest
         manifest["config"]["users"] = 6
-        (run.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+        save(run.path, manifest)
     pooled, alone = compare(runs), [compare([run]) for run in runs]
     assert pooled.seeds == (0, 1, 2)
     assert pooled.users == 6 + 7 + 8

@@ -1,6 +1,5 @@
 """Arms at one error rate, against what one counts by raising a threshold by hand."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.statistics.inference import percentile, resampled_means
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
+from tests.runs import save
 
 PRICE = Utility(**UTILITY)
 KEY = ["user", "turn"]
@@ -144,7 +144,7 @@ def test_arms_of_another_llm_say_nothing_of_what_this_one_would_have_answered(ru
     other = make_run(tmp_path / "other", users=16, weeks=6, arms=arms)
     manifest = other.manifest
     manifest["compositions"]["never"]["llm"] = {"_target_": "another", "right": 0.1}
-    (other.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    save(other.path, manifest)
     comparison = compare([Run(other.path)], "skg")
     assert [set(match.figures) for match in comparison.matched] == [{"hit_rate"}]
     assert "what the LLM would have answered instead of some hits is not known" in comparison.unmatched[-1]

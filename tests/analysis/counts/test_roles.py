@@ -1,18 +1,16 @@
 """Which arm is whose twin."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
+from tests.runs import changed
 
 
 def _with(run: Run, compositions: dict[str, Any]) -> Run:
-    path = run.path / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "compositions": compositions}))
-    return Run(run.path)
+    return changed(run, compositions=compositions)
 
 
 def test_a_frozen_arm_belongs_to_the_arm_that_is_the_same_but_for_the_freezing(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Counts from the logs, against the same counts by pandas."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from skg_bench.analysis.counts.tally import COUNTS, MONDAY, WEEK, events, tallie
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
 from tests.analysis.synthetic import make_run
+from tests.runs import save
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_there_are_as_many_weeks_as_the_run_states_or_as_its_turns_take(
     tmp_path: Path, stated: int, weeks: int
 ) -> None:
     run = make_run(tmp_path / "run", users=4, weeks=4)
-    (run.path / "manifest.json").write_text(json.dumps({**run.manifest, "weeks": stated}))
+    save(run.path, {**run.manifest, "weeks": stated})
     requests = events(Run(run.path))
     assert requests.weeks == weeks
     tally = tallies(Run(run.path), "skg", requests)[0]

@@ -21,6 +21,7 @@ from skg_bench.core.run import Run
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
 from tests.analysis.planted import WORLD, laboratory, planted
+from tests.runs import save
 
 USERS = 60
 BARS = {
@@ -41,7 +42,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     arms = (base, *planted(base).values())
     out, root = tmp_path_factory.mktemp("planted"), composed.root
     known = {"schema": schema.VERSION, "arms": [arm.name for arm in arms], "config": root, "compositions": {}}
-    (out / "manifest.json").write_text(json.dumps(known | {k: root[k] for k in ("question", "seed", "users", "weeks")}))
+    save(out, known | {k: root[k] for k in ("question", "seed", "users", "weeks")})
     engine.execute(
         replace(made, arms=arms), out, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None
     )

@@ -1,6 +1,7 @@
 """Counterexamples: the smallest session in which two arms differ, kept as a file that replays."""
 
 import json
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.engine.excerpt import Excerpts
 from tests.app.test_cli import call
+from tests.runs import changed, save
 
 TURN = 30  # of a fork
 ARMS = (
@@ -129,7 +131,7 @@ def test_the_arm_and_the_reference_may_come_from_two_runs(run: Run, tmp_path: Pa
     assert [e["number"] for e in case.events] == [e["number"] for e in shrink.find(run, "low").events]
     manifest = json.loads((second.path / "manifest.json").read_text("utf-8"))
     manifest["config"]["seed"] = 1
-    (second.path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    save(second.path, manifest)
     with pytest.raises(UsageError, match="differ in seed; a session must be the same for both arms"):
         shrink.find(Run(second.path), "skg", "skg", against=run)
 
@@ -157,9 +159,8 @@ def test_a_run_that_this_version_does_not_give_is_said(run: Run, tmp_path: Path)
     """Its log says another thing than its events and arms do."""
     manifest = json.loads((run.path / "manifest.json").read_text("utf-8"))
     manifest["compositions"]["low"]["policy"]["threshold"] = 0.5
-    for log in ("turns", "updates", "feedback", "learning"):
-        (tmp_path / log).symlink_to(run.path / log)
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    shutil.copytree(run.path, tmp_path, dirs_exist_ok=True)
+    changed(Run(tmp_path), compositions=manifest["compositions"])
     with pytest.raises(UsageError, match="no longer gives what the run logged; run it again"):
         shrink.find(Run(tmp_path), "low", "skg")
 

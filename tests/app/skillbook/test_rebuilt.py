@@ -1,10 +1,10 @@
 """Skillbooks of a run, rebuilt from its log (law 8)."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import skg_bench
@@ -13,6 +13,7 @@ from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.rendering import render
 from tests.app.test_cli import call
+from tests.runs import rewritten
 
 
 @pytest.mark.req("K12", "K13")
@@ -41,14 +42,15 @@ def test_show_and_replay_say_what_they_rebuilt(tiny_run: skg_bench.Run) -> None:
 
 
 def test_a_changed_log_is_found_out(tiny_run: skg_bench.Run, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    (copy / "updates").mkdir(parents=True)
-    (copy / "manifest.json").write_bytes((tiny_run.path / "manifest.json").read_bytes())
-    for shard in tiny_run.shards("updates", "skg"):
-        table = pq.read_table(shard, partitioning=None)
+    copy = shutil.copytree(tiny_run.path, tmp_path / "copy")
+
+    def more(table: pa.Table) -> pa.Table:
         at = table.column_names.index("uses")
-        more = pa.array([uses + 1 for uses in table["uses"].to_pylist()], table.schema.field(at).type)
-        pq.write_table(table.set_column(at, table.schema.field(at), more), copy / "updates" / shard.name)
+        uses = pa.array([uses + 1 for uses in table["uses"].to_pylist()], table.schema.field(at).type)
+        return table.set_column(at, table.schema.field(at), uses)
+
+    for shard in skg_bench.Run(copy).shards("updates", "skg"):
+        rewritten(shard, more)
     busiest = max(range(4), key=lambda user: len(skillbooks.updates(tiny_run, "skg", user)))
     with pytest.raises(UsageError, match="replay differs from the log"):
         skillbooks.book(skg_bench.Run(copy), "skg", busiest)

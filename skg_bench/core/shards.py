@@ -1,0 +1,204 @@
+"""Shards, the files of a run's logs: which users each holds, and how it says that it is whole and whose it is.
+
+Shard k of an arm holds users 256 k to 256 k + 255, by user and turn. In the footer of its Parquet file stand a digest
+of the whole file, and a label: run, log, arm, k, number of rows and, in the shard of the turns, rows and digest of the
+same users' other logs. The shard of the turns is written last: where it is, the others are.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, bytes_of
+from skg_bench.core.temporary import replace_whole
+
+LogName = Literal["turns", "updates", "feedback", "learning"]
+LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
+IN_ORDER: tuple[LogName, ...] = ("updates", "feedback", "learning", "turns")  # in which they are written
+USERS = 256  # of one shard
+AGAIN = "run the same command again: it makes this file again, and leaves the others as they are"
+
+_DIGEST, _LABEL = b"skg_bench.digest", b"skg_bench.shard"  # keys in the footer
+_UNKNOWN = b"0" * 64  # stands in the place of the digest while the file is digested
+_PRUNED = ["user", "turn", "time"]  # other tools leave out shards by what their smallest and largest values are
+
+
+def count(users: int) -> int:
+    """How many shards an arm of so many users has."""
+    return -(-users // USERS)
+
+
+def users_of(shard: int, users: int) -> range:
+    """The users of a shard, of a run with so many users."""
+    return range(shard * USERS, min((shard + 1) * USERS, users))
+
+
+def path(folder: Path, log: LogName, arm: str, shard: int) -> Path:
+    """The file of a shard in the folder of a run."""
+    return folder / log / f"{arm}.{shard:07d}.parquet"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a shard says of itself, and its digest (64 hex digits)."""
+
+    run: str  # identity of the run
+    log: str
+    arm: str
+    shard: int
+    rows: int
+    beside: Mapping[str, Sequence[Any]]  # of turns: log -> (rows, digest)
+    digest: str = ""
+
+
+# --------------------------------------------------------------------------------------------------- writing
+
+
+def write(folder: Path, run: str, arm: str, shard: int, tables: Mapping[LogName, pa.Table]) -> None:
+    """The four logs of a shard's users, whose rows may be in any order but that of a user's rows of one turn.
+
+    Raises OSError where the folder is full, or gone: it is not made again, as the rest of the run would be elsewhere.
+    """
+    beside: dict[str, Sequence[Any]] = {}
+    for log in IN_ORDER:
+        table = canonical(tables[log])
+        label = Label(run, log, arm, shard, len(table), beside if log == "turns" else {})
+        data = encoded(table, label)
+        beside[log] = (len(table), _digest_in(data))
+        replace_whole(path(folder, log, arm, shard), bytes(data))
+
+
+def canonical(table: pa.Table) -> pa.Table:
+    """The rows by user and turn, in one chunk, with dictionaries that depend on the rows alone: the words that are
+    used, in order.
+    """
+    table = _in_order(table.unify_dictionaries().combine_chunks())
+    columns = [_compact(c.combine_chunks()) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+    return pa.table(columns, schema=table.schema)
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    key = (table["user"].to_numpy().astype(np.int64) << 32) + table["turn"].to_numpy()  # turns may be below 0
+    if bool(np.all(key[1:] >= key[:-1])):
+        return table
+    return table.take(pa.array(np.argsort(key, kind="stable"))).combine_chunks()
+
+
+def _compact(column: pa.DictionaryArray | pa.ChunkedArray) -> pa.DictionaryArray:
+    if isinstance(column, pa.ChunkedArray):  # of no rows
+        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    words, codes = column.dictionary, column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    mask = np.zeros(len(words) + 1, np.bool_)  # the last stands for null
+    mask[codes] = True
+    used = np.flatnonzero(mask[:-1])
+    chosen = words.take(pa.array(used))
+    order = pc.array_sort_indices(chosen).to_numpy()
+    rank = np.full(len(words) + 1, -1, np.int32)
+    rank[used[order]] = np.arange(len(used), dtype=np.int32)
+    codes = rank[codes]
+    none = codes < 0
+    indices = pa.array(codes, mask=none) if none.any() else pa.array(codes)
+    return pa.DictionaryArray.from_arrays(indices, chosen.take(pa.array(order)))
+
+
+def encoded(table: pa.Table, label: Label) -> bytearray:
+    """The bytes of a shard's file."""
+    words = [f.name for f in table.schema if pa.types.is_dictionary(f.type)]
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink, table.schema, compression="zstd", compression_level=1, use_dictionary=words, write_statistics=_PRUNED,
+        write_page_checksum=True,
+    ) as writer:  # fmt: skip
+        writer.write_table(table)
+        known = {name: getattr(label, name) for name in ("run", "log", "arm", "shard", "rows", "beside")}
+        writer.add_key_value_metadata({_LABEL: json.dumps(known, ensure_ascii=False).encode(), _DIGEST: _UNKNOWN})
+    data = bytearray(sink.getvalue().to_pybytes())
+    at = _place(data)
+    data[at : at + len(_UNKNOWN)] = hashlib.sha256(data).hexdigest().encode()
+    return data
+
+
+def _place(data: bytes | bytearray) -> int:
+    """Where the digest stands: behind its key, in two bytes the kind and the length of what follows.
+
+    Raises ValueError where there is none.
+    """
+    key = data.rfind(_DIGEST)
+    if key < 0:
+        raise ValueError("it has no digest")
+    return key + len(_DIGEST) + 2
+
+
+def _digest_in(data: bytes | bytearray) -> str:
+    at = _place(data)
+    return data[at : at + len(_UNKNOWN)].decode("ascii")
+
+
+# --------------------------------------------------------------------------------------------------- reading
+
+
+def label(file: Path) -> Label:
+    """What a shard says of itself, once its bytes are found to be those that were written. They are read once in a
+    process.
+
+    Raises UsageError, which names the file, where they are not, and where it is not there.
+    """
+    try:
+        stat = file.stat()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} is missing; {AGAIN}") from error
+    return _verified(file, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns))
+
+
+@lru_cache(maxsize=2**16)
+def _verified(file: Path, _stat: tuple[int, ...]) -> Label:
+    data = bytearray(bytes_of(file, 2**40))
+    try:
+        at, digest = _place(data), _digest_in(data)
+        data[at : at + len(_UNKNOWN)] = _UNKNOWN
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ValueError("its bytes are not those that were written")
+        footer = pq.read_metadata(pa.BufferReader(data)).metadata
+        return Label(**json.loads(footer[_LABEL]), digest=digest)
+    except (pa.ArrowException, OSError, *FAULTS) as error:
+        reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
+        raise UsageError(f"{file} is torn or was changed ({reason}); {AGAIN}") from error
+
+
+def belonging(folder: Path, run: str, log: LogName, arm: str, shard: int) -> Label:
+    """The label of a shard that is whole and belongs to this place of this run; of other logs than turns, to the turns
+    that lie beside it.
+
+    Raises UsageError, which names the file.
+    """
+    file = path(folder, log, arm, shard)
+    known = label(file)
+    if (known.run, known.log, known.arm, known.shard) != (run, log, arm, shard):
+        other = "another run" if known.run != run else f"{known.log} of arm {known.arm!r}, shard {known.shard}"
+        raise UsageError(f"{file} belongs to {other}; {AGAIN}")
+    if log != "turns":
+        turns = belonging(folder, run, "turns", arm, shard)
+        if list(turns.beside.get(log, ())) != [known.rows, known.digest]:
+            raise UsageError(f"{file} does not belong to the turns beside it; {AGAIN}")
+    return known
+
+
+def fault(folder: Path, run: str, arm: str, shard: int, digest: str | None = None) -> str:
+    """What is wrong with the four logs of a shard; empty: nothing. `digest`: that of the turns, where it is known."""
+    try:
+        labels = [belonging(folder, run, log, arm, shard) for log in LOGS]
+    except UsageError as error:
+        return str(error)
+    if digest is not None and labels[0].digest != digest:
+        return f"{path(folder, 'turns', arm, shard)} is not the one that the run ended with; {AGAIN}"
+    return ""

@@ -1,0 +1,149 @@
+"""Cohorts that are done, of shards that are not: their logs, kept until all users of a shard are there.
+
+A piece is a zip file of Arrow tables, one for each arm, shard and log. Zip checks what it holds, so that a torn piece
+is found; its users are then run again.
+"""
+
+import hashlib
+import json
+import shutil
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+from skg_bench.core import shards
+from skg_bench.core.foreign import FAULTS
+from skg_bench.core.grid import I32
+from skg_bench.core.shards import LogName
+from skg_bench.core.temporary import temporary
+from skg_bench.engine.logbook import Logbook
+
+FOLDER = "pieces"  # in the folder of a run
+_ABOUT = "about.json"
+_CODEC = ipc.IpcWriteOptions(compression="lz4")
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, pa.ArrowException, OSError, *FAULTS)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The file of a cohort that is done."""
+
+    file: Path
+    arms: tuple[str, ...]
+    users: I32  # ascending ids
+
+    def table(self, arm: str, shard: int, log: LogName) -> pa.Table:
+        """Rows of the cohort's users in a shard.
+
+        Raises one of BROKEN for a file that was changed since it was found whole.
+        """
+        with zipfile.ZipFile(self.file) as archive:
+            return ipc.open_file(archive.read(_entry(self.arms.index(arm), shard, log))).read_all()
+
+
+def _entry(arm: int, shard: int, log: LogName) -> str:
+    return f"{arm}/{shard}/{log}"
+
+
+def name(run: str, arms: Sequence[str], users: I32) -> str:
+    """The file name of what is kept of a cohort, without its ending."""
+    return hashlib.sha256(json.dumps([run, list(arms), users.tolist()]).encode()).hexdigest()[:24]
+
+
+def write(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
+    """A piece, whole or not at all."""
+    arms = [log.arm for log in logs]
+    file = folder / FOLDER / f"{name(run, arms, users)}.piece"
+    half = temporary(file)
+    try:
+        with zipfile.ZipFile(half, "w") as archive:
+            archive.writestr(_ABOUT, json.dumps({"run": run, "arms": arms, "users": users.tolist()}))
+            for arm, log in enumerate(logs):
+                for kind in shards.IN_ORDER:
+                    for shard, table in by_shard(log.table(kind), users).items():
+                        archive.writestr(_entry(arm, shard, kind), _buffer(table))
+        Path(half).replace(file)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def write_shards(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
+    """The shards of users `users`, who are all that they hold."""
+    for log in logs:
+        tables = {kind: by_shard(log.table(kind), users) for kind in shards.IN_ORDER}
+        for shard in tables["turns"]:
+            shards.write(folder, run, log.arm, shard, {kind: parts[shard] for kind, parts in tables.items()})
+
+
+def by_shard(table: pa.Table, users: I32) -> dict[int, pa.Table]:
+    """The rows of a log, which are by user, for each shard that has some of these users."""
+    numbers = np.unique(users // shards.USERS)
+    user = table["user"].to_numpy()
+    first = np.searchsorted(user, numbers * shards.USERS).tolist()
+    end = np.searchsorted(user, (numbers + 1) * shards.USERS).tolist()
+    return {k: table.slice(a, b - a) for k, a, b in zip(numbers.tolist(), first, end, strict=True)}
+
+
+def _buffer(table: pa.Table) -> memoryview:
+    sink = pa.BufferOutputStream()
+    table = shards.canonical(table)  # each table has words of its own
+    with ipc.new_file(sink, table.schema, options=_CODEC) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())
+
+
+def apart(pieces: Sequence[Piece], arms: Sequence[str]) -> list[Piece]:
+    """The pieces with all of these arms; of two with a user in common the first."""
+    chosen: list[Piece] = []
+    for piece in pieces:
+        if set(arms) <= set(piece.arms) and not any(np.isin(piece.users, other.users).any() for other in chosen):
+            chosen.append(piece)
+    return chosen
+
+
+def found(folder: Path, run: str) -> list[Piece]:
+    """The whole pieces of a run; what is no such piece is deleted."""
+    pieces = []
+    for file in sorted((folder / FOLDER).glob("*.piece")):
+        try:
+            with zipfile.ZipFile(file) as archive:
+                about = json.loads(archive.read(_ABOUT))
+                if about["run"] != run or archive.testzip() is not None:
+                    raise ValueError("it is torn, or of another run")
+            pieces.append(Piece(file, tuple(about["arms"]), np.array(about["users"], np.int32)))
+        except BROKEN:
+            file.unlink(missing_ok=True)
+    return pieces
+
+
+def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: Sequence[Piece]) -> None:
+    """Write a shard, whose users `users` all are in pieces.
+
+    Raises one of BROKEN for a piece that was changed since it was found whole.
+    """
+    inside = [piece for piece in apart(pieces, [arm]) if np.isin(piece.users // shards.USERS, shard).any()]
+    there = np.concatenate([piece.users for piece in inside])
+    if not np.isin(np.arange(users.start, users.stop), there).all():
+        raise ValueError(f"pieces of arm {arm!r} lack users of shard {shard}")
+    tables = {log: pa.concat_tables(piece.table(arm, shard, log) for piece in inside) for log in shards.LOGS}
+    shards.write(folder, run, arm, shard, tables)
+
+
+def tidy(folder: Path, run: str) -> None:
+    """Delete the pieces of which every shard is there."""
+    for piece in found(folder, run):
+        numbers = np.unique(piece.users // shards.USERS).tolist()
+        if all(shards.path(folder, "turns", arm, shard).exists() for arm in piece.arms for shard in numbers):
+            piece.file.unlink(missing_ok=True)
+
+
+def end(folder: Path) -> None:
+    """Delete the folder of a run of which every shard is there."""
+    if (folder / FOLDER).exists():
+        shutil.rmtree(folder / FOLDER, ignore_errors=True)

@@ -1,0 +1,118 @@
+"""What is left of a run: cohorts to simulate, and shards to put together from the pieces of cohorts that are done.
+
+Shards are a fixed partition, cohorts are not: users of like volume are stepped together, as a cohort takes as many
+steps as its busiest user. Cohorts are formed among the users of a few shards, so that few pieces make a shard.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from skg_bench.core import shards
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.engine.ensembles import stacks
+from skg_bench.engine.pieces import Piece, apart
+from skg_bench.engine.plan import Plan
+
+_POOLED = 16  # shards among whose users cohorts are formed
+
+Part = tuple[int, int]  # (I, N): the I-th of N parts of a run, from 0
+WHOLE: Part = (0, 1)
+Begun = tuple[tuple[str, ...], I32]  # arms and users of a cohort that has a checkpoint
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cohort to simulate: users, by ascending id, under the arms of a stack (indices)."""
+
+    arms: tuple[int, ...]
+    users: I32
+    becomes: Literal["piece", "shards", "nothing"] = "nothing"  # shards: these hold nobody else
+
+
+@dataclass(frozen=True)
+class Join:
+    """A shard of an arm (index) to put together from pieces."""
+
+    arm: int
+    shard: int
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What there is of a run, or of a part of it, from earlier attempts."""
+
+    mine: Bool  # [arms, shards] what this run, or part, makes
+    missing: Bool  # [arms, shards] of these the shards that are not there
+    pieces: Sequence[Piece]
+    begun: Sequence[Begun] = ()
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a run, or of a part of it."""
+
+    tasks: Sequence[Task]
+    joins: Sequence[Join]
+    done: int  # turns that are in shards and pieces
+    total: int  # turns of all
+
+
+def ours(plan: Plan, part: Part) -> Bool:
+    """`[arms, shards]`: what a part of a run makes. Parts are of like size, and a shard's arms stay together."""
+    groups, n_shards = stacks(plan.arms), shards.count(plan.users)
+    units = len(groups) * n_shards
+    first, end = (units * i // part[1] for i in (part[0], part[0] + 1))
+    mask = np.zeros((len(plan.arms), n_shards), np.bool_)
+    for at, stack in enumerate(groups):
+        unit = np.arange(n_shards) * len(groups) + at
+        mask[stack] = (unit >= first) & (unit < end)
+    return mask
+
+
+def left(plan: Plan, counts: I32, kept: Kept, cohort: int) -> Left:
+    """`counts`: events of each user; `cohort`: rows of one, which are users times arms. Cohorts that have a checkpoint
+    stay as they are.
+    """
+    mine, missing = kept.mine, kept.missing
+    turns, shard_of = counts.astype(np.int64), np.arange(plan.users) // shards.USERS
+    of_shard = np.bincount(shard_of, turns, mine.shape[1]).astype(np.int64)
+    total, done = (int((mask @ of_shard).sum()) for mask in (mine, mine & ~missing))
+    tasks: list[Task] = []
+    joins: list[Join] = []
+    for stack in stacks(plan.arms):
+        for arms, numbers in _alike(stack, missing & mine):
+            names = tuple(plan.arms[i].name for i in arms)
+            users = np.flatnonzero(np.isin(shard_of, numbers)).astype(np.int32)
+            there = np.concatenate([np.zeros(0, np.int32), *(piece.users for piece in apart(kept.pieces, names))])
+            still = np.setdiff1d(users, there)
+            done += int(turns[np.intersect1d(users, there)].sum()) * len(arms)
+            cohorts = _cohorts(still, counts, [u for theirs, u in kept.begun if theirs == names], cohort // len(arms))
+            alone = len(cohorts) == 1 and len(still) == len(users)
+            tasks += [Task(arms, ids, "shards" if alone else "piece") for ids in cohorts]
+            joins += [] if alone else [Join(arm, k) for k in numbers.tolist() for arm in arms]
+    # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
+    tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
+    return Left(tasks, joins, done, total)
+
+
+def _alike(stack: Sequence[int], missing: Bool) -> Iterator[tuple[tuple[int, ...], I64]]:
+    """Arms of a stack, and a few shards that are missing of all of them and of no other arm of it."""
+    mask = missing[list(stack)].T  # [shards, arms of the stack]
+    for first in range(0, len(mask), _POOLED):
+        pooled = mask[first : first + _POOLED]
+        for pattern in np.unique(pooled[pooled.any(axis=1)], axis=0):
+            yield tuple(np.array(stack)[pattern].tolist()), first + np.flatnonzero((pooled == pattern).all(axis=1))
+
+
+def _cohorts(users: I32, counts: I32, begun: Sequence[I32], size: int) -> list[I32]:
+    """Users of like volume together, the busiest first; those of a cohort that was begun as they are."""
+    chosen = []
+    for ids in begun:
+        if len(np.setdiff1d(ids, users)) == 0:
+            chosen.append(ids)
+            users = np.setdiff1d(users, ids)
+    by_volume, size = users[np.argsort(-counts[users], kind="stable")], max(1, size)
+    return chosen + [np.sort(by_volume[i : i + size]).astype(np.int32) for i in range(0, len(users), size)]

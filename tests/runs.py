@@ -1,0 +1,69 @@
+"""Run folders that tests write or change, as whole as those that a run leaves."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skg_bench.core import manifest, shards
+from skg_bench.core.run import Run
+from skg_bench.core.shards import LogName
+
+
+def save(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write a manifest whose identity, if it has one, is that of its content."""
+    if "identity" in content:
+        content = {"compositions": {}, "data": {}, "code": None, "beside": [], **content}
+        content["identity"] = manifest.identity_of(content)
+    manifest.write(folder, content)
+
+
+def write_logs(folder: Path, arm: str, users: int, logs: Mapping[Any, pa.Table]) -> None:
+    """The logs of an arm, as shards of the run whose manifest lies there."""
+    key = manifest.run_key(manifest.manifest_of(folder / manifest.NAME))
+    for log in shards.LOGS:
+        (folder / log).mkdir(exist_ok=True)
+    for shard in range(shards.count(users)):
+        rows = {log: np.asarray(table["user"]) // shards.USERS == shard for log, table in logs.items()}
+        inside = {log: table.filter(pa.array(rows[log])) for log, table in logs.items()}
+        shards.write(folder, key, arm, shard, inside)
+
+
+def changed(run: Run, **fields: Any) -> Run:
+    """The run, whose manifest says something else, and whose shards and tables belong to it."""
+    old = manifest.manifest_of(run.path / manifest.NAME)
+    logs = {arm: {log: _all(run, log, arm) for log in shards.LOGS} for arm in old["arms"]}
+    tables = [name for name in manifest.TABLES if (run.path / name).is_file()]
+    save(run.path, {key: value for key, value in {**old, **fields}.items() if key != "shards"})
+    for arm, known in logs.items():
+        if len(known["turns"]):
+            write_logs(run.path, arm, old["users"], known)
+    manifest.accept(run.path, *tables)
+    return Run(run.path)
+
+
+def rewritten(file: Path, change: Any) -> None:
+    """A shard with other rows, `change(table)`, that says of itself what it should, as do the turns beside it."""
+    folder, (arm, number, _) = file.parents[1], file.name.rsplit(".", 2)
+    label = shards.label(file)
+    tables = {log: _table(shards.path(folder, log, arm, int(number))) for log in shards.LOGS}
+    log: LogName = file.parent.name  # type: ignore[assignment]
+    tables[log] = change(tables[log])
+    shards.write(folder, label.run, arm, int(number), tables)
+    content = manifest.manifest_of(folder / manifest.NAME)
+    if ended := content.get("shards"):
+        ended[arm][int(number)] = shards.label(shards.path(folder, "turns", arm, int(number))).digest
+        manifest.write(folder, content)
+
+
+def _all(run: Run, log: LogName, arm: str) -> pa.Table:
+    files = run.shards(log, arm)
+    empty = pa.table({"user": pa.array([], pa.int32())})
+    return pa.concat_tables([_table(file) for file in files]) if files else empty
+
+
+def _table(file: Path) -> pa.Table:
+    return pq.read_table(file, partitioning=None)
