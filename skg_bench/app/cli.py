@@ -53,9 +53,18 @@ def run(
     ] = None,
     multirun: Annotated[bool, typer.Option("--multirun", "-m", help="Run every combination of key=a,b,c.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; run nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Verify every file of the run instead; folders may stand for overrides.")
+    ] = False,
 ) -> None:
-    """Simulate users under every arm; write tables and a page."""
+    """Simulate users under every arm; write tables and a page. --check: exit code 0 if all is as it was, 1 if not."""
     with plain_errors():
+        if check:
+            from skg_bench.app.wholeness import check as verify
+
+            if multirun or dry_run:
+                raise UsageError("--check runs nothing; leave out --multirun and --dry-run")
+            raise typer.Exit(0 if verify(overrides or []) else 1)
         from skg_bench.app.commands import run as command
 
         command(overrides or [], multirun=multirun, dry_run=dry_run)

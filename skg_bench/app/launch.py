@@ -29,7 +29,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
 from skg_bench.core.lock import Lock, held
-from skg_bench.core.manifest import BESIDE, NAME, identity_of, run_key
+from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
@@ -149,23 +149,24 @@ def _state(job: PreparedRun) -> State:
     if not job.out.is_dir():
         raise UsageError(f"out={job.out} is a file; name a folder")
     try:
-        before: Mapping[str, Any] | None = Run(job.out).manifest if (job.out / NAME).exists() else None
-    except UsageError as error:
+        before = manifest_of(job.out / NAME) if (job.out / NAME).exists() else None
+    except UsageError as error:  # torn or changed
         before = None
         if not _shards_are_ours(job):
-            raise UsageError(f"{error}; what lies beside it is of another run; name another folder") from error
+            raise UsageError(f"{error}; these are of another run, or none is whole: name another folder") from error
     if before is None:
         if _shards_are_ours(job):
             return "unfinished"
         if any(not entry.name.startswith(".") for entry in job.out.iterdir()):
             raise UsageError(f"out={job.out} is not empty and holds no run; name another folder")
         return "new"
+    known = Run(job.out)
     if before.get("identity") != job.identity:
         raise UsageError(
             f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
             + "\n  ".join(differences(before, _manifest(job)) or ["identity"])
         )
-    finished = not before.get("incomplete") and not any(True for _ in faults(Run(job.out)))
+    finished = not before.get("incomplete") and next(faults(known), None) is None
     if not finished and (changed := _changed(before.get("versions", {}), versions())):
         raise UsageError(
             f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "
@@ -256,7 +257,8 @@ def _delivered(job: PreparedRun, say: Say) -> Run:
 def _after_part(job: PreparedRun, say: Say) -> Run:
     """Tables and page, where no part has a shard left to make."""
     run = Run(job.out)
-    if left := sum(1 for _ in lost_shards(run)):
+    places = [(arm, k) for arm in run.arms for k in range(shards.count(run.manifest["users"]))]
+    if left := sum(not shards.path(run.path, "turns", arm, k).exists() for arm, k in places):
         say(
             f"part {job.part[0]}/{job.part[1]} is done; {left:,} shards of other parts are not there yet. The part "
             "that ends last writes tables and page, and so does the same command without part"
@@ -282,15 +284,13 @@ def _simulate(job: PreparedRun, watch: "_Watch", say: Say, embedding: Progress |
     plan = said_only(job.plan, job.turns() // len(job.plan.arms))
     execute(
         plan, job.out, run=run_key(Run(job.out).manifest), cohort=root["cohort"], workers=root["workers"],
-        launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, say=say, part=job.part,
+        launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, part=job.part,
     )  # fmt: skip
     write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
 
 
 def _manifest_before(job: PreparedRun, say: Say) -> Mapping[str, Any] | None:
-    """The manifest of an earlier attempt; None: there is none, or it is torn. Of a run that was finished, it is said
-    what is made again.
-    """
+    """The manifest of an earlier attempt; None: there is none, or it is torn. It is said what is made again."""
     try:
         before = Run(job.out)
         manifest = before.manifest
@@ -298,7 +298,7 @@ def _manifest_before(job: PreparedRun, say: Say) -> Mapping[str, Any] | None:
         if (job.out / NAME).exists():
             say(f"{str(error).partition(';')[0]}: it is written again")
         return None
-    for line in faults(before) if before.finished else ():
+    for line in faults(before):
         say(f"{line.partition(';')[0]}: it is made again")
     return manifest
 

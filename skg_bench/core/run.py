@@ -128,24 +128,25 @@ class Run:
 
     def shards(self, log: LogName, arm: str) -> list[Path]:
         """The shards of one arm, in order of users; of an unfinished run those that are there."""
-        return [shards.path(self.path, log, arm, number) for number in self._numbers(arm, None)]
+        return [shards.path(self.path, log, arm, number) for number in self.numbers(arm)]
 
-    def _numbers(self, arm: str, users: Sequence[int] | None) -> list[int]:
-        """Numbers of the shards that hold these users; None: of all."""
+    def numbers(self, arm: str, users: Sequence[int] | None = None) -> list[int]:
+        """Numbers of the shards that hold these users (None: all); of an unfinished run those that are there."""
         n = shards.count(self.manifest["users"])
         wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))
         there = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
         return list(wanted if self.finished else there)
 
     @cached_property
-    def _key(self) -> str:
+    def key(self) -> str:
+        """What the shards of this run carry."""
         return run_key(self.manifest)
 
     def _verify(self, log: LogName, arm: str, number: int) -> Path:
         """The file of a shard, which is whole and belongs here."""
-        shards.belonging(self.path, self._key, log, arm, number)
+        shards.belonging(self.path, self.key, log, arm, number)
         ended = self.manifest.get("shards", {}).get(arm)
-        if ended and shards.belonging(self.path, self._key, "turns", arm, number).digest != ended[number]:
+        if ended and shards.belonging(self.path, self.key, "turns", arm, number).digest != ended[number]:
             file = shards.path(self.path, "turns", arm, number)
             raise UsageError(f"{file} is not the one that the run ended with; {shards.AGAIN}")
         return shards.path(self.path, log, arm, number)
@@ -153,13 +154,13 @@ class Run:
     def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
         if arm not in self.arms:
             raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
-        numbers = self._numbers(arm, users)
-        if not numbers and not self._numbers(arm, None):
+        numbers = self.numbers(arm, users)
+        if not numbers and not self.numbers(arm):
             raise UsageError(f"{self.path} has no {log} of arm {arm!r} yet; finish it with `skg-bench run`")
         wanted = None if columns is None else list(dict.fromkeys([*columns, "user", "turn"]))
         filters = None if users is None else pc.field("user").isin(list(users))
         tables = []
-        for number in numbers or self._numbers(arm, None)[:1]:  # users who are in no shard have no rows
+        for number in numbers or self.numbers(arm)[:1]:  # users who are in no shard have no rows
             file = self._verify(log, arm, number)
             try:
                 tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))

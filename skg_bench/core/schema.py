@@ -4,10 +4,10 @@ Version 2 added `cause` and `event` to the turns, `born` to the updates; version
 version 4 added to the updates what skills say; version 5 added learning jobs, and to the turns what these cost;
 version 6 added to the turns what came of advice, to the updates the turn that was learned from;
 version 7 added to learning jobs what other jobs wrote meanwhile; version 8 added to the turns what a replayed log says
-of them, columns that are null where users are simulated; version 9 made
-shards a fixed partition that carries digests. Where a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null for an assistant that
-fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as whole numbers: that
-such an assistant answered itself is what `fallback_to_llm` says.
+of them, columns that are null where users are simulated; version 9 made shards a fixed partition that carries digests
+(core/shards.py). Where a run replays a log, truth may be null: not known. Columns of decisions and skillbooks are null
+for an assistant that fills none (core/assistant.py). `skill` is -1 there, and not null, since every reader takes it as
+whole numbers: that such an assistant answered itself is what `fallback_to_llm` says.
 """
 
 import pyarrow as pa

@@ -29,7 +29,6 @@ from skg_bench.engine.tasks import WHOLE, Kept, Part, Task, left, ours
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 
 Progress = Callable[[int, int], None]
-Say = Callable[[str], None]  # one line for the user
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB
 _PAIRS_A_TURN = (
     500  # pairs of messages whose products take as long as the table saves in a turn: 20 ns a pair, 10 us a turn
@@ -47,15 +46,14 @@ def execute(
     launcher: Launcher,
     progress: Progress,
     embedding: Progress | None = None,
-    say: Say = lambda _: None,
     part: Part = WHOLE,
     run: str = UNNAMED,
 ) -> None:
     """Run all arms over all users, or a part of them, that have no shard yet. `run`: the key that shards carry.
 
     `progress(done, total)` counts turns, those of earlier attempts included, and `embedding` texts before the first
-    turn; `say` is told which files are torn and made again. Raises UsageError for unusable vectors, and workers that
-    keep dying or do not start; OSError for a folder that is full, or was moved away.
+    turn. Raises UsageError for unusable vectors, and workers that keep dying or do not start; OSError for a folder that
+    is full, or was moved away.
     """
     _prepare(out)
     plan = replace(plan, simulator=Relabelled(plan.simulator, plan.seed), arms=placed(plan.arms, out))
@@ -64,7 +62,7 @@ def execute(
     plan = fitted(plan, out, vectors)
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
-    missing = _missing(plan, out, run, mine, say)
+    missing = _missing(plan, out, run, mine)
     todo = left(plan, counts, Kept(mine, missing, pieces.found(out, run)), cohort)
     progress(todo.done, todo.total)
     if todo.tasks:
@@ -98,17 +96,14 @@ def _prepare(out: Path) -> None:
         temporary.sweep(out / folder)
 
 
-def _missing(plan: Plan, out: Path, run: str, mine: Bool, say: Say) -> Bool:
+def _missing(plan: Plan, out: Path, run: str, mine: Bool) -> Bool:
     """`[arms, shards]`: which of these shards are not there, whole."""
     missing = mine.copy()
 
     def look(arm: int, shard: int) -> None:
         name = plan.arms[arm].name
         if shards.path(out, "turns", name, shard).exists():
-            if fault := shards.fault(out, run, name, shard):
-                say(fault.partition(";")[0] + ": it is made again")
-            else:
-                missing[arm, shard] = False
+            missing[arm, shard] = bool(shards.fault(out, run, name, shard))
 
     with ThreadPoolExecutor() as threads:
         list(threads.map(lambda each: look(*each), np.argwhere(mine).tolist()))

@@ -2,9 +2,11 @@
 
 import errno
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -15,9 +17,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
+from skg_bench.core.shards import LogName
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine import vectors
@@ -52,32 +56,58 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return carry_out(tmp_path_factory.mktemp("whole") / "run")
 
 
+class Interrupted:
+    """Carries out every other task of a run, and is interrupted; counts are made."""
+
+    def carry_out(self, job: Any, tasks: Any, workers: int, folder: Path, progress: Any) -> Any:
+        counting = isinstance(job, engine.Counting)
+        results = Local().carry_out(job, tasks if counting else tasks[::2], workers, folder, progress)
+        if not counting:
+            raise KeyboardInterrupt
+        return results
+
+
 @pytest.fixture
 def cut(tmp_path: Path, whole: Run) -> Path:
-    """The same run as a kill leaves it: some shards are whole, some lack that of the turns, some are half written."""
-    carry_out(tmp_path / "cut")
-    turns = sorted((tmp_path / "cut" / "turns").iterdir())
-    assert len(turns) > 6
-    for shard in turns[1::2]:
-        shard.unlink()
-    for shard in turns[1::4]:
-        (tmp_path / "cut" / "updates" / shard.name).unlink()
-        (tmp_path / "cut" / "feedback" / f"{shard.stem}.4711.tmp").write_bytes(b"PAR1")
-    (tmp_path / "cut" / "work.1a2b3c.tmp").write_bytes(b"half a file of tasks")
-    return tmp_path / "cut"
+    """The same run as a kill leaves it: a whole shard, one without that of the turns, pieces of others, half a file."""
+    out = tmp_path / "cut"
+    world.manifest(out, USERS, ARMS)
+    with pytest.raises(KeyboardInterrupt):
+        engine.execute(
+            world.plan(USERS, ARMS), out, cohort=9, workers=1, launcher=Interrupted(), progress=lambda *_: None
+        )
+    pieces = sorted((out / "pieces").iterdir())
+    assert len(pieces) > 3
+    pieces[0].write_bytes(pieces[0].read_bytes()[:-40])
+    for log in shards.LOGS:
+        shutil.copy(shards.path(whole.path, log, ARMS[0], 0), out / log)
+    shutil.copy(shards.path(whole.path, "updates", ARMS[1], 0), out / "updates")
+    dead = subprocess.run([sys.executable, "-c", HALF_A_FILE, str(out / "turns" / "skg.parquet")], check=True)
+    assert dead.returncode == 0
+    return out
+
+
+HALF_A_FILE = (
+    "import sys; from pathlib import Path; from skg_bench.core.temporary import temporary; "
+    "temporary(Path(sys.argv[1])).write_bytes(b'PAR1')"
+)
+
+
+def files(run: Run) -> dict[str, bytes]:
+    """The bytes of all shards."""
+    return {str(file.relative_to(run.path)): file.read_bytes() for file in run.path.rglob("*.parquet")}
 
 
 @pytest.mark.parametrize(("cohort", "workers"), [(24, 1), (24, 2), (9, 1), (500, 1)])
-def test_a_run_that_was_cut_off_goes_on_in_cohorts_of_any_size(
+def test_a_run_that_was_cut_off_goes_on_in_cohorts_of_any_size_to_the_same_bytes(
     whole: Run, cut: Path, cohort: int, workers: int
 ) -> None:
-    kept = {file.name: file.stat().st_mtime_ns for file in (cut / "turns").iterdir()}
+    before = (cut / "turns" / f"{ARMS[0]}.0000000.parquet").stat().st_mtime_ns
     run = carry_out(cut, cohort, workers)
-    assert world.differences(whole, run, range(USERS)) == []
-    names = [sorted(f.name for f in (cut / log).iterdir()) for log in world.LOGS]
-    assert names[0] == names[1] == names[2]  # no half of an earlier attempt is left
-    assert sorted(f.name for f in cut.iterdir()) == ["feedback", "learning", "manifest.json", "turns", "updates"]
-    assert {f: (cut / "turns" / f).stat().st_mtime_ns for f in kept} == kept  # nothing is done twice
+    assert files(run) == files(whole)
+    assert {file.name for file in cut.iterdir()} == {*world.LOGS, "manifest.json"}
+    assert {file.suffix for log in world.LOGS for file in (cut / log).iterdir()} == {".parquet"}
+    assert (cut / "turns" / f"{ARMS[0]}.0000000.parquet").stat().st_mtime_ns == before  # nothing is done twice
 
 
 def test_a_folder_that_is_made_for_a_run_is_open_to_its_owner_only(tmp_path: Path) -> None:
@@ -96,41 +126,63 @@ def test_a_finished_run_is_left_alone(whole: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_counts_every_turn_of_every_arm_and_what_was_done_before(cut: Path, workers: int) -> None:
     reports: list[tuple[int, int]] = []
-    done_before = sum(pq.read_metadata(f).num_rows for f in (cut / "turns").iterdir())
     run = carry_out(cut, 24, workers, lambda done, total: reports.append((done, total)))
     total = sum(run.turns(arm, ["turn"]).num_rows for arm in ARMS)
-    assert reports[0] == (done_before, total)
+    assert reports[0][1] == total
+    assert total // 3 < reports[0][0] < total  # an arm of three is there, and pieces
     assert reports[-1] == (total, total)
     assert all(a[0] <= b[0] for a, b in pairwise(reports))
 
 
 @pytest.mark.parametrize("contents", [b"", b"PAR1 torn"])
-def test_a_torn_shard_is_named_and_nothing_is_lost(cut: Path, contents: bytes) -> None:
-    shards = sorted((cut / "turns").iterdir())
-    shards[1].write_bytes(contents)
-    with pytest.raises(UsageError, match=rf"{shards[1].name} is torn or unreadable .* delete it and run again"):
-        carry_out(cut)
-    assert all(shard.exists() for shard in shards)
+@pytest.mark.parametrize("log", world.LOGS)
+def test_a_torn_shard_is_made_again(whole: Run, tmp_path: Path, log: LogName, contents: bytes) -> None:
+    out = shutil.copytree(whole.path, tmp_path / "torn")
+    shards.path(out, log, ARMS[1], 0).write_bytes(contents)
+    assert files(carry_out(out)) == files(whole)
 
 
 def test_a_full_disk_stops_the_run_and_it_goes_on_later(
     whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, room = pq.write_table, [7]
+    write, room = shards.replace_whole, [7]
 
-    def full(*given: Any, **named: Any) -> None:
+    def full(path: Path, data: bytes) -> None:
         if not room[0]:
-            given[1].write(b"PAR1")
             raise OSError(errno.ENOSPC, "No space left on device")
         room[0] -= 1
-        write(*given, **named)
+        write(path, data)
 
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(shards, "replace_whole", full)
     with pytest.raises(OSError, match="No space left"):
         carry_out(tmp_path / "run")
     assert not list((tmp_path / "run").rglob("*.tmp"))
     monkeypatch.undo()
-    assert world.differences(whole, carry_out(tmp_path / "run"), range(USERS)) == []
+    assert files(carry_out(tmp_path / "run")) == files(whole)
+
+
+def test_a_disk_that_is_full_while_a_piece_is_written_leaves_no_half_of_it(
+    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+    with pytest.raises(OSError, match="No space left"):
+        carry_out(tmp_path / "run", 9)
+    assert not list((tmp_path / "run" / "pieces").iterdir())
+    monkeypatch.undo()
+    assert files(carry_out(tmp_path / "run")) == files(whole)
+
+
+def test_a_folder_that_was_moved_away_is_not_made_again(tmp_path: Path) -> None:
+    def move(done: int, _total: int) -> None:
+        if done and (tmp_path / "run").exists():
+            (tmp_path / "run").rename(tmp_path / "moved")
+
+    with pytest.raises(FileNotFoundError):
+        carry_out(tmp_path / "run", progress=move)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.fixture
@@ -178,7 +230,7 @@ def test_a_table_of_similarities_leaves_nothing_behind_even_if_the_run_is_killed
     monkeypatch.setattr(engine, "open_table", open_table)
     run = carry_out(tmp_path / "run", progress=look)
     assert len(opened) == 1
-    assert names == {"feedback", "learning", "manifest.json", "turns", "updates"}
+    assert names == {"feedback", "learning", "manifest.json", "pieces", "turns", "updates"}
     assert world.differences(whole, run, range(USERS)) == []
 
 
@@ -234,11 +286,9 @@ def test_arms_whose_names_begin_alike_do_not_take_each_others_shards(tmp_path: P
     for arms in (twins[1:], twins):
         execute(replace(plan, arms=arms), tmp_path, 30)
     world.manifest(tmp_path, USERS, ("skg",))
-    rows = {len({*pq.read_table(f, columns=["user"])["user"].to_pylist()}) for f in (tmp_path / "turns").glob("s.*")}
-    assert sum(rows) >= 1
-    assert Run(tmp_path).turns("skg").num_rows * 4 == sum(
-        pq.read_metadata(f).num_rows for f in (tmp_path / "turns").iterdir()
-    )
+    assert len(list((tmp_path / "turns").iterdir())) == 4
+    counts = [pq.read_metadata(f).num_rows for f in (tmp_path / "turns").iterdir()]
+    assert set(counts) == {Run(tmp_path).turns("skg").num_rows}
 
 
 class Noting:
@@ -265,7 +315,7 @@ class Listing:
         if isinstance(job, engine.Counting):
             return Local().carry_out(job, tasks, workers, folder, progress)
         self.tasks = list(tasks)
-        return []
+        raise KeyboardInterrupt
 
 
 def test_tasks_are_user_ids_and_the_process_that_hands_them_out_makes_no_events(tmp_path: Path) -> None:
@@ -273,9 +323,10 @@ def test_tasks_are_user_ids_and_the_process_that_hands_them_out_makes_no_events(
     noting = Noting(plan.simulator)
     made = replace(plan, simulator=cast("World[Any]", noting))
     totals: list[tuple[int, int]] = []
-    engine.execute(
-        made, tmp_path, cohort=512, workers=2, launcher=listing, progress=lambda *given: totals.append(given)
-    )
+    with pytest.raises(KeyboardInterrupt):
+        engine.execute(
+            made, tmp_path, cohort=512, workers=2, launcher=listing, progress=lambda *given: totals.append(given)
+        )
     assert noting.asked == []
     for arm in range(len(ARMS)):
         users = np.concatenate([task.users for task in listing.tasks if arm in task.arms])

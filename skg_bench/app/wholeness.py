@@ -1,0 +1,109 @@
+"""`skg-bench run --check`: is everything in a run folder as it was written, and does it fit together?"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from skg_bench.app.progress import console
+from skg_bench.core import shards
+from skg_bench.core.errors import UsageError
+from skg_bench.core.manifest import NAME
+from skg_bench.core.run import Run
+from skg_bench.core.wholeness import faults
+
+
+def check(texts: Sequence[str]) -> bool:
+    """Check run folders, or those of the runs that overrides describe; returns whether all is as it was written.
+
+    Raises UsageError for what is neither.
+    """
+    screen = console()
+    folders = (
+        [Path(text) for text in texts] if texts and all((Path(t) / NAME).exists() for t in texts) else [_out(texts)]
+    )
+    return not [folder for folder in folders if not _checked(folder, screen)]
+
+
+def _out(texts: Sequence[str]) -> Path:
+    from skg_bench.app.compose import compose
+    from skg_bench.app.launch import prepare
+
+    if named := [text for text in texts if "=" not in text]:
+        raise UsageError(
+            f"--check {named[0]}: this is no folder of a run; give such folders, or the overrides of a run"
+        )
+    job = prepare(compose(list(texts)))
+    if job.state == "new":
+        raise UsageError(f"{job.out} is not there; the same command without --check makes it")
+    return job.out
+
+
+def _checked(folder: Path, screen: Console) -> bool:
+    found = 0
+    for line in _lines(folder):
+        found += 1
+        screen.print(line, soft_wrap=True, markup=False, highlight=False)
+    try:
+        run = Run(folder)
+    except UsageError:
+        return False
+    files = [file for log in shards.LOGS for arm in run.arms for file in run.shards(log, arm) if file.exists()]
+    size = sum(file.stat().st_size for file in files) / 1e6
+    state = "" if run.finished else "unfinished, "
+    end = "all is as it was written" if not found else f"{found:,} faults"
+    screen.print(
+        f"{folder}: {state}{len(run.arms)} arms, {len(files):,} files of logs, {size:,.1f} MB: {end}", soft_wrap=True
+    )
+    return not found
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    """What is wrong, a line each. Rows are looked at where all files are whole."""
+    try:
+        run = Run(folder)
+        lines = list(faults(run))
+        yield from lines
+        if not lines:
+            yield from _misfits(run)
+        if not lines and run.finished:
+            yield from _other_tables(run)
+    except UsageError as error:
+        yield str(error)
+
+
+def _misfits(run: Run) -> Iterator[str]:
+    """Rows that do not belong to one another: of users and turns that are in no turn log, or of other events."""
+    first = None
+    for arm in run.arms:
+        if not run.shards("turns", arm):
+            continue
+        turns = run.turns(arm, ["event", "time"])
+        user, turn = (turns[name].to_numpy().astype(np.int64) for name in ("user", "turn"))
+        if len(user) and (bad := np.flatnonzero(turn != np.arange(len(user)) - np.searchsorted(user, user))).size:
+            yield f"arm {arm}: user {user[bad[0]]} lacks a turn before turn {turn[bad[0]]}, or has it twice"
+        events = (user, turn, turns["time"].to_numpy())
+        if (
+            run.finished
+            and first is not None
+            and not all(np.array_equal(a, b) for a, b in zip(first, events, strict=True))
+        ):
+            yield f"arm {arm} has other events than arm {run.arms[0]}"
+        first = first or events
+        there = (user << 32) + turn
+        for log in shards.IN_ORDER[:-1]:
+            rows = getattr(run, log)(arm, [])
+            of = (rows["user"].to_numpy().astype(np.int64) << 32) + np.maximum(rows["turn"].to_numpy(), 0)
+            if lost := int((~np.isin(of, there)).sum()):
+                yield f"arm {arm}: {lost:,} rows of {log} are of turns that are not there"
+
+
+def _other_tables(run: Run) -> Iterator[str]:
+    """Tables that are not what the logs say."""
+    from skg_bench.analysis import summary
+
+    content, curves = summary.describe(run)
+    for name, text in (("summary.json", content.to_json()), ("curves.csv", summary.csv(curves))):
+        if run.table(name).read_text("utf-8") != text:
+            yield f"{run.path / name} is not what the logs say; `skg-bench report {run.path}` makes it again"
