@@ -227,21 +227,21 @@ def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[],
 
 
 class _KilledError(Exception):
-    """Ends a run after its first shard."""
+    """Ends a run after its first cohort."""
 
 
 def killed_and_resumed(case: Case, folder: Path, out: Path, workers: int) -> Run:
-    """Small cohorts by one process, which ends after the first shard; then components made anew go on."""
+    """Small cohorts by one process, which ends after the first cohort; then components made anew go on."""
 
     def kill() -> None:
-        if any((out / "turns").iterdir()):
+        if any((out / "pieces").iterdir()):
             raise _KilledError
 
     try:
         run(plan(case, folder, alone=True), out, SMALL, tick=kill)
     except _KilledError:
         return run(plan(case, folder, alone=True), out, SMALL, workers)
-    raise AssertionError(f"{case}: the world is too small to be killed between shards")
+    raise AssertionError(f"{case}: the world is too small to be killed between cohorts")
 
 
 def changed_rows(case: Case, folder: Path, workers: int) -> list[str]:

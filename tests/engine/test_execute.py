@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.core import shards
+from skg_bench.core import temporary as temporary_files
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
@@ -145,7 +146,7 @@ def test_a_torn_shard_is_made_again(whole: Run, tmp_path: Path, log: LogName, co
 def test_a_full_disk_stops_the_run_and_it_goes_on_later(
     whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, room = shards.replace_whole, [7]
+    write, room = temporary_files.replace_whole, [7]
 
     def full(path: Path, data: bytes) -> None:
         if not room[0]:
@@ -153,7 +154,7 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_later(
         room[0] -= 1
         write(path, data)
 
-    monkeypatch.setattr(shards, "replace_whole", full)
+    monkeypatch.setattr("skg_bench.core.shards.replace_whole", full)
     with pytest.raises(OSError, match="No space left"):
         carry_out(tmp_path / "run")
     assert not list((tmp_path / "run").rglob("*.tmp"))

@@ -35,8 +35,8 @@ def start(
 
 
 def shards(out: Path) -> int:
-    """Finished shards."""
-    return len(list((out / "turns").glob("*.parquet")))
+    """Finished cohorts: what is kept of each are pieces, or shards."""
+    return len([*(out / "turns").glob("*.parquet"), *(out / "pieces").glob("*.piece")])
 
 
 def kill_once(out: Path, root: Path, users: int, workers: int, rng: np.random.Generator) -> bool:

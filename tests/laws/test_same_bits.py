@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.analysis import summary
+from skg_bench.core import shards
 from skg_bench.core.run import Run
 from tests.laws import world
 from tests.laws.conftest import USERS
@@ -55,19 +56,19 @@ def test_cohorts_and_workers_change_no_bit_of_rows_or_summary(base: Run, tmp_pat
 
 def test_a_thousand_users_in_step_are_the_users_that_they_are_in_small_cohorts(base: Run, tmp_path: Path) -> None:
     many = world.run(tmp_path / "many", 1100, 1000, 1, ("skg",))
-    assert len(many.shards("turns", "skg")) == 2
+    assert len(many.shards("turns", "skg")) == 5
     few = world.run(tmp_path / "few", 1100, 256, 1, ("skg",))
     assert world.differences(many, few, range(1100)) == []
     assert world.differences(base, many, EVERYONE, ["skg"]) == []
 
 
-@pytest.mark.parametrize("cohort", [250, 375, 500])
-def test_workers_change_no_byte_of_a_shard(tmp_path: Path, cohort: int) -> None:
+def test_cohorts_and_workers_change_no_byte_of_a_shard(tmp_path: Path) -> None:
     """Not of its rows only: the unused end of a page is part of a file, too."""
-    alone = world.run(tmp_path / "alone", world.MANY, cohort, 1, world.LARGE)
-    spread = world.run(tmp_path / "spread", world.MANY, cohort, 2, world.LARGE)
-    assert len(alone.shards("turns", *world.LARGE)) == -(-world.MANY // cohort)
-    assert world.shards(alone) == world.shards(spread)
+    alone = world.run(tmp_path / "alone", world.MANY, 500, 1, world.LARGE)
+    assert len(alone.shards("turns", *world.LARGE)) == shards.count(world.MANY)
+    for cohort, workers in ((250, 2), (90, 1), (5000, 2)):
+        spread = world.run(tmp_path / str(cohort), world.MANY, cohort, workers, world.LARGE)
+        assert world.shards(alone) == world.shards(spread)
 
 
 @pytest.mark.parametrize(("users", "cohort"), [(4, 1), (20, 7)])

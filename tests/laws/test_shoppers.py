@@ -224,8 +224,8 @@ def test_a_run_that_is_killed_goes_on_to_the_same_rows(base: Run, tmp_path: Path
     command = [sys.executable, "-m", "tests.laws.shoppers", str(out), str(USERS), "48", "2"]
     for moment in (0.3, 0.1):
         process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before = len(list(out.glob("turns/*.parquet")))
-        while len(list(out.glob("turns/*.parquet"))) == before and process.poll() is None:
+        before = len(list(out.glob("[tp]*s/*.p*")))
+        while len(list(out.glob("[tp]*s/*.p*"))) == before and process.poll() is None:
             time.sleep(0.005)
         time.sleep(moment)
         killed += process.poll() is None

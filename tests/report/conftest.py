@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from skg_bench.analysis import report, summary
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import World, make_run
+from tests.runs import rewritten
 
 HOSTILE = """</script><img src=x onerror="window.pwned=1"><!--<script>&amp;'"{{ 7*7 }}\u2028"""
 ARMS = {
@@ -31,14 +31,17 @@ FLAGS = [
 def spoil(run: Run) -> None:
     """Put markup into messages, skill names and reasons, as a recorded history may hold it."""
     for log, columns in (("turns", ("message", "matched_skill")), ("updates", ("message", "name", "reason"))):
-        for file in (run.path / log).glob("*.parquet"):
-            table = pq.read_table(file, partitioning=None)
+
+        def spoiled(table: pa.Table, columns: tuple[str, ...] = columns) -> pa.Table:
             for column in columns:
                 at = table.schema.get_field_index(column)
                 texts = [None if text is None else f"{text} {HOSTILE}" for text in table[column].to_pylist()]
-                spoiled = pa.array(texts, pa.string()).cast(table.schema.field(at).type)
-                table = table.set_column(at, table.schema.field(at), spoiled)
-            pq.write_table(table, file)
+                hostile = pa.array(texts, pa.string()).dictionary_encode().cast(table.schema.field(at).type)
+                table = table.set_column(at, table.schema.field(at), hostile)
+            return table
+
+        for file in (run.path / log).glob("*.parquet"):
+            rewritten(file, spoiled)
 
 
 @pytest.fixture(scope="session")

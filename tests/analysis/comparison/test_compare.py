@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
@@ -13,7 +12,7 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import cells, compare, headings, said
 from skg_bench.core.errors import UsageError
 from tests.analysis.synthetic import ARMS, World, make_run
-from tests.runs import save
+from tests.runs import rewritten, save
 
 CHEAP = {"wrong": 1.0, "usd": 0.0, "second": 0.02}
 
@@ -119,18 +118,21 @@ def test_a_seed_that_one_configuration_lacks_is_a_gap(tmp_path: Path) -> None:
     assert (turn.wins, turn.ties, turn.losses) == (0, 5, 0)
 
 
+def _last_first(table: pa.Table) -> pa.Table:
+    """Each user's requests, the last one first."""
+    user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
+    last = np.array([turn[user == u].max() for u in user])
+    back = np.lexsort((last - turn, user))
+    for column in (c for c in table.column_names if c not in ("user", "turn", "time")):
+        table = table.set_column(table.schema.get_field_index(column), column, table[column].take(pa.array(back)))
+    return table
+
+
 def test_the_same_requests_in_another_order_are_paired_by_user(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=8, weeks=3)
     moved = make_run(tmp_path / "moved", users=8, weeks=3)
     for file in (moved.path / "turns").iterdir():
-        table = pq.read_table(file)
-        user, turn = table["user"].to_numpy(), table["turn"].to_numpy()
-        last = np.array([turn[user == u].max() for u in user])
-        back = np.lexsort((last - turn, user))  # each user's requests, the last one first
-        columns = [c for c in table.column_names if c not in ("user", "turn", "time")]
-        for column in columns:
-            table = table.set_column(table.schema.get_field_index(column), column, table[column].take(pa.array(back)))
-        pq.write_table(table, file)
+        rewritten(file, _last_first)
     comparison = compare([run, moved], reference="run:never")
     assert comparison.gaps == (f"{moved.path}: the same requests in another order; paired by user, not turn by turn",)
     rows = {(row.arm, row.metric.name): row.difference.estimate.mean for row in comparison.rows}

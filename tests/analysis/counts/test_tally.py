@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.analysis.counts.columns import coded
@@ -14,7 +13,7 @@ from skg_bench.analysis.counts.tally import COUNTS, MONDAY, WEEK, events, tallie
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
 from tests.analysis.synthetic import make_run
-from tests.runs import save
+from tests.runs import rewritten, save
 
 
 @pytest.fixture(scope="module")
@@ -127,24 +126,23 @@ def test_the_first_turns_of_some_users_can_be_counted_alone(run: Run) -> None:
 
 def test_an_arm_of_the_same_users_at_another_time_is_an_error(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=4, weeks=2)
-    shard = run.shards("turns", "frozen")[0]
-    table = pq.read_table(shard)
-    place, field = table.column_names.index("time"), table.schema.field("time")
-    later = pc.add(table["time"].cast(pa.int64()), 1000).cast(field.type)
-    pq.write_table(table.set_column(place, field, later), shard)
+
+    def later(table: pa.Table) -> pa.Table:
+        place, field = table.column_names.index("time"), table.schema.field("time")
+        return table.set_column(place, field, pc.add(table["time"].cast(pa.int64()), 1000).cast(field.type))
+
+    rewritten(run.shards("turns", "frozen")[0], later)
     with pytest.raises(UsageError, match=r"arm 'frozen' has .* which are not the"):
         tallies(run, "frozen", events(run))
 
 
 def test_lost_rows_and_arms_of_other_events_are_errors(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=4, weeks=2)
-    shard = run.shards("turns", "frozen")[1]
-    pq.write_table(pq.read_table(shard).slice(1), shard)
+    rewritten(run.shards("turns", "frozen")[0], lambda table: table.slice(1))
     with pytest.raises(UsageError, match=r"arm 'frozen' has .* finish the run"):
         tallies(run, "frozen", events(run))
     shard = run.shards("turns", "skg")[0]
-    table = pq.read_table(shard)
-    pq.write_table(pa.concat_tables([table.slice(0, 3), table.slice(4)]), shard)
+    rewritten(shard, lambda table: pa.concat_tables([table.slice(0, 4), table.slice(5)]))
     with pytest.raises(UsageError, match="rows missing or twice at user 0, turn 4"):
         events(run)
 
