@@ -16,7 +16,7 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     """A piece of memory."""
 
     data: Bytes  # [n]
@@ -49,7 +49,7 @@ def plain_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def placed(arrays: Sequence[Array]) -> tuple[list[Block], list[Place]]:
+def placed(arrays: Sequence[Array]) -> tuple[list[MemoryBlock], list[Place]]:
     """The blocks of memory that arrays lie in, without copying them, and where each of them lies.
 
     Raises ValueError for arrays of Python objects, and of records.
@@ -74,7 +74,7 @@ def placed(arrays: Sequence[Array]) -> tuple[list[Block], list[Place]]:
         places.append(
             Place(block, offset + first, array.dtype.str, array.shape, array.strides, bool(array.flags.writeable))
         )
-    return [Block(_bytes(low, high - low), low % _ALIGNED) for low, high in blocks], places
+    return [MemoryBlock(_bytes(low, high - low), low % _ALIGNED) for low, high in blocks], places
 
 
 def room(size: int, skew: int) -> Bytes:

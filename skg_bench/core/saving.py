@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.blocks import Array, Block, Bytes, Place, array_at, placed, plain_dtype
+from skg_bench.core.blocks import Array, Bytes, MemoryBlock, Place, array_at, placed, plain_dtype
 
 _ATOMS = (type(None), bool, int, float, str)
 _FEW = 1000  # parts up to which a container of anchors is searched; a corpus has more, and no component in it
@@ -34,7 +34,7 @@ class Flat:
 
     root: Any  # JSON; an object is a list with its index in `nodes`
     nodes: list[list[Any]]  # JSON, one for each object: its kind, then what it is made of
-    blocks: list[Block]  # memory of the arrays
+    blocks: list[MemoryBlock]  # memory of the arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Surroundings:
         the components.
         """
         anchors = {name: value for name, value in objects.items() if value is not None}
-        packages = {"skg_bench", *map(_package, components.values())} - {"builtins"}
+        packages = {"skg_bench"}.union(*map(_packages, components.values()))
         for name, component in components.items():
             anchors |= _inside(component, name, packages, ())
         return cls(anchors, frozenset(packages))
@@ -286,8 +286,9 @@ def _runs(kind: type, name: str) -> bool:
     return isinstance(member, (FunctionType, property, classmethod, staticmethod)) or name.startswith("__")
 
 
-def _package(value: object) -> str:
-    return type(value).__module__.partition(".")[0]
+def _packages(value: object) -> set[str]:
+    """Root packages of the class of a component, and of those that it inherits from; not the standard library."""
+    return {kind.__module__.partition(".")[0] for kind in type(value).__mro__} - sys.stdlib_module_names
 
 
 def _inside(value: Any, path: str, packages: set[str], around: tuple[int, ...]) -> Iterator[tuple[str, object]]:
@@ -304,9 +305,9 @@ def _inside(value: Any, path: str, packages: set[str], around: tuple[int, ...]) 
     else:
         yield path, value
         if is_dataclass(value):
-            packages.add(_package(value))
+            packages |= _packages(value)
             parts = [(f.name, getattr(value, f.name)) for f in fields(value) if hasattr(value, f.name)]
-        elif _package(value) in packages:
+        elif packages & _packages(value):
             parts = list(getattr(value, "__dict__", {}).items())
     for name, part in parts:
         yield from _inside(part, f"{path}.{name}", packages, (*around, id(value)))

@@ -176,8 +176,10 @@ class Rollout:
                 self.rewind(self._as_before)
                 self.position = Position(again=True)
             self._as_before = None
+            progress(self.position.made)
             self.turns(range(self.position.turn, turns), log, progress, self.position.made)
         else:
+            progress(self.position.made)
             self.run(turns, log, progress)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:

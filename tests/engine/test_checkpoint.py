@@ -33,12 +33,20 @@ from tests.engine.checkpoints import (
     stacked,
     taught,
 )
-from tests.laws import shoppers, world
+from tests.laws import shoppers, test_texts, world
 
 FORK = world.FORK
 assert shoppers.FORK + 1 < FORK
 LAST = int(TURNS.max())
 Fresh = Callable[[], Setting]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    fresh, arms = case()
+    keeper = Saving(tmp_path_factory.mktemp("kept") / "kept", (20,))
+    run(fresh(), arms, keeper)
+    return keeper.at(20)
 
 
 def check(fresh: Fresh, arms: Sequence[Arm], after: Sequence[int], folder: Path) -> None:
@@ -53,7 +61,7 @@ def check(fresh: Fresh, arms: Sequence[Arm], after: Sequence[int], folder: Path)
         assert resumed.turns == keeper.turns - turn, "it began anew"
         assert list(differences(whole, logs)) == [], (turn, [arm.name for arm in arms])
         words, others = (log[0].labels.texts for log in (whole, logs))
-        assert words.read(np.arange(len(words))) == others.read(np.arange(len(others)))
+        assert words._written == others._written
 
 
 # ------------------------------------------------------------------------------------------- the same bits
@@ -70,7 +78,9 @@ def test_arms_of_the_dense_world_go_on_before_at_and_after_their_forks(tmp_path:
             first = max(arm.cuts[-1] for arm in arms)
             check(fresh, arms, (FORK - 1, FORK, FORK + 1, first, first + 1, first + FORK), folder)
         else:
-            check(fresh, arms, (FORK - 1, FORK, FORK + 1, 27) if len(arms) > 3 else (FORK,) if forked else (17,), folder)
+            check(
+                fresh, arms, (FORK - 1, FORK, FORK + 1, 27) if len(arms) > 3 else (FORK,) if forked else (17,), folder
+            )
 
 
 def test_arms_of_the_guardian_go_on_before_at_and_after_their_forks(tmp_path: Path) -> None:
@@ -97,10 +107,29 @@ def test_assistants_of_other_packages_go_on(arm: str, tmp_path: Path) -> None:
 
 
 def test_a_replayed_log_goes_on(tmp_path: Path) -> None:
-    plan = prepare(compose(["simulator=recorded", *worlds.recorded(tmp_path), "arms={skg: [], never: [policy=never]}"])).plan
+    plan = prepare(
+        compose(["simulator=recorded", *worlds.recorded(tmp_path), "arms={skg: [], never: [policy=never]}"])
+    ).plan
     for i, arms in enumerate(stacked(plan)):
         (folder := tmp_path / str(i)).mkdir()
-        check(settings(plan), arms, (4, 12), folder)
+        check(settings(plan), arms, (4, 12, LAST), folder)
+
+
+def test_texts_that_became_examples_keep_their_vectors_and_words(tmp_path: Path) -> None:
+    plan = test_texts.plan("skg", "bm25", users=4)
+    for arms in stacked(plan):
+        (folder := tmp_path / arms[0].name).mkdir()
+        check(settings(plan), arms, (20,), folder)
+
+
+def test_progress_goes_on_from_where_it_was(kept: Path) -> None:
+    fresh, arms = case()
+    ticks, resumed = list[int](), list[int]()
+    for made, keeper in ((ticks, None), (resumed, Saving(kept, ()))):
+        run_cohort(fresh(), arms, cohort(fresh()), TOP_K, made.append, keeper=keeper)
+    n = cohort(fresh()).n
+    assert ticks[-1] == resumed[-1] == len(arms) * n.sum()
+    assert min(resumed) == len(arms) * np.minimum(n, 20).sum()
 
 
 def test_a_checkpoint_of_a_killed_process_is_gone_on_from_in_another_one(tmp_path: Path) -> None:
@@ -137,14 +166,6 @@ def test_texts_of_other_cohorts_may_have_been_written_before_and_after(tmp_path:
 # ------------------------------------------------------------------------------------------ good files only
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    fresh, arms = case()
-    keeper = Saving(tmp_path_factory.mktemp("kept") / "kept", (20,))
-    run(fresh(), arms, keeper)
-    return keeper.at(20)
-
-
 def turns_made(path: Path) -> int:
     """Turns of a run that may go on from a file."""
     fresh, arms = case()
@@ -171,7 +192,6 @@ def test_whose_a_checkpoint_is_stands_in_its_first_line(kept: Path, tmp_path: Pa
 
 def test_a_checkpoint_that_was_cut_or_changed_counts_as_absent(kept: Path, tmp_path: Path) -> None:
     whole, changed = kept.read_bytes(), tmp_path / "changed"
-    fresh, arms = case()
     keeper, names = Keeper(changed), list(CASE)
     users = np.arange(len(TURNS), dtype=np.int32)
 
@@ -198,9 +218,9 @@ def test_a_checkpoint_that_was_cut_or_changed_counts_as_absent(kept: Path, tmp_p
 
 def test_a_checkpoint_of_other_arms_users_or_turns_is_left_alone(kept: Path) -> None:
     fresh, arms = case()
-    for others, users in ((arms[::-1], 4), (arms[:-1], 4), (arms, 3)):
+    for others, n in ((arms[::-1], 4), (arms[:-1], 4), (arms, 3)):
         keeper = Saving(kept, ())
-        run(fresh(), others, keeper, users)
+        run(fresh(), others, keeper, n)
         assert keeper.turns == LAST
     setting, keeper = fresh(), Saving(kept, ())
     users = cohort(setting)
@@ -255,7 +275,6 @@ def test_what_cannot_be_saved_is_tried_once(tmp_path: Path, caplog: pytest.LogCa
 
         class Open(Echo):  # type: ignore[misc]
             def start(self, n: int) -> object:
-                self._file = sys.stderr
                 return [super().start(n), self.start]
 
             def answer(self, query: object, state: list[object]) -> object:
@@ -270,4 +289,4 @@ def test_what_cannot_be_saved_is_tried_once(tmp_path: Path, caplog: pytest.LogCa
         run(fresh(), [arm], Keeper(tmp_path / "kept", 0.0, lambda: 0.0))
     assert not (tmp_path / "kept").exists()
     assert len(caplog.records) == 1
-    assert "method" in caplog.records[0].getMessage()
+    assert "builtins:method" in caplog.records[0].getMessage()
