@@ -126,10 +126,13 @@ def _joined(parts: list[dict[str, Array]]) -> list[dict[str, Array]]:
     """
     if len(parts) < 2:
         return parts
-    kinds = {name: array.dtype.kind for name, array in parts[0].items()}
-    if any({name: array.dtype.kind for name, array in part.items()} != kinds for part in parts):
-        return parts
-    return [{name: np.concatenate([part[name] for part in parts]) for name in kinds}]
+    whole = {}
+    for name in parts[0]:
+        arrays = [part[name] for part in parts]
+        if len({array.dtype.kind for array in arrays}) > 1:
+            return parts
+        whole[name] = np.concatenate(arrays)
+    return [whole]
 
 
 def _take_up(kept: dict[str, Any], rollout: "Rollout", log: Logbook) -> None:

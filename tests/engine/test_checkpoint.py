@@ -290,3 +290,12 @@ def test_what_cannot_be_saved_is_tried_once(tmp_path: Path, caplog: pytest.LogCa
     assert not (tmp_path / "kept").exists()
     assert len(caplog.records) == 1
     assert "builtins:method" in caplog.records[0].getMessage()
+
+
+def test_parts_of_a_log_are_joined_unless_their_numbers_are_of_other_kinds() -> None:
+    ints, more, floats = ({"row": np.arange(n, dtype=kind)} for n, kind in ((2, "i4"), (3, "i8"), (2, "f8")))
+    (whole,) = checkpoint._joined([ints, more])
+    assert whole["row"].tolist() == [0, 1, 0, 1, 2]
+    assert whole["row"].dtype == np.int64
+    for parts in ([], [ints], [ints, floats]):
+        assert checkpoint._joined(parts) is parts
