@@ -141,6 +141,10 @@ def run_cohort(
     return log.split(names)
 
 
+def _nothing() -> None:
+    """Between two turns, where no checkpoints are kept."""
+
+
 class Rollout:
     """Rows `u * A + j` in lock-step: user u, in order of falling number of events, under arm j of A."""
 
@@ -281,10 +285,6 @@ class Rollout:
             adopted = rows[order[nearer]]
             self.state.users, shift = brought(self.state.users, adopted, donors.ledger, nearer)
             self.state.memory = assistant.adopt(self.state.memory, adopted, donors.state.memory, nearer, shift)
-
-
-def _nothing() -> None:
-    """Between two turns, where no checkpoints are kept."""
 
 
 def write_cohort(logs: Sequence[Logbook], users: I32, out: Path) -> None:
