@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from skg_bench.core.content import Contents
+from skg_bench.core.content import Content, Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, I32, U64, check
 from skg_bench.core.growing import Growing
@@ -22,6 +22,17 @@ from skg_bench.core.types import Embedder
 from skg_bench.core.vocabulary import Vocabulary, vocabulary_of
 
 Shows = Callable[[Sequence[str]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBefore:
+    """What a process has written, for another one with the same world."""
+
+    texts: list[str]  # in order of their ids
+    contents: list[Content]
+    place: I32 | None  # of the texts behind the messages: place in `vectors`, -1: none; None: none is an example
+    vectors: I16 | None  # [n, D]
+    words: int  # texts whose words are in the vocabulary
 
 
 @dataclass(frozen=True)
@@ -131,6 +142,28 @@ class Texts:
     def contents(self) -> Contents:
         """Those texts that say what skills say."""
         return Contents(self)
+
+    def written(self) -> WrittenBefore:
+        """What was written up to now."""
+        place = None if self._place is None else self._place.rows
+        vectors = None if self._vectors is None else self._vectors.rows
+        return WrittenBefore(list(self._written), self.contents.known, place, vectors, len(self.vocabulary))
+
+    def take_up(self, before: WrittenBefore) -> None:
+        """Go on from what another process wrote: the same ids, vectors and words.
+
+        Raises ValueError where something was written already.
+        """
+        if self._written:
+            raise ValueError(f"{len(self._written)} texts were written here before; take up into new texts")
+        self.add(before.texts)
+        for content in before.contents:
+            self.contents.add(content)
+        self._place = None if before.place is None else Growing(before.place)
+        self._vectors = None if before.vectors is None else Growing(before.vectors)
+        more = np.arange(len(self.vocabulary), before.words, dtype=np.int32)
+        if len(more):
+            self.vocabulary.add(self.read(more))
 
     def _word(self, text: int, messages: Sequence[str]) -> str:
         if text < 0:

@@ -16,9 +16,11 @@ from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import arms_word, key
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay
+from skg_bench.core.saving import Surroundings
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import World, brought, ledger_of, timetable
+from skg_bench.engine.checkpoint import Keeper, Position
 from skg_bench.engine.ensembles import ensemble
 from skg_bench.engine.labels import Labels
 from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
@@ -106,20 +108,40 @@ def cohort_of(setting: Setting, users: I32) -> Cohort:
 
 
 def run_cohort(
-    setting: Setting, arms: Sequence[Arm], cohort: Cohort, top_k: int, progress: Callable[[int], None]
+    setting: Setting,
+    arms: Sequence[Arm],
+    cohort: Cohort,
+    top_k: int,
+    progress: Callable[[int], None],
+    *,
+    keeper: Keeper | None = None,
 ) -> list[Logbook]:
     """All turns of these users under each arm of a stack, in lock-step.
 
     Each user is at their own next turn, and leaves when done. `progress` is called with the number of turns made so
-    far, those of all arms counted.
+    far, those of all arms counted. Where `keeper` has a checkpoint of these users under these arms, its turns are not
+    made again; while it runs, the rollout leaves checkpoints with it.
     """
-    cohort = cohort.side_by_side(len(arms))
-    rollout = Rollout(setting, arms, cohort)
-    labels = setting.labels(rollout.assistant.reasons)
-    log = Logbook.empty(arms[0].name, setting.seed, cohort.user, cohort.n, top_k=top_k, labels=labels)
+
+    def begun(setting: Setting) -> tuple[Rollout, Logbook]:
+        rows = cohort.side_by_side(len(arms))
+        rollout = Rollout(setting, arms, rows)
+        labels = setting.labels(rollout.assistant.reasons)
+        return rollout, Logbook.empty(arms[0].name, setting.seed, rows.user, rows.n, top_k=top_k, labels=labels)
+
+    names, resumed = [arm.name for arm in arms], None
+    if keeper is not None:  # texts of a checkpoint have the ids of its process: a setting without texts of this one
+        resumed = keeper.resumed(names, cohort.user, lambda: begun(replace(setting)))
+    rollout, log = resumed or begun(setting)
+    if keeper is not None:
+        rollout.between_turns = keeper.watch(rollout, log, names, cohort.user)
     rollout.to_the_end(log, progress)
-    del rollout  # before the logs are copied: room for both is not needed
-    return log.split([arm.name for arm in arms])
+    del rollout, resumed  # before the logs are copied: room for both is not needed
+    return log.split(names)
+
+
+def _nothing() -> None:
+    """Between two turns, where no checkpoints are kept."""
 
 
 class Rollout:
@@ -137,6 +159,10 @@ class Rollout:
         start, before = assistant.start(rows), np.zeros(rows, np.int64)
         intents = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
         self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), intents)
+        self.position = Position()
+        self.between_turns: Callable[[], None] = _nothing
+        twice = arms[0].book == "hindsight"
+        self._as_before = state.rows(cohort.memory, np.arange(rows)) if twice else None
 
     @property
     def _books(self) -> BookEnsemble[Any]:
@@ -147,24 +173,31 @@ class Rollout:
         """All turns; of arms with `book=hindsight` once up to the forks, and once more from the first turn."""
         turns = int(self._n.max(initial=0))
         if self._arms[0].book == "hindsight":
-            as_before = state.rows(self.state.users, np.arange(len(self._n)))
-            forks = max(arm.cuts[-1] for arm in self._arms)
-            self.run(min(forks, turns), NullWriter(), lambda _: progress(0))
-            self.rewind(as_before)
-            self.turns(range(turns), log, progress)
+            if not self.position.again:
+                forks = max(arm.cuts[-1] for arm in self._arms)
+                self.run(min(forks, turns), NullWriter(), lambda _: progress(0))
+                self.rewind(self._as_before)
+                self.position = Position(again=True)
+            self._as_before = None
+            progress(self.position.made)
+            self.turns(range(self.position.turn, turns), log, progress, self.position.made)
         else:
+            progress(self.position.made)
             self.run(turns, log, progress)
 
     def run(self, last: int, log: TurnWriter, progress: Callable[[int], None]) -> None:
-        """Turns 0 to `last` - 1, through all forks."""
-        arms, made = self._arms, 0
+        """Turns 0 to `last` - 1, through all forks; of a rollout that was resumed, those that it has not made."""
+        arms, made, since = self._arms, self.position.made, self.position.turn
         cuts = sorted({cut for arm in arms for cut in arm.cuts})
         for first, end in pairwise([*(cut for cut in cuts if cut < last), last]):
-            self.state.arm = arms[0].at(first)
-            for j, arm in enumerate(arms):
-                if arm.book == "donor" and arm.fork is not None and arm.fork.turn == first:
-                    self._adopt(arm.fork, np.arange(j, len(self._n), len(arms)), partial(progress, made))
-            made = self.turns(range(first, end), log, progress, made)
+            if end <= since:
+                continue
+            if first >= since:
+                self.state.arm = arms[0].at(first)
+                for j, arm in enumerate(arms):
+                    if arm.book == "donor" and arm.fork is not None and arm.fork.turn == first:
+                        self._adopt(arm.fork, np.arange(j, len(self._n), len(arms)), partial(progress, made))
+            made = self.turns(range(max(first, since), end), log, progress, made)
 
     def rewind(self, users: Any) -> None:
         """Back to turn 0 of `users`, with the books that were learned up to now: answers of the first pass lie behind
@@ -187,8 +220,38 @@ class Rollout:
             made += int(here[t])
             if t % _BLOCK == 0:
                 progress(made)
+            self.position = replace(self.position, turn=t + 1, made=made)
+            self.between_turns()
         progress(made)
         return made
+
+    def kept(self) -> dict[str, Any]:
+        """All that its turns have changed; what else it holds, `surroundings` or another rollout has too."""
+        return {
+            "seed": self._setting.seed, "n": self._n, "position": self.position, "state": self.state,
+            "ledger": self.ledger, "texts": self._scene.texts.written(),
+        }  # fmt: skip
+
+    def take_up(self, kept: dict[str, Any]) -> None:
+        """Go on from where another rollout of these users under these arms was; its texts are those of no other.
+
+        Raises ValueError for a rollout of other users, and where texts were written here before.
+        """
+        if kept["seed"] != self._setting.seed or not np.array_equal(kept["n"], self._n):
+            raise ValueError("these users have other events now")
+        self._scene.texts.take_up(kept["texts"])
+        self.position, self.state, self.ledger = kept["position"], kept["state"], kept["ledger"]
+
+    def surroundings(self) -> Surroundings:
+        """What a rollout of these arms in another process has too."""
+        scene, texts = self._scene, self._scene.texts
+        objects = {
+            "texts": texts, "contents": texts.contents, "vocabulary": texts.vocabulary, "similarity": scene.similarity,
+            "reading": scene.reading, "embedding": self._setting.embedding,
+        }  # fmt: skip
+        assistants = [phase.assistant for arm in self._arms for phase in arm.phases]
+        components = {"arms": tuple(self._arms), "ensemble": scene.assistant, "world": scene.world}
+        return Surroundings.of(objects, {f"assistants.{i}": a for i, a in enumerate(assistants)} | components)
 
     def _adopt(self, fork: Fork, rows: I64, tick: Callable[[], None]) -> None:
         """Replaces the skillbooks of the users `rows` by donors' books. A donor is a person outside the run, simulated

@@ -26,6 +26,7 @@ from skg_bench.core import asking, assistant, deciding, schema, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
+from skg_bench.core.saving import Surroundings, UnsavableError, flattened, restored
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
@@ -171,11 +172,15 @@ def _wrong_member(made: Any, seam_protocol: type, name: str) -> str | None:
 
 
 def _wrong_state(made: Any) -> list[str]:
+    memory, known = made.start(5), Surroundings.of({}, {"component": made})
     try:
-        state.check(made.start(5), 5, made)
-    except UsageError as error:
+        state.check(memory, 5, made)
+        flat = flattened(memory, known)
+        loaded = restored(flat.root, flat.nodes, [block.data.copy() for block in flat.blocks], known)
+        state.check(loaded, 5, made)
+    except (UsageError, UnsavableError) as error:
         return [str(error)]
-    return []
+    return [] if type(loaded) is type(memory) else [f"a checkpoint makes a {type(loaded).__qualname__} of its state"]
 
 
 # ----------------------------------------------------------------------------------------------- what it does

@@ -48,6 +48,8 @@ class Learned:
 class PipelineState:
     """All that the arms of a stack remember of a cohort."""
 
+    OF_ONE_TURN = ("decided", "learned", "in_time", "seeded")  # no checkpoint has these (core/saving.py)
+
     def __init__(self, stack: Stack, n_rows: int, keep: bool) -> None:
         shared = stack.shared
         self.stack = stack
