@@ -23,6 +23,7 @@ from skg_bench import __version__
 from skg_bench.core.blocks import Array, Bytes, room
 from skg_bench.core.grid import I32
 from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
+from skg_bench.core.temporary import temporary
 from skg_bench.engine.logbook import Logbook
 
 if TYPE_CHECKING:
@@ -157,9 +158,9 @@ def _write(path: Path, head: bytes, flat: Flat) -> None:
         plain = json.dumps({"root": flat.root, "nodes": flat.nodes, "blocks": sizes}, separators=(",", ":")).encode()
     except ValueError as error:
         raise UnsavableError(str(error)) from error
-    temporary, digest = path.with_name(f"{path.name}.tmp"), sha256()
+    half, digest = temporary(path), sha256()
     try:
-        with temporary.open("wb") as file:
+        with half.open("wb") as file:
             parts: list[bytes | memoryview] = [head, plain, b"\n", *(block.data.data for block in flat.blocks)]
             for part in parts:
                 digest.update(part)
@@ -167,9 +168,9 @@ def _write(path: Path, head: bytes, flat: Flat) -> None:
             file.write(digest.digest())
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        half.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        half.unlink(missing_ok=True)
 
 
 def _read(file: BufferedReader, known: Surroundings) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from skg_bench.core.manifest import UNNAMED
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Similarity
 from skg_bench.engine import pieces
+from skg_bench.engine.checkpoint import Keeper
 from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
@@ -33,6 +34,7 @@ TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.
 _PAIRS_A_TURN = (
     500  # pairs of messages whose products take as long as the table saves in a turn: 20 ns a pair, 10 us a turn
 )
+CHECKPOINT = 60.0  # seconds at work after which a cohort's progress is kept, and between two checkpoints
 _CHUNK = 1024  # users whose events are counted at once
 _COUNTED_HERE = 50_000  # users up to which starting workers takes longer than counting their events: 1.5 s at 26 weeks
 
@@ -63,7 +65,7 @@ def execute(
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
     missing = _missing(plan, out, run, mine)
-    todo = left(plan, counts, Kept(mine, missing, pieces.found(out, run)), cohort)
+    todo = left(plan, counts, Kept(mine, missing, pieces.found(out, run), pieces.begun(out, run)), cohort)
     progress(todo.done, todo.total)
     if todo.tasks:
         pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (todo.total - todo.done)
@@ -154,13 +156,15 @@ class Job:
         made = _Made(setting)
 
         def run(task: Task, tick: Tick) -> None:
-            logs = run_cohort(
-                setting, [self.plan.arms[i] for i in task.arms], made.cohort(task.users), self.top_k, tick
-            )
+            arms = [self.plan.arms[i] for i in task.arms]
+            kept = pieces.checkpoint(self.out, self.run, [arm.name for arm in arms], task.users)
+            keeper = None if task.becomes == "nothing" else Keeper(kept, CHECKPOINT)
+            logs = run_cohort(setting, arms, made.cohort(task.users), self.top_k, tick, keeper=keeper)
             if task.becomes == "piece":
                 pieces.write(self.out, self.run, logs, task.users)
             if task.becomes == "shards":
                 pieces.write_shards(self.out, self.run, logs, task.users)
+            kept.unlink(missing_ok=True)
 
         return run
 

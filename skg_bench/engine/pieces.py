@@ -22,6 +22,7 @@ from skg_bench.core.foreign import FAULTS
 from skg_bench.core.grid import I32
 from skg_bench.core.shards import LogName
 from skg_bench.core.temporary import temporary
+from skg_bench.engine.checkpoint import described
 from skg_bench.engine.logbook import Logbook
 
 FOLDER = "pieces"  # in the folder of a run
@@ -54,6 +55,17 @@ def _entry(arm: int, shard: int, log: LogName) -> str:
 def name(run: str, arms: Sequence[str], users: I32) -> str:
     """The file name of what is kept of a cohort, without its ending."""
     return hashlib.sha256(json.dumps([run, list(arms), users.tolist()]).encode()).hexdigest()[:24]
+
+
+def checkpoint(folder: Path, run: str, arms: Sequence[str], users: I32) -> Path:
+    """Where the checkpoint of a cohort lies while it is at work."""
+    return folder / FOLDER / f"{name(run, arms, users)}.checkpoint"
+
+
+def begun(folder: Path, run: str) -> list[tuple[tuple[str, ...], I32]]:
+    """Arms and users of the cohorts of a run that have a checkpoint."""
+    heads = ((file, described(file)) for file in sorted((folder / FOLDER).glob("*.checkpoint")))
+    return [head for file, head in heads if head is not None and file == checkpoint(folder, run, *head)]
 
 
 def write(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:

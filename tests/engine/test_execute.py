@@ -176,6 +176,27 @@ def test_a_disk_that_is_full_while_a_piece_is_written_leaves_no_half_of_it(
     assert files(carry_out(tmp_path / "run")) == files(whole)
 
 
+def test_a_cohort_that_was_cut_off_goes_on_from_its_checkpoint(
+    whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def interrupt(done: int, _total: int) -> None:
+        made.append(done)
+        if list((tmp_path / "run").glob("pieces/*.checkpoint")):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "CHECKPOINT", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(tmp_path / "run", 500, progress=interrupt)
+    monkeypatch.undo()
+    reports: list[int] = []
+    run = carry_out(tmp_path / "run", 40, progress=lambda done, _total: reports.append(done))
+    assert min(reports[1:]) >= made[-2] > 0  # made again is what came after the checkpoint
+    assert files(run) == files(whole)
+    assert not (run.path / "pieces").exists()
+
+
 def test_a_folder_that_was_moved_away_is_not_made_again(tmp_path: Path) -> None:
     def move(done: int, _total: int) -> None:
         if done and (tmp_path / "run").exists():

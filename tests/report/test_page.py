@@ -13,7 +13,7 @@ from skg_bench.analysis.report import picture
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import World, make_run
-from tests.runs import save
+from tests.runs import changed
 
 
 class Outline(HTMLParser):
@@ -68,10 +68,7 @@ def test_data_in_the_page_is_valid_json_without_a_single_angle_bracket(page_path
 
 def test_a_hostile_question_and_arm_name_are_text(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=3, weeks=2, arms={"a<b>": World(), "never": World(hit=0.0)})
-    manifest = json.loads((run.path / "manifest.json").read_text("utf-8"))
-    manifest["question"] = manifest["config"]["question"] = "<u>why</u>?"
-    save(run.path, manifest)
-    again = Run(run.path)
+    again = changed(run, question="<u>why</u>?", config={**run.config, "question": "<u>why</u>?"})
     summary.write(again)
     outline = Outline(report.write(again).read_text("utf-8"))
     assert "u" not in outline.tags
@@ -92,10 +89,7 @@ def test_a_page_is_written_for_runs_with_little_in_them(
 ) -> None:
     run = make_run(tmp_path / "run", users=users, weeks=weeks, arms=arms, reference=reference or "skg")
     if reference is None:
-        manifest = json.loads((run.path / "manifest.json").read_text("utf-8"))
-        manifest["config"]["reference"] = None
-        save(run.path, manifest)
-        run = Run(run.path)
+        run = changed(run, config={**run.config, "reference": None})
     summary.write(run)
     text = report.write(run).read_text("utf-8")
     assert Outline(text).open == []

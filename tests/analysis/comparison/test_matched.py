@@ -15,7 +15,7 @@ from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.statistics.inference import percentile, resampled_means
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
-from tests.runs import save
+from tests.runs import changed
 
 PRICE = Utility(**UTILITY)
 KEY = ["user", "turn"]
@@ -142,10 +142,9 @@ def test_compare_matches_every_arm_with_hits(run: Run) -> None:
 def test_arms_of_another_llm_say_nothing_of_what_this_one_would_have_answered(run: Run, tmp_path: Path) -> None:
     arms = {name: ARMS_OF_THIS[name] for name in ("skg", "careless", "never")}
     other = make_run(tmp_path / "other", users=16, weeks=6, arms=arms)
-    manifest = other.manifest
-    manifest["compositions"]["never"]["llm"] = {"_target_": "another", "right": 0.1}
-    save(other.path, manifest)
-    comparison = compare([Run(other.path)], "skg")
+    compositions = other.manifest["compositions"]
+    compositions["never"]["llm"] = {"_target_": "another", "right": 0.1}
+    comparison = compare([changed(other, compositions=compositions)], "skg")
     assert [set(match.figures) for match in comparison.matched] == [{"hit_rate"}]
     assert "what the LLM would have answered instead of some hits is not known" in comparison.unmatched[-1]
 

@@ -142,7 +142,7 @@ def test_lost_rows_and_arms_of_other_events_are_errors(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"arm 'frozen' has .* finish the run"):
         tallies(run, "frozen", events(run))
     shard = run.shards("turns", "skg")[0]
-    rewritten(shard, lambda table: pa.concat_tables([table.slice(0, 4), table.slice(5)]))
+    rewritten(shard, lambda table: pa.concat_tables([table.slice(0, 3), table.slice(4)]))
     with pytest.raises(UsageError, match="rows missing or twice at user 0, turn 4"):
         events(run)
 

@@ -6,18 +6,17 @@ import subprocess
 import sys
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.counts.measure import SHOWN
 from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary import Summary
+from skg_bench.core import manifest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
@@ -186,31 +185,6 @@ def test_a_mean_of_many_digits_is_rounded_and_what_does_not_exist_is_null(figure
     assert all(float(f"{x:.9g}") == x for x in leaves(figures) if isinstance(x, float))
 
 
-Log = Literal["turns", "updates", "feedback", "learning"]
-LOGS: tuple[Log, ...] = ("turns", "updates", "feedback", "learning")
-
-
-def _recut(source: Run, target: Path) -> Run:
-    """The same rows in five shards, whose dictionaries are in another order."""
-    for log in LOGS:
-        (target / log).mkdir(parents=True)
-        for arm in source.arms:
-            table = pa.concat_tables(pq.read_table(shard) for shard in source.shards(log, arm))
-            user = table["user"].to_numpy()
-            for cut in range(5):
-                backwards = np.flatnonzero(user % 5 == cut)[::-1].astype(np.int64)
-                pq.write_table(table.take(pa.array(backwards)), target / log / f"{arm}.{cut:05d}.parquet")
-    (target / "manifest.json").write_bytes((source.path / "manifest.json").read_bytes())
-    return Run(target)
-
-
-def test_the_bytes_do_not_depend_on_how_the_run_was_cut_into_shards(run: Run, tmp_path: Path) -> None:
-    other = _recut(run, tmp_path / "run")
-    summary.write(other)
-    for name in ("summary.json", "curves.csv"):
-        assert (other.path / name).read_bytes() == (run.path / name).read_bytes()
-
-
 @pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX", "Prescott"])
 def test_the_bytes_do_not_depend_on_the_blas_kernel(run: Run, kernel: str) -> None:
     code = (
@@ -238,6 +212,7 @@ def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_p
         summary.read(run)
     for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
         (run.path / "summary.json").write_text(text)
+        manifest.accept(run.path, "summary.json")
         with pytest.raises(UsageError, match=rf"version {version}, this program reads version 7; .*report {run.path}"):
             summary.read(run)
 
@@ -264,8 +239,21 @@ def test_a_summary_of_other_content_says_where_it_is_wrong(
         node = node[key]
     node[path[-1]] = value
     (run.path / "summary.json").write_text(json.dumps(changed))
+    manifest.accept(run.path, "summary.json")
     with pytest.raises(UsageError, match=error):
         summary.read(run)
+
+
+@pytest.mark.parametrize("name", ["summary.json", "curves.csv"])
+def test_a_table_that_was_changed_is_refused_and_made_again(tmp_path: Path, name: str) -> None:
+    run = make_run(tmp_path / "run", users=3, weeks=1)
+    summary.write(run)
+    before = (run.path / name).read_bytes()
+    (run.path / name).write_bytes(before.replace(b"0.5", b"0.6", 1) if b"0.5" in before else before + b" ")
+    with pytest.raises(UsageError, match=rf"{name} is not as it was written; `skg-bench report {run.path}` makes it"):
+        run.table(name)
+    summary.write(run)
+    assert run.table(name).read_bytes() == before
 
 
 def test_a_reference_that_is_no_arm_is_refused(tmp_path: Path) -> None:
