@@ -41,9 +41,9 @@ def _out(texts: Sequence[str]) -> Path:
 
 
 def _checked(folder: Path, screen: Console) -> bool:
-    found = 0
+    n_faults = 0
     for line in _lines(folder):
-        found += 1
+        n_faults += 1
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
     try:
         run = Run(folder)
@@ -52,11 +52,11 @@ def _checked(folder: Path, screen: Console) -> bool:
     files = [file for log in shards.LOGS for arm in run.arms for file in run.shards(log, arm) if file.exists()]
     size = sum(file.stat().st_size for file in files) / 1e6
     state = "" if run.finished else "unfinished, "
-    end = "all is as it was written" if not found else f"{found:,} faults"
+    end = "all is as it was written" if not n_faults else f"{n_faults:,} faults"
     screen.print(
         f"{folder}: {state}{len(run.arms)} arms, {len(files):,} files of logs, {size:,.1f} MB: {end}", soft_wrap=True
     )
-    return not found
+    return not n_faults
 
 
 def _lines(folder: Path) -> Iterator[str]:
@@ -91,11 +91,11 @@ def _misfits(run: Run) -> Iterator[str]:
         ):
             yield f"arm {arm} has other events than arm {run.arms[0]}"
         first = first or events
-        there = (user << 32) + turn
+        known = (user << 32) + turn
         for log in shards.IN_ORDER[:-1]:
             rows = getattr(run, log)(arm, [])
-            of = (rows["user"].to_numpy().astype(np.int64) << 32) + np.maximum(rows["turn"].to_numpy(), 0)
-            if lost := int((~np.isin(of, there)).sum()):
+            about = (rows["user"].to_numpy().astype(np.int64) << 32) + np.maximum(rows["turn"].to_numpy(), 0)
+            if lost := int((~np.isin(about, known)).sum()):
                 yield f"arm {arm}: {lost:,} rows of {log} are of turns that are not there"
 
 

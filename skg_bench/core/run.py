@@ -134,8 +134,8 @@ class Run:
         """Numbers of the shards that hold these users (None: all); of an unfinished run those that are there."""
         n = shards.count(self.manifest["users"])
         wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))
-        there = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
-        return list(wanted if self.finished else there)
+        present = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
+        return list(wanted if self.finished else present)
 
     @cached_property
     def key(self) -> str:

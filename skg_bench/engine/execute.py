@@ -26,7 +26,7 @@ from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.tasks import WHOLE, Kept, Part, Task, left, ours
+from skg_bench.engine.tasks import WHOLE, Existing, Part, Task, left, ours
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 
 Progress = Callable[[int, int], None]
@@ -65,7 +65,7 @@ def execute(
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
     missing = _missing(plan, out, run, mine)
-    todo = left(plan, counts, Kept(mine, missing, pieces.found(out, run), pieces.begun(out, run)), cohort)
+    todo = left(plan, counts, Existing(mine, missing, pieces.found(out, run), pieces.begun(out, run)), cohort)
     progress(todo.done, todo.total)
     if todo.tasks:
         pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (todo.total - todo.done)

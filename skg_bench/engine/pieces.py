@@ -140,8 +140,8 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
     Raises one of BROKEN for a piece that was changed since it was found whole.
     """
     inside = [piece for piece in apart(pieces, [arm]) if np.isin(piece.users // shards.USERS, shard).any()]
-    there = np.concatenate([piece.users for piece in inside])
-    if not np.isin(np.arange(users.start, users.stop), there).all():
+    covered = np.concatenate([piece.users for piece in inside])
+    if not np.isin(np.arange(users.start, users.stop), covered).all():
         raise ValueError(f"pieces of arm {arm!r} lack users of shard {shard}")
     tables = {log: pa.concat_tables(piece.table(arm, shard, log) for piece in inside) for log in shards.LOGS}
     shards.write(folder, run, arm, shard, tables)

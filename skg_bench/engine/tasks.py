@@ -41,7 +41,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Existing:
     """What there is of a run, or of a part of it, from earlier attempts."""
 
     mine: Bool  # [arms, shards] what this run, or part, makes
@@ -72,11 +72,11 @@ def ours(plan: Plan, part: Part) -> Bool:
     return mask
 
 
-def left(plan: Plan, counts: I32, kept: Kept, cohort: int) -> Left:
+def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
     """`counts`: events of each user; `cohort`: rows of one, which are users times arms. Cohorts that have a checkpoint
     stay as they are.
     """
-    mine, missing = kept.mine, kept.missing
+    mine, missing = existing.mine, existing.missing
     turns, shard_of = counts.astype(np.int64), np.arange(plan.users) // shards.USERS
     of_shard = np.bincount(shard_of, turns, mine.shape[1]).astype(np.int64)
     total, done = (int((mask @ of_shard).sum()) for mask in (mine, mine & ~missing))
@@ -86,11 +86,11 @@ def left(plan: Plan, counts: I32, kept: Kept, cohort: int) -> Left:
         for arms, numbers in _alike(stack, missing & mine):
             names = tuple(plan.arms[i].name for i in arms)
             users = np.flatnonzero(np.isin(shard_of, numbers)).astype(np.int32)
-            there = np.concatenate([np.zeros(0, np.int32), *(piece.users for piece in apart(kept.pieces, names))])
-            still = np.setdiff1d(users, there)
-            done += int(turns[np.intersect1d(users, there)].sum()) * len(arms)
-            cohorts = _cohorts(still, counts, [u for theirs, u in kept.begun if theirs == names], cohort // len(arms))
-            alone = len(cohorts) == 1 and len(still) == len(users)
+            simulated = np.concatenate([np.zeros(0, np.int32), *(piece.users for piece in apart(existing.pieces, names))])
+            remaining = np.setdiff1d(users, simulated)
+            done += int(turns[np.intersect1d(users, simulated)].sum()) * len(arms)
+            cohorts = _cohorts(remaining, counts, [u for theirs, u in existing.begun if theirs == names], cohort // len(arms))
+            alone = len(cohorts) == 1 and len(remaining) == len(users)
             tasks += [Task(arms, ids, "shards" if alone else "piece") for ids in cohorts]
             joins += [] if alone else [Join(arm, k) for k in numbers.tolist() for arm in arms]
     # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
