@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from errno import ENOENT
+from itertools import count
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -25,9 +26,9 @@ from skg_bench.core.process import Owner, alive, this_process
 
 _BEAT = 10.0  # seconds between touches
 _LEFT = 120.0  # seconds without a touch after which a process that cannot be looked up counts as gone
-_TRIES, _PATIENCE = 4, 0.5  # before a lock is refused: so many tries, and seconds; others may begin at this moment too
+_PATIENCE = 5.0  # seconds before a lock is refused because of processes that want it too, and do not hold it
 _LOOKS, _LOOK = 5, 0.02  # how often a process looks whether others give way to it, and seconds between
-_LONGEST_PAUSE = 1.0  # seconds between tries
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.0)  # seconds at most between tries; the last one then stays
 _BYTES = 10_000  # a lock has 300
 _MISSING = (FileNotFoundError, NotADirectoryError)
 
@@ -149,6 +150,7 @@ class _Other:
     file: Path
     owner: Owner | None  # None: torn, or of another program
     since: str
+    taken: bool  # False: its process may give way
     age: float  # seconds since it was touched, by the clock of the file system
     alive: bool | None  # None where only the age can tell
 
@@ -158,24 +160,31 @@ class _Other:
 
 def _take(lock: Lock, slug: str, content: bytes, wait: float) -> None:
     """Returns with the lock taken. Raises Locked, or OSError; the file may be there then."""
-    deadline, tries = time.monotonic() + max(wait, _PATIENCE), 0
-    while True:
+    begun = time.monotonic()
+    for tries in count():
         with lock.path.open("xb") as file:
             file.write(content)
         for _look in range(_LOOKS):
             others = _others(lock.path, slug)
+            taken = [other for other in others if other.taken]
             if not others:
+                _mark(lock.path)
                 return
-            if min(_rank(other.file) for other in others) < _rank(lock.path):
+            if taken or min(_rank(other.file) for other in others) < _rank(lock.path):
                 break
             time.sleep(_LOOK)  # others that have only begun give way
         lock.path.unlink()
-        tries += 1
-        left = deadline - time.monotonic()
-        if tries >= _TRIES and left <= 0:
-            raise Locked(_refusal(lock.folder, others))
-        longest = min(_LONGEST_PAUSE, 0.05 * 2**tries)
-        time.sleep(longest * (1 + secrets.randbelow(1000)) / 1000)  # no random number of the simulation
+        if time.monotonic() - begun >= (wait if taken else max(wait, _PATIENCE)):
+            raise Locked(_refusal(lock.folder, (taken or others)[0]))
+        # no random number of the simulation
+        time.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)] * (1 + secrets.randbelow(1000)) / 1000)
+
+
+def _mark(path: Path) -> None:
+    """The last line feed says that the lock is taken: processes that see it need not try again, and name its owner."""
+    with path.open("r+b") as file:  # makes no file
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
 
 
 def _rank(file: Path) -> tuple[str, str]:
@@ -218,24 +227,25 @@ def _other(file: Path, clock: float) -> _Other | None:
         return None
     if not S_ISREG(status.st_mode):
         return None
-    owner, since = _read(file)
-    return _Other(file, owner, since, clock - status.st_mtime, None if owner is None else alive(owner))
+    owner, since, taken = _read(file)
+    return _Other(file, owner, since, taken, clock - status.st_mtime, None if owner is None else alive(owner))
 
 
-def _read(file: Path) -> tuple[Owner | None, str]:
-    """Owner and time of a lock; no owner if it is torn, cannot be read, or is not what this program writes."""
+def _read(file: Path) -> tuple[Owner | None, str, bool]:
+    """Owner and time of a lock, and whether it is taken; no owner if it is torn, or not what this program writes."""
     with suppress(OSError, ValueError, RecursionError):
         with file.open("rb") as opened:
-            content: Any = json.loads(opened.read(_BYTES))
+            text = opened.read(_BYTES)
+        content: Any = json.loads(text)
         match content:
             case {"host": str(host), "process": int(process), "start": str(start), "machine": str(machine)}:
                 plain = re.fullmatch(r"[A-Za-z0-9-]+", host)  # it is printed
-                return Owner(host, process, start, machine) if plain else None, str(content.get("since"))
-    return None, ""
+                owner = Owner(host, process, start, machine) if plain else None
+                return owner, str(content.get("since")), text.endswith(b"\n")
+    return None, "", False
 
 
-def _refusal(folder: Path, others: list[_Other]) -> str:
-    other = min(others, key=lambda other: other.age)
+def _refusal(folder: Path, other: _Other) -> str:
     name = _NAME.fullmatch(other.file.name)
     scope = _SLUG.sub(r"part \g<part>/\g<of>", name["slug"]) if name else "run"
     if other.owner:

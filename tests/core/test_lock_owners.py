@@ -18,8 +18,8 @@ from tests.processes import needs_proc
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock is refused after one look, as there is nobody who could begin at the same moment."""
-    for name, value in {"_TRIES": 1, "_LOOKS": 1, "_PATIENCE": 0.0}.items():
+    """A lock is refused after one look, as no other process begins at the same moment."""
+    for name, value in {"_LOOKS": 1, "_PATIENCE": 0.0}.items():
         monkeypatch.setattr(module, name, value)
 
 
