@@ -88,8 +88,10 @@ def trials(
                 tell(f"{count} of {len(wanted)} trials")
             if outcome is not None:
                 yield outcome
+    except BaseException:
+        lab.stop.set()
+        raise
     finally:
-        lab.stop.set()  # where all have ended, this stops nothing
         pool.shutdown(cancel_futures=True)
         for reader in readers:
             reader.close()

@@ -90,8 +90,9 @@ def worker(bench: Bench) -> Outcome:
     for attempt in range(_TRIES):
         bench.clear()
         running = bench.start("workers=2")
-        delay = float(bench.rng.uniform(0, bench.lab.seconds / 2)) * 0.6**attempt
-        if not (_begun(running, bench.lab.limit) and running.until(_never, delay)):
+        delay = float(bench.rng.uniform(0, bench.lab.seconds / (2 if bench.trial % 2 else 8))) * 0.6**attempt
+        shards = 0 if bench.trial % 2 else int(bench.rng.integers(turn_shards(bench.lab.base)))
+        if not (_begun(bench, running, shards) and running.until(_never, delay)):
             bench.note(running.wait())
             continue
         phase, workers = _phase(bench), running.workers()
@@ -107,9 +108,10 @@ def worker(bench: Bench) -> Outcome:
     return bench.outcome(fault, "after its end")
 
 
-def _begun(running: Running, limit: float) -> bool:
-    """Wait for the first worker; False: the command had ended before."""
-    return running.until(lambda: bool(running.workers()), limit)
+def _begun(bench: Bench, running: Running, shards: int) -> bool:
+    """Wait for the first worker and for so many shards; False: the command had ended before."""
+    limit = bench.lab.limit
+    return running.until(lambda: bool(running.workers()) and turn_shards(bench.out) >= shards, limit)
 
 
 def _never() -> bool:

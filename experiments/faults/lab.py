@@ -60,13 +60,17 @@ class Lab:
             raise UsageError(f"the undisturbed run failed with code {done.code}: {done.message}; try with more --limit")
         return out, seconds
 
-    def prepare(self) -> None:
-        """Make the undisturbed run; the second one is timed, as nothing is read from a cold disk."""
-        self._run("cold")
+    def prepare(self, *, twice: bool = True) -> None:
+        """Make the undisturbed run. The second one is timed, as nothing is read from a cold disk, and has to be equal.
+
+        Raises UsageError where it fails or is not.
+        """
         self.base, self.seconds = self._run("undisturbed")
         self.bytes = digests(self.base)
-        if self.bytes != digests(self.home / "cold" / "run"):
-            raise UsageError("two undisturbed runs have different bytes; there is nothing to hold faults against")
+        if twice:
+            again, self.seconds = self._run("again")
+            if self.bytes != digests(again):
+                raise UsageError("two undisturbed runs have different bytes; there is nothing to hold faults against")
 
     def other_seed(self) -> Path:
         """The run of another seed."""

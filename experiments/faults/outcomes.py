@@ -15,8 +15,8 @@ HEADINGS = ("fault", "tried", "survived", "lost", "messages")
 _MESSAGES = 3  # of a row, the most frequent ones
 _LONGEST = 230  # characters of a message
 _INSTRUCTION = re.compile(
-    r"same command|makes? (it|them) again|another folder|delete (it|them|the folder)|run (it )?again|skg-bench [a-z]|"
-    r"out=FOLDER|goes on (from|with)|give (a|another) ",
+    r"same command|(makes?|writes?) (it|them|this file) again|another folder|delete (it|them|the folder)|"
+    r"run (it )?again|skg-bench [a-z]|out=FOLDER|goes on (from|with)|give (a|another) ",
     re.IGNORECASE,
 )
 
