@@ -87,10 +87,10 @@ def foreign(bench: Bench) -> Outcome:
     shutil.copytree(bench.lab.base, bench.out)
     log = LOGS[bench.trial % len(LOGS)]
     arm = list(ARMS)[int(bench.rng.integers(len(ARMS)))]
-    own, others = (sorted((folder / log).glob(f"{arm}.*.parquet")) for folder in (bench.out, bench.lab.other_seed()))
-    at = int(bench.rng.integers(min(len(own), len(others))))
-    same = next((shard for shard in others if shard.name == own[at].name), others[at])
-    shutil.copy(same, own[at])
-    read(bench, bench.lab.base, own[at], log, finished=True)
+    shards, others = (sorted((folder / log).glob(f"{arm}.*.parquet")) for folder in (bench.out, bench.lab.other_seed()))
+    at = int(bench.rng.integers(min(len(shards), len(others))))
+    same = next((shard for shard in others if shard.name == shards[at].name), others[at])
+    shutil.copy(same, shards[at])
+    read(bench, bench.lab.base, shards[at], log, finished=True)
     bench.finish()
     return bench.outcome("a shard of another seed", log)

@@ -1,5 +1,8 @@
 """The trial of faults: what it counts, that it can be repeated, and that nothing is lost in it."""
 
+import os
+import signal
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +19,7 @@ from experiments.faults.outcomes import ENDS, End, Outcome, failures, general, h
 from experiments.faults.reader import Reader
 from skg_bench.app.experiments import ONE_THREAD
 from skg_bench.core.errors import UsageError
-from tests.app.test_cli import call, refused
+from tests.app.test_cli import call, process, refused
 from tests.processes import await_end, needs_proc
 
 FINE = Outcome("flip", "a bit flipped", 3, "survived", where="turns", messages=("RUN is torn; it makes it again",))
@@ -164,9 +167,25 @@ def test_without_a_file_system_of_its_own_a_full_disk_is_a_limit_to_files(lab: L
 
 
 @pytest.mark.soak
-def test_a_tenth_of_the_whole_trial_loses_nothing(one_thread: None, tmp_path: Path) -> None:
-    code, out, err = call("experiment", "faults", "--quick", "--seed", "1", "--folder", str(tmp_path / "runs"))
-    assert code == 0, out + err
+@needs_proc
+def test_ctrl_c_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    words = ["experiment", "faults", "--only", "worker", "--only", "flip", "--folder", "runs"]
+    with process(words, tmp_path) as running:
+        try:
+            deadline = time.monotonic() + 90
+            while len(trials_begun := list(tmp_path.glob("runs/*/worker-*/run"))) < 2:
+                assert running.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert (running.returncode, "Traceback" in err) == (130, False), err
+    assert out.startswith("faults")
+    assert list((tmp_path / "runs").iterdir()) == []
+    commands = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if os.access(file, os.R_OK)]
+    assert not [text for text in commands if str(trials_begun[0].parents[1]).encode() in text]
 
 
 @pytest.mark.soak
