@@ -129,7 +129,10 @@ def analyse(
             table(outcomes).show(console())
             raise
     if len(outcomes) < len(wanted):
-        left.append(f"{len(wanted) - len(outcomes)} trials had not begun after {minutes:g} minutes")
+        late = len(wanted) - len(outcomes)
+        left.append(
+            f"{late} trials that had not begun after {minutes:g} minutes, or whose process ended before its kill"
+        )
     return report(outcomes, left, seed, _command(seed, only or [], share, quick=quick), time.monotonic() - began)
 
 

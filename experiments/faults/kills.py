@@ -15,8 +15,11 @@ _EACH = 10  # one in so many runs has a tracker, whose start takes longer than t
 _TRIES = 5  # where the command had ended before the moment came
 
 
-def parent(bench: Bench) -> Outcome:
-    """The command is killed at a random moment of its whole life, or soon after a phase has begun; then it goes on."""
+def parent(bench: Bench) -> Outcome | None:
+    """The command is killed at a random moment of its whole life, or soon after a phase has begun; then it goes on.
+
+    None: it had always ended before.
+    """
     tracked = bench.trial % _EACH == _EACH - 1 and find_spec("mlflow") is not None
     fault, more = "kill -9 of the command", ["tracker=mlflow"] if tracked else []
     for attempt in range(_TRIES):
@@ -26,8 +29,7 @@ def parent(bench: Bench) -> Outcome:
             break
         bench.note(running.wait())
     else:
-        bench.finish(*more)
-        return bench.outcome(fault, "after its end")
+        return None
     phase = _phase(bench)
     running.kill()
     bench.finish(*more)
@@ -63,7 +65,7 @@ def _phase(bench: Bench) -> str:
     if not (out / "manifest.json").exists():
         return "before the manifest"
     if not any((out / "turns").glob("*.parquet")):
-        return "before the first shard"
+        return "between pieces" if any((out / "pieces").glob("*")) else "before the first result"
     if turn_shards(out) < turn_shards(bench.lab.base):
         return "between shards"
     if not all((out / name).exists() for name in ("summary.json", "curves.csv")):
@@ -84,15 +86,17 @@ def tracked_runs(database: Path) -> int:
         return int(connection.execute("select count(*) from runs").fetchone()[0])
 
 
-def worker(bench: Bench) -> Outcome:
-    """A worker of two is killed; the command has to end by itself."""
-    fault = "kill -9 of a worker"
+def worker(bench: Bench) -> Outcome | None:
+    """A worker of two is killed, in every other trial after the first result; the command has to end by itself.
+
+    None: no worker could be killed in time.
+    """
     for attempt in range(_TRIES):
         bench.clear()
         running = bench.start("workers=2")
-        delay = float(bench.rng.uniform(0, bench.lab.seconds / (2 if bench.trial % 2 else 8))) * 0.6**attempt
-        shards = 0 if bench.trial % 2 else int(bench.rng.integers(turn_shards(bench.lab.base)))
-        if not (_begun(bench, running, shards) and running.until(_never, delay)):
+        late = bench.trial % 2 == 0 and attempt < _TRIES - 2
+        delay = float(bench.rng.uniform(0, bench.lab.seconds / (10 if late else 2))) * 0.6**attempt
+        if not (_begun(bench, running, late=late) and running.until(_never, delay)):
             bench.note(running.wait())
             continue
         phase, workers = _phase(bench), running.workers()
@@ -103,15 +107,18 @@ def worker(bench: Bench) -> Outcome:
                 bench.same_figures(bench.out, "the command whose worker was killed")
             else:
                 bench.finish("workers=2")
-            return bench.outcome(fault, phase)
+            return bench.outcome("kill -9 of a worker", phase)
         running.close()
-    return bench.outcome(fault, "after its end")
+    return None
 
 
-def _begun(bench: Bench, running: Running, shards: int) -> bool:
-    """Wait for the first worker and for so many shards; False: the command had ended before."""
+def _begun(bench: Bench, running: Running, *, late: bool) -> bool:
+    """Wait for the first worker, `late` for a result of one too; False: the command had ended before."""
+    logs = bench.out / "turns", bench.out / "pieces"
     limit = bench.lab.limit
-    return running.until(lambda: bool(running.workers()) and turn_shards(bench.out) >= shards, limit)
+    return running.until(
+        lambda: bool(running.workers()) and (not late or any(any(folder.glob("*")) for folder in logs)), limit
+    )
 
 
 def _never() -> bool:

@@ -209,4 +209,4 @@ class Bench:
         return Outcome(self.row, fault, self.trial, end, self._general(reason), where, tuple(self.messages))
 
 
-Trial = Callable[[Bench], Outcome]
+Trial = Callable[[Bench], Outcome | None]  # None: the fault came too late

@@ -8,7 +8,7 @@ def two(bench: Bench) -> Outcome:
     """Two commands of the same folder at once, the second one begun while the first one is under way."""
     other = "cohort=64" if bench.row == "two_cohorts" else "cohort=300"
     first = bench.start()
-    first.until(lambda: False, float(bench.rng.uniform(0, 0.8 * bench.lab.seconds)))
+    first.until(lambda: False, float(bench.rng.uniform(0, 0.5 * bench.lab.seconds)))
     second = bench.start(other)
     ends = [running.wait() for running in (first, second)]
     for name, done in zip(("the first command", "the second command"), ends, strict=True):
