@@ -63,7 +63,7 @@ def read(bench: Bench, source: Path, file: Path, kind: str, *, finished: bool) -
         elif not before.get(name, (True, ""))[0]:
             continue  # an unfinished run has no such figure; the message may be another one
         else:
-            _refused(bench, name, value, file)
+            _refused(bench, name, value, "" if not_there_yet else file.name)
     if bench.lab.checks:
         done = bench.reader.command(["run", "--check", str(bench.out)])
         if done.code == 0 and finished and kind in FIGURES:
@@ -74,12 +74,12 @@ def read(bench: Bench, source: Path, file: Path, kind: str, *, finished: bool) -
             bench.ends.append(("wordless", f"run --check, exit code {done.code}: {done.err[-400:]}"))
 
 
-def _refused(bench: Bench, name: str, message: str, file: Path) -> None:
+def _refused(bench: Bench, name: str, message: str, file: str) -> None:
     bench.say(message)
     if not instructs(message) or "Traceback" in message:
         bench.ends.append(("wordless", f"{name}: {message}"))
-    elif file.name not in message:
-        bench.ends.append(("wordless", f"{name}: the message does not name {file.name}: {message}"))
+    elif file not in message:
+        bench.ends.append(("wordless", f"{name}: the message does not name {file}: {message}"))
 
 
 def foreign(bench: Bench) -> Outcome:
