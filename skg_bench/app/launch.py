@@ -28,7 +28,7 @@ from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.lock import Lock, held
+from skg_bench.core.lock import Lock, held, remove_dead
 from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import Run
@@ -248,6 +248,7 @@ def start(
 
 
 def _delivered(job: PreparedRun, say: Say) -> Run:
+    remove_dead(job.out)  # a process may have been killed while it delivered
     finished = Run(job.out)
     with _callers_script_left_alone():
         export(job.sinks, finished, DEADLINE, say)

@@ -103,6 +103,15 @@ def held(folder: Path, scope: str, *, wait: float = 0.0) -> Iterator[Lock]:
             _remove(lock.path)
 
 
+def remove_dead(folder: Path) -> None:
+    """Removes locks whose processes are gone, where that is allowed: a finished run needs no lock to be read."""
+    with suppress(OSError):
+        files = [file for file in folder.iterdir() if file.name.startswith(".lock.")]
+        for file in files:
+            if (other := _other(file, time.time())) is not None and other.alive is False:
+                file.unlink(missing_ok=True)
+
+
 def _slug(scope: str) -> str:
     if match := _PART.fullmatch(scope):
         return f"part-{match['part']}-of-{match['of']}"

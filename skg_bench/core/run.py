@@ -52,7 +52,10 @@ class Run:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not (self.path / NAME).is_file():
-            raise UsageError(f"{self.path} is no run directory: it has no manifest.json")
+            raise UsageError(
+                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. A run that has lost its "
+                "manifest gets it again from the command that made it"
+            )
         if self.manifest.get("schema") != schema.VERSION:
             raise UsageError(
                 f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version {schema.VERSION}; "
@@ -85,9 +88,9 @@ class Run:
     def _figures(self) -> list[dict[str, Any]]:
         file = self.path / "summary.json"
         try:
-            arms = json_file(self.table(file.name))["arms"] if file.is_file() else None
-            if arms is None:
+            if not file.is_file() and not self.finished:
                 raise UsageError(f"{self.path} is not finished; the command that began it goes on with it")
+            arms = json_file(self.table(file.name))["arms"]
             figures = shaped(Mapping[str, Mapping[str, Mapping[str, float | None]]], arms, "arms")
             rows = ((arm, m, figure) for arm, known in figures.items() for m, figure in known.items())
             return [{"arm": arm, "metric": m, "mean": figure["mean"], **figure} for arm, m, figure in rows]

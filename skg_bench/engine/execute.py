@@ -65,7 +65,9 @@ def execute(
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
     missing = _missing(plan, out, run, mine)
-    todo = left(plan, counts, Existing(mine, missing, pieces.found(out, run), pieces.begun(out, run)), cohort)
+    todo = left(
+        plan, counts, Existing(mine, missing, pieces.found(out, run, verify=True), pieces.begun(out, run)), cohort
+    )
     progress(todo.done, todo.total)
     if todo.tasks:
         pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (todo.total - todo.done)
@@ -74,7 +76,7 @@ def execute(
             job = Job(plan, out, run, top_k, vectors, table)
             launcher.carry_out(job, todo.tasks, workers, out, lambda turns: progress(todo.done + turns, todo.total))
     if todo.joins:
-        here = pieces.found(out, run)
+        here = pieces.found(out, run, verify=True)
         with ThreadPoolExecutor(workers) as threads:  # Arrow does nearly all of it, without Python's lock
             names = [arm.name for arm in plan.arms]
 

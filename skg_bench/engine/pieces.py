@@ -1,7 +1,7 @@
 """Cohorts that are done, of shards that are not: their logs, kept until all users of a shard are there.
 
-A piece is a zip file of Arrow tables, one for each arm, shard and log. Zip checks what it holds, so that a torn piece
-is found; its users are then run again.
+A piece is a zip file of Arrow files, one for each arm and log, with a batch of rows for each shard. Zip keeps a
+checksum of each, so that a torn piece is found; its users are then run again.
 """
 
 import hashlib
@@ -27,8 +27,9 @@ from skg_bench.engine.logbook import Logbook
 
 FOLDER = "pieces"  # in the folder of a run
 _ABOUT = "about.json"
+_NAME_LENGTH, _HEADER = 26, 30  # of a zip entry's own header: where lengths of its name and extra field stand; its end
 _CODEC = ipc.IpcWriteOptions(compression="lz4")
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, pa.ArrowException, OSError, *FAULTS)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, pa.ArrowException, OSError, *FAULTS)
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,27 @@ class Piece:
     users: I32  # ascending ids
 
     def table(self, arm: str, shard: int, log: LogName) -> pa.Table:
-        """Rows of the cohort's users in a shard.
-
-        Raises one of BROKEN for a file that was changed since it was found whole.
-        """
+        """Rows of the cohort's users in a shard. Nothing else of the file is read."""
         with zipfile.ZipFile(self.file) as archive:
-            return ipc.open_file(archive.read(_entry(self.arms.index(arm), shard, log))).read_all()
+            entry = archive.getinfo(_entry(self.arms.index(arm), log))
+        with pa.memory_map(str(self.file)) as mapped:
+            mapped.seek(entry.header_offset + _NAME_LENGTH)
+            lengths = int.from_bytes(mapped.read(2), "little") + int.from_bytes(mapped.read(2), "little")
+            mapped.seek(entry.header_offset + _HEADER + lengths)
+            reader = ipc.open_file(pa.BufferReader(mapped.read_buffer(entry.file_size)))
+        if not reader.num_record_batches:
+            return reader.schema.empty_table()
+        place = int(np.searchsorted(_shards_of(self.users), shard))
+        return pa.Table.from_batches([reader.get_batch(place)])
 
 
-def _entry(arm: int, shard: int, log: LogName) -> str:
-    return f"{arm}/{shard}/{log}"
+def _entry(arm: int, log: LogName) -> str:
+    return f"{arm}/{log}"
+
+
+def _shards_of(users: I32) -> I32:
+    """Numbers of the shards that hold these users, ascending."""
+    return np.unique(users // shards.USERS)
 
 
 def name(run: str, arms: Sequence[str], users: I32) -> str:
@@ -78,8 +90,7 @@ def write(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
             archive.writestr(_ABOUT, json.dumps({"run": run, "arms": arms, "users": users.tolist()}))
             for arm, log in enumerate(logs):
                 for kind in shards.IN_ORDER:
-                    for shard, table in by_shard(log.table(kind), users).items():
-                        archive.writestr(_entry(arm, shard, kind), _buffer(table))
+                    archive.writestr(_entry(arm, kind), _buffer(by_shard(log.table(kind), users)))
         Path(half).replace(file)
     finally:
         half.unlink(missing_ok=True)
@@ -95,19 +106,26 @@ def write_shards(folder: Path, run: str, logs: Sequence[Logbook], users: I32) ->
 
 def by_shard(table: pa.Table, users: I32) -> dict[int, pa.Table]:
     """The rows of a log, which are by user, for each shard that has some of these users."""
-    numbers = np.unique(users // shards.USERS)
+    numbers = _shards_of(users)
     user = table["user"].to_numpy()
     first = np.searchsorted(user, numbers * shards.USERS).tolist()
     end = np.searchsorted(user, (numbers + 1) * shards.USERS).tolist()
     return {k: table.slice(a, b - a) for k, a, b in zip(numbers.tolist(), first, end, strict=True)}
 
 
-def _buffer(table: pa.Table) -> memoryview:
-    sink = pa.BufferOutputStream()
-    table = shards.canonical(table)  # each table has words of its own
-    with ipc.new_file(sink, table.schema, options=_CODEC) as writer:
-        writer.write_table(table)
+def _buffer(parts: dict[int, pa.Table]) -> memoryview:
+    """An Arrow file with a batch for each shard, or without one if there are no rows at all."""
+    sink, schema = pa.BufferOutputStream(), next(iter(parts.values())).schema
+    with ipc.new_file(sink, schema, options=_CODEC) as writer:
+        if any(len(part) for part in parts.values()):
+            for part in parts.values():
+                writer.write_batch(_batch(part))
     return memoryview(sink.getvalue())
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows of a table of one chunk, which `to_batches` leaves out if there are none."""
+    return pa.RecordBatch.from_arrays([column.chunk(0) for column in table.columns], schema=table.schema)
 
 
 def apart(pieces: Sequence[Piece], arms: Sequence[str]) -> list[Piece]:
@@ -119,26 +137,23 @@ def apart(pieces: Sequence[Piece], arms: Sequence[str]) -> list[Piece]:
     return chosen
 
 
-def found(folder: Path, run: str) -> list[Piece]:
-    """The whole pieces of a run; what is no such piece is deleted."""
+def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
+    """The pieces of a run. `verify`: their bytes are looked at, and what is no whole piece is deleted."""
     pieces = []
     for file in sorted((folder / FOLDER).glob("*.piece")):
         try:
             with zipfile.ZipFile(file) as archive:
                 about = json.loads(archive.read(_ABOUT))
-                if about["run"] != run or archive.testzip() is not None:
+                if about["run"] != run or (verify and archive.testzip() is not None):
                     raise ValueError("it is torn, or of another run")
             pieces.append(Piece(file, tuple(about["arms"]), np.array(about["users"], np.int32)))
-        except BROKEN:
+        except _BROKEN:
             file.unlink(missing_ok=True)
     return pieces
 
 
 def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: Sequence[Piece]) -> None:
-    """Write a shard, whose users `users` all are in pieces.
-
-    Raises one of BROKEN for a piece that was changed since it was found whole.
-    """
+    """Write a shard, whose users `users` all are in pieces."""
     inside = [piece for piece in apart(pieces, [arm]) if np.isin(piece.users // shards.USERS, shard).any()]
     covered = np.concatenate([piece.users for piece in inside])
     if not np.isin(np.arange(users.start, users.stop), covered).all():

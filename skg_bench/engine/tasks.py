@@ -86,10 +86,14 @@ def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
         for arms, numbers in _alike(stack, missing & mine):
             names = tuple(plan.arms[i].name for i in arms)
             users = np.flatnonzero(np.isin(shard_of, numbers)).astype(np.int32)
-            simulated = np.concatenate([np.zeros(0, np.int32), *(piece.users for piece in apart(existing.pieces, names))])
+            simulated = np.concatenate(
+                [np.zeros(0, np.int32), *(piece.users for piece in apart(existing.pieces, names))]
+            )
             remaining = np.setdiff1d(users, simulated)
             done += int(turns[np.intersect1d(users, simulated)].sum()) * len(arms)
-            cohorts = _cohorts(remaining, counts, [u for theirs, u in existing.begun if theirs == names], cohort // len(arms))
+            cohorts = _cohorts(
+                remaining, counts, [u for theirs, u in existing.begun if theirs == names], cohort // len(arms)
+            )
             alone = len(cohorts) == 1 and len(remaining) == len(users)
             tasks += [Task(arms, ids, "shards" if alone else "piece") for ids in cohorts]
             joins += [] if alone else [Join(arm, k) for k in numbers.tolist() for arm in arms]
@@ -114,5 +118,8 @@ def _cohorts(users: I32, counts: I32, begun: Sequence[I32], size: int) -> list[I
         if len(np.setdiff1d(ids, users)) == 0:
             chosen.append(ids)
             users = np.setdiff1d(users, ids)
-    by_volume, size = users[np.argsort(-counts[users], kind="stable")], max(1, size)
-    return chosen + [np.sort(by_volume[i : i + size]).astype(np.int32) for i in range(0, len(users), size)]
+    if not len(users):
+        return chosen
+    by_volume = users[np.argsort(-counts[users], kind="stable")]
+    n_cohorts = max(1, round(len(users) / max(1, size)))  # of `size` users or so: a few left over are not worth a piece
+    return chosen + [np.sort(ids).astype(np.int32) for ids in np.array_split(by_volume, n_cohorts)]

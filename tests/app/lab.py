@@ -63,6 +63,7 @@ ROOT = """
     weeks: 1
     cohort: 256
     workers: 1
+    part: null
     out: null
     serving: stored
     hit_latency_ms: 50

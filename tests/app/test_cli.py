@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import skg_bench
 from skg_bench.app.cli import app
+from skg_bench.core.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "skg_bench"]
@@ -154,17 +155,22 @@ def test_a_run_ends_with_the_table_of_arms_and_the_page_and_again_does_nothing(
     assert len(list(Path("runs").iterdir())) == 1
 
 
-def test_a_summary_of_another_version_exits_2_with_the_command_that_makes_it_again(
+def test_a_summary_that_was_changed_is_made_again_by_the_same_command_and_by_report(
     elsewhere: Path, tiny: tuple[str, ...]
 ) -> None:
     assert call("run", *tiny, "users=1", "weeks=1")[0] == 0
     (file,) = Path("runs").glob("*/summary.json")
     written = file.read_bytes()
     file.write_text('{"schema": 3}', "utf-8")
-    assert f"`skg-bench report {file.parent}` makes it again" in refused("run", *tiny, "users=1", "weeks=1")
+    with pytest.raises(UsageError, match=f"`skg-bench report {file.parent}` makes it again"):
+        skg_bench.Run(file.parent).to_pandas()
     assert call("report", str(file.parent))[0] == 0
     assert file.read_bytes() == written
-    assert call("run", *tiny, "users=1", "weeks=1")[0] == 0
+    file.write_text('{"schema": 3}', "utf-8")
+    code, out, _ = call("run", *tiny, "users=1", "weeks=1")
+    assert code == 0
+    assert f"{file} is not as it was written: it is made again" in out
+    assert file.read_bytes() == written
 
 
 def test_a_sweep_runs_each_cell_once_in_a_directory_of_its_own(elsewhere: Path, tiny: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.embedder.sentence_transformer import SentenceTransformer
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import call, refused
-from tests.runs import save
+from tests.runs import changed as rewritten
 
 CASE = Path(__file__).resolve().parents[1] / "regressions" / "low_threshold.json"
 FIND, WRITE = "skg_bench.core.paths._find", "skg_bench.analysis.summary.replace_text"
@@ -61,8 +61,7 @@ def foreign(run: Run, tmp_path: Path, **config: Mapping[str, Any]) -> Path:
     shutil.copytree(run.path, copied)
     manifest = json.loads((copied / "manifest.json").read_text("utf-8"))
     changed(manifest["config"], config)
-    save(copied, manifest)
-    return copied
+    return rewritten(Run(copied), config=manifest["config"]).path
 
 
 def test_a_case_cannot_write_a_module_into_a_package_and_run_it(plugin: Path, tmp_path: Path) -> None:
