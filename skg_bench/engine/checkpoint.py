@@ -2,7 +2,7 @@
 
 A checkpoint is a line that says whose it is, a line of plain data (core/saving.py), the memory of the arrays, and a
 digest of it all. It appears whole or not at all; one that was cut or changed counts as absent, as does one of another
-version. What is dead between two turns is not saved, nor are donors while they are simulated.
+form; one of another run has another name (engine/pieces.py). What is dead between two turns is not saved, nor are donors while they are simulated.
 """
 
 import json
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skg_bench import __version__
 from skg_bench.core.blocks import Array, Bytes, room
 from skg_bench.core.grid import I32
 from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
@@ -75,7 +74,7 @@ class Keeper:
 
     def watch(self, rollout: "Rollout", log: Logbook, arms: Sequence[str], users: I32) -> Callable[[], None]:
         """What is to be called between turns: now and then it saves."""
-        head = {"format": _FORMAT, "version": __version__, "arms": list(arms), "users": users.tolist()}
+        head = {"format": _FORMAT, "arms": list(arms), "users": users.tolist()}
         self._due = self._clock() + self._every
         return partial(self._look, rollout, log, json.dumps(head).encode() + b"\n")
 
@@ -95,12 +94,12 @@ class Keeper:
 
 
 def described(path: Path) -> tuple[tuple[str, ...], I32] | None:
-    """Arms and user ids of a checkpoint, from its first line; None: there is no checkpoint of this version."""
+    """Arms and user ids of a checkpoint, from its first line; None: there is no checkpoint of this form."""
     try:
         with path.open("rb") as file:
             line = file.readline(_HEAD)
         head = json.loads(line)
-        if (head["format"], head["version"]) != (_FORMAT, __version__) or not line.endswith(b"\n"):
+        if head["format"] != _FORMAT or not line.endswith(b"\n"):
             return None
         return tuple(str(arm) for arm in head["arms"]), np.array(head["users"], np.int32)
     except (OSError, ValueError, TypeError, LookupError, OverflowError, RecursionError):

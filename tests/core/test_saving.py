@@ -204,7 +204,7 @@ def test_anchors_are_those_of_the_fresh_process() -> None:
         np.array([None]), np.zeros(2, "i4,f8"), np.array([Loose(1)], object), np.random.default_rng(0),
         np.ma.masked_array([1]), ValueError("x"), memoryview(b""), iter([]), type("Local", (), {})(), KNOWN,
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_anything_else_is_refused(value: Any) -> None:
     with pytest.raises(UnsavableError):
