@@ -32,6 +32,7 @@ from skg_bench.core.lock import Lock, held, remove_dead
 from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import Run
+from skg_bench.core.temporary import sweep
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.core.wholeness import faults, lost_shards
 from skg_bench.engine import pieces
@@ -249,6 +250,8 @@ def start(
 
 def _delivered(job: PreparedRun, say: Say) -> Run:
     remove_dead(job.out)  # a process may have been killed while it delivered
+    with suppress(OSError):  # a folder that is only read
+        sweep(job.out)
     finished = Run(job.out)
     with _callers_script_left_alone():
         export(job.sinks, finished, DEADLINE, say)
@@ -320,7 +323,7 @@ def _end(job: PreparedRun, deliveries: Deliveries, say: Say) -> Run:
             say(f"arm {arm}: shards that were made again are not the same bits; was one changed, or the processor?")
     pieces.end(job.out)
     manifest.write(job.out, {**run.manifest, "incomplete": False, "shards": digests})
-    manifest.accept(job.out, "timings.json")
+    manifest.accept(job.out, "timings.json", *(f"pool/{file.name}" for file in sorted(job.out.glob("pool/*.json"))))
     deliveries.reached("turns")
     described = describe(job.out, deliveries.reached)
     for line in deliveries.lines():

@@ -15,7 +15,8 @@ def faults(run: Run) -> Iterator[str]:
     All bytes are read once in a process, at 1 to 2 GB a second.
     """
     yield from lost_shards(run)
-    for name in TABLES if run.finished else ():
+    pools = [name for name in run.manifest.get("files", {}) if name.startswith("pool/")]
+    for name in (*TABLES, *pools) if run.finished else ():
         try:
             if not accepted(run.path, name, run.manifest.get("files", {})):
                 yield f"{run.path / name} is not as it was written; {shards.AGAIN}"

@@ -19,6 +19,7 @@ import numpy as np
 
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.statehash import text_hash
+from skg_bench.core.temporary import replace_whole, sweep
 
 Embed = Callable[[Sequence[str]], I16]
 Progress = Callable[[int, int], None]  # done texts, all texts
@@ -43,16 +44,12 @@ def folder() -> Path:
 
 def keep(file: Path, contents: bytes) -> None:
     """Write a file, for `kept`; where it cannot be written, that is said, and all goes on."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_bytes(contents + _digest(contents))
-        temporary.replace(file)
+        sweep(file.parent)
+        replace_whole(file, contents + _digest(contents))
     except OSError as error:
         _say(f"{file} could not be kept ({error}); it will be made again next time")
-    finally:
-        with suppress(OSError):  # where the folder is none; said above
-            temporary.unlink(missing_ok=True)
 
 
 def kept(file: Path) -> bytes | None:

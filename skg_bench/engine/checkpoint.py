@@ -2,7 +2,8 @@
 
 A checkpoint is a line that says whose it is, a line of plain data (core/saving.py), the memory of the arrays, and a
 digest of it all. It appears whole or not at all; one that was cut or changed counts as absent, as does one of another
-form; one of another run has another name (engine/pieces.py). What is dead between two turns is not saved, nor are donors while they are simulated.
+form; one of another run has another name (engine/pieces.py). What is dead between two turns is not saved, nor are
+donors while they are simulated.
 """
 
 import json

@@ -6,7 +6,6 @@ line can be told from all others wherever it was delivered. The same run and the
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby
@@ -21,6 +20,7 @@ from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
 from skg_bench.core.schema import LOGGED
+from skg_bench.core.temporary import temporary
 from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
@@ -53,9 +53,9 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
     """
     path, identity = run.path / FILE, str(run.manifest["identity"])
     hides = _hides(run) if texts is None else texts == "hash"
-    temporary, lines = path.with_name(f".{FILE}.{os.getpid()}"), 0
+    half, lines = temporary(path), 0
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        with half.open("w", encoding="utf-8") as file:
             for arm in run.arms:
                 for trace in _traces(run, arm, sample(run, users), _hasher(identity) if hides else None):
                     about, name = trace["metadata"], trace["name"]
@@ -64,9 +64,9 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
                     line = {"key": key(identity, arm, about["user"], about["turn"], name), "trace": trace}
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
                     lines += 1
-        temporary.replace(path)
+        half.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        half.unlink(missing_ok=True)
     return path, lines
 
 

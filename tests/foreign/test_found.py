@@ -74,7 +74,7 @@ FAULTS: list[tuple[tuple[Any, ...], Any, str]] = [  # reader, file and place; wh
     (("case", "case.json", "expected", "arm"), [], "as many rows are expected"),
     (("run", "manifest.json", "arms"), ["skg", "../never"], "different names without a slash"),
     (("run", "manifest.json", "users"), "2", "users is '2'"),
-    (("run", "summary.json", "arms", "skg", "utility", "mean"), {}, "cannot be read"),
+    (("run", "summary.json", "arms", "skg", "utility", "mean"), {}, "is not as it was written"),
     (
         ("case", "case.json", "sides", "reference", "compositions", "skg", "decline_is_miss"),
         "ok",

@@ -10,9 +10,8 @@ What was fitted lies in `pool/ARM.json` of the run, as text, and serves any othe
 
 import hashlib
 import json
-import os
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import F64, I32, I64
+from skg_bench.core.temporary import replace_whole
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 
 _TRIED = np.array([[[-1e3], [0.0], [1e3]]])  # features `[1, 3, 1]` of which any scorer gives a number
@@ -89,7 +89,7 @@ def pretrained(arm: Arm, folder: Path, simulate: Simulate) -> Arm:
     names, file = parts.signals.names, folder / f"{arm.name}.json"
     if isinstance(parts.pool, str):
         file = Path(parts.pool)
-    elif not file.exists():
+    elif not _whole(file):
         training = ratings(arm, parts.pool, simulate)
         scorer = _blank(parts.reranker, names)
         if len(training.row):
@@ -172,16 +172,28 @@ def save(file: Path, scorer: Scorer, features: Sequence[str], rated_turns: int) 
         "scorer": type(scorer).__name__, "features": list(features), "rated_turns": rated_turns,
         "arrays": _map(scorer, lambda array: array.tolist(), dict),
     }  # fmt: skip
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(model) + "\n", "utf-8")
-    temporary.replace(file)
+    file.parent.mkdir(exist_ok=True)
+    replace_whole(file, (json.dumps({**model, "digest": _digest(model)}) + "\n").encode())
+
+
+def _digest(model: Mapping[str, Any]) -> str:
+    known = {key: value for key, value in model.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def _whole(file: Path) -> bool:
+    """Is there a model, as it was written?"""
+    try:
+        model = json_file(file)
+        return bool(model["digest"] == _digest(model))
+    except (UsageError, *FAULTS):
+        return False
 
 
 def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
     """The scorer of one user that `save` wrote.
 
-    Raises UsageError for what is no such file, and for a model of another recipe or of other features.
+    Raises UsageError for what is no such file or was changed, and for a model of another recipe or of other features.
     """
     blank = _blank(reranker, features)
     try:
@@ -205,6 +217,8 @@ def load(file: Path, reranker: Reranker, features: Sequence[str]) -> Scorer:
             raise ValueError("it scores what is no number")
     except FAULTS as error:
         raise UsageError(f"{file} does not hold the numbers of a {kind} ({error!r}); fit it again") from error
+    if model.get("digest") != _digest(model):
+        raise UsageError(f"{file} is not as it was written; fit it again")
     return scorer
 
 

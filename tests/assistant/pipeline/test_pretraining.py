@@ -215,6 +215,7 @@ def spoiled(**change: Any) -> Callable[[Path], None]:
         (spoiled(arrays={}), "does not hold the numbers of a LinearScorer"),
         (spoiled(arrays={"weights": [[1, "x"]], "gram": [], "moment": []}), "does not hold the numbers"),
         (spoiled(arrays={"weights": [1.0], "gram": [[[1.0]]], "moment": [[1.0]]}), "an array of shape"),
+        (spoiled(rated_turns=7), "is not as it was written; fit it again"),
         (lambda file: file.write_text("[1]"), "is no model of a pool"),
         (lambda file: file.write_text("{"), "is no model of a pool"),
         (lambda file: file.unlink(), "is no model of a pool"),
