@@ -29,7 +29,7 @@ def write_logs(folder: Path, arm: str, users: int, logs: Mapping[Any, pa.Table])
     for shard in range(shards.count(users)):
         rows = {log: np.asarray(table["user"]) // shards.USERS == shard for log, table in logs.items()}
         inside = {log: table.filter(pa.array(rows[log])) for log, table in logs.items()}
-        shards.write(folder, key, arm, shard, inside)
+        shards.write(folder, key, arm, shard, inside.__getitem__)
 
 
 def changed(run: Run, **fields: Any) -> Run:
@@ -52,7 +52,7 @@ def rewritten(file: Path, change: Any) -> None:
     tables = {log: _table(shards.path(folder, log, arm, int(number))) for log in shards.LOGS}
     log: LogName = file.parent.name  # type: ignore[assignment]
     tables[log] = change(tables[log])
-    shards.write(folder, label.run, arm, int(number), tables)
+    shards.write(folder, label.run, arm, int(number), tables.__getitem__)
     content = manifest.manifest_of(folder / manifest.NAME)
     if ended := content.get("shards"):
         ended[arm][int(number)] = shards.label(shards.path(folder, "turns", arm, int(number))).digest

@@ -7,11 +7,11 @@ same users' other logs. The shard of the turns is written last: where it is, the
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -48,34 +48,41 @@ def path(folder: Path, log: LogName, arm: str, shard: int) -> Path:
     return folder / log / f"{arm}.{shard:07d}.parquet"
 
 
+Digested = tuple[int, str]  # rows and digest of a shard
+
+
 @dataclass(frozen=True)
 class Label:
     """What a shard says of itself, and its digest (64 hex digits)."""
 
     run: str  # identity of the run
-    log: str
+    log: LogName
     arm: str
     shard: int
     rows: int
-    beside: Mapping[str, Sequence[Any]]  # of turns: log -> (rows, digest)
+    beside: Mapping[str, Digested]  # of turns: what there is of the other logs
     digest: str = ""
 
 
 # --------------------------------------------------------------------------------------------------- writing
 
 
-def write(folder: Path, run: str, arm: str, shard: int, tables: Mapping[LogName, pa.Table]) -> None:
-    """The four logs of a shard's users, whose rows may be in any order but that of a user's rows of one turn.
+def write(folder: Path, run: str, arm: str, shard: int, table: Callable[[LogName], pa.Table]) -> None:
+    """The four logs of a shard's users, one after the other; rows may be in any order but that of a user's turn.
 
     Raises OSError where the folder is full, or gone: it is not made again, as the rest of the run would be elsewhere.
     """
-    beside: dict[str, Sequence[Any]] = {}
+    beside: dict[str, Digested] = {}
     for log in IN_ORDER:
-        table = canonical(tables[log])
-        label = Label(run, log, arm, shard, len(table), beside if log == "turns" else {})
-        data = encoded(table, label)
-        beside[log] = (len(table), _digest_in(data))
-        replace_whole(path(folder, log, arm, shard), bytes(data))
+        beside[log] = write_log(folder, Label(run, log, arm, shard, 0, beside if log == "turns" else {}), table(log))
+
+
+def write_log(folder: Path, label: Label, table: pa.Table) -> Digested:
+    """One log of a shard's users; for that of the turns, `label.beside` says what was written of the others."""
+    table = canonical(table)
+    data = encoded(table, replace(label, rows=len(table), beside=dict(label.beside)))
+    replace_whole(path(folder, label.log, label.arm, label.shard), bytes(data))
+    return len(table), _digest_in(data)
 
 
 def canonical(table: pa.Table) -> pa.Table:

@@ -99,9 +99,11 @@ def write(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
 def write_shards(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
     """The shards of users `users`, who are all that they hold."""
     for log in logs:
-        tables = {kind: by_shard(log.table(kind), users) for kind in shards.IN_ORDER}
-        for shard in tables["turns"]:
-            shards.write(folder, run, log.arm, shard, {kind: parts[shard] for kind, parts in tables.items()})
+        beside: dict[int, dict[str, shards.Digested]] = {shard: {} for shard in _shards_of(users).tolist()}
+        for kind in shards.IN_ORDER:
+            for shard, table in by_shard(log.table(kind), users).items():
+                label = shards.Label(run, kind, log.arm, shard, 0, beside[shard] if kind == "turns" else {})
+                beside[shard][kind] = shards.write_log(folder, label, table)
 
 
 def by_shard(table: pa.Table, users: I32) -> dict[int, pa.Table]:
@@ -158,8 +160,9 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
     covered = np.concatenate([piece.users for piece in inside])
     if not np.isin(np.arange(users.start, users.stop), covered).all():
         raise ValueError(f"pieces of arm {arm!r} lack users of shard {shard}")
-    tables = {log: pa.concat_tables(piece.table(arm, shard, log) for piece in inside) for log in shards.LOGS}
-    shards.write(folder, run, arm, shard, tables)
+    shards.write(
+        folder, run, arm, shard, lambda log: pa.concat_tables(piece.table(arm, shard, log) for piece in inside)
+    )
 
 
 def tidy(folder: Path, run: str) -> None:

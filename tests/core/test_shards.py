@@ -1,6 +1,7 @@
 """Shards: whatever happens to a file, no reader takes it for what was written."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -26,12 +27,13 @@ def turns(users: list[int], words: list[str | None], order: list[int] | None = N
     })  # fmt: skip
 
 
-def logs(table: pa.Table) -> dict[shards.LogName, pa.Table]:
+def logs(table: pa.Table, updates: pa.Table | None = None) -> Callable[[shards.LogName], pa.Table]:
     """With empty logs beside."""
-    return {
-        "turns": table, "updates": schema.UPDATES.empty_table(), "feedback": schema.FEEDBACK.empty_table(),
-        "learning": schema.LEARNING.empty_table(),
+    made: dict[shards.LogName, pa.Table] = {
+        "turns": table, "updates": schema.UPDATES.empty_table() if updates is None else updates,
+        "feedback": schema.FEEDBACK.empty_table(), "learning": schema.LEARNING.empty_table(),
     }  # fmt: skip
+    return made.__getitem__
 
 
 @pytest.fixture
@@ -99,11 +101,10 @@ def test_a_file_of_another_place_is_found(folder: Path) -> None:
 
 
 def test_a_log_of_the_same_place_that_belongs_to_other_turns_is_found(folder: Path) -> None:
-    other = logs(turns([0, 1], ["b", "a"]))
     rows = {f.name: pa.nulls(1, f.type) for f in schema.UPDATES} | {"user": [1], "turn": [0]}
-    other["updates"] = pa.table(rows, schema=pa.schema([f.with_nullable(True) for f in schema.UPDATES]))
+    updates = pa.table(rows, schema=pa.schema([f.with_nullable(True) for f in schema.UPDATES]))
     before = shards.path(folder, "updates", "skg", 0).read_bytes()
-    shards.write(folder, RUN, "skg", 0, other)
+    shards.write(folder, RUN, "skg", 0, logs(turns([0, 1], ["b", "a"]), updates))
     shards.path(folder, "updates", "skg", 0).write_bytes(before)
     assert "does not belong to the turns beside it" in shards.fault(folder, RUN, "skg", 0)
 
