@@ -86,20 +86,22 @@ def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
         for arms, numbers in _alike(stack, missing & mine):
             names = tuple(plan.arms[i].name for i in arms)
             users = np.flatnonzero(np.isin(shard_of, numbers)).astype(np.int32)
-            simulated = np.concatenate(
-                [np.zeros(0, np.int32), *(piece.users for piece in apart(existing.pieces, names))]
-            )
-            remaining = np.setdiff1d(users, simulated)
+            before = [piece.users for piece in apart(existing.pieces, names)]
+            simulated = np.concatenate([np.zeros(0, np.int32), *before])
             done += int(turns[np.intersect1d(users, simulated)].sum()) * len(arms)
-            cohorts = _cohorts(
-                remaining, counts, [u for theirs, u in existing.begun if theirs == names], cohort // len(arms)
-            )
-            alone = len(cohorts) == 1 and len(remaining) == len(users)
-            tasks += [Task(arms, ids, "shards" if alone else "piece") for ids in cohorts]
-            joins += [] if alone else [Join(arm, k) for k in numbers.tolist() for arm in arms]
+            begun = [ids for theirs, ids in existing.begun if theirs == names]
+            cohorts = _cohorts(np.setdiff1d(users, simulated), counts, begun, cohort // len(arms))
+            whole = {number for ids in cohorts if _alone(ids, plan.users) for number in np.unique(ids // shards.USERS)}
+            tasks += [Task(arms, ids, "shards" if ids[0] // shards.USERS in whole else "piece") for ids in cohorts]
+            joins += [Join(arm, number) for number in numbers.tolist() if number not in whole for arm in arms]
     # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
     tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
     return Left(tasks, joins, done, total)
+
+
+def _alone(ids: I32, users: int) -> bool:
+    """Are these users, of a run with so many, all that their shards hold?"""
+    return len(ids) == sum(len(shards.users_of(number, users)) for number in np.unique(ids // shards.USERS).tolist())
 
 
 def _alike(stack: Sequence[int], missing: Bool) -> Iterator[tuple[tuple[int, ...], I64]]:

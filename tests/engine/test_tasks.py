@@ -1,0 +1,73 @@
+"""What is left of a run is cut into cohorts, pieces and shards so that every user of every arm is made once."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skg_bench.core import shards
+from skg_bench.engine.ensembles import stacks
+from skg_bench.engine.pieces import Piece
+from skg_bench.engine.plan import Plan
+from skg_bench.engine.tasks import Existing, Left, left, ours
+from tests.laws import world
+
+ARMS = ("skg", "frozen_all", "frequency")
+USERS = 700
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return world.plan(USERS, ARMS)
+
+
+def made(plan: Plan, todo: Left, existing: Existing) -> np.ndarray:
+    """`[arms, users]`: how often each user of an arm is in a shard that is there or will be."""
+    times = np.zeros((len(plan.arms), USERS), np.int64)
+    pieces = [(list(range(len(ARMS))), piece.users) for piece in existing.pieces]
+    pieces += [(list(task.arms), task.users) for task in todo.tasks if task.becomes == "piece"]
+    for arm, shard in np.argwhere(existing.mine & ~existing.missing).tolist():
+        times[arm, list(shards.users_of(shard, USERS))] += 1
+    for task in todo.tasks:
+        if task.becomes == "shards":
+            assert sorted(task.users) == [u for k in np.unique(task.users // 256) for u in shards.users_of(k, USERS)]
+            times[np.ix_(np.array(task.arms), task.users)] += 1
+    for join in todo.joins:
+        inside = [ids[ids // shards.USERS == join.shard] for arms, ids in pieces if join.arm in arms]
+        assert sorted(np.concatenate(inside)) == list(shards.users_of(join.shard, USERS))
+        times[join.arm, np.concatenate(inside)] += 1
+    return times
+
+
+@given(st.integers(1, 2000), st.lists(st.booleans(), min_size=9, max_size=9), st.sets(st.integers(0, USERS - 1)))
+@settings(max_examples=60, deadline=None)
+def test_every_user_of_every_arm_is_made_once(plan: Plan, cohort: int, there: list[bool], kept: set[int]) -> None:
+    missing = ~np.array(there).reshape(3, 3)
+    counts = plan.simulator.count(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks)
+    pieces = [Piece(Path("a"), ARMS, np.array(sorted(kept), np.int32))] if kept else []
+    existing = Existing(np.ones((3, 3), np.bool_), missing, pieces)
+    todo = left(plan, counts, existing, cohort)
+    assert (made(plan, todo, existing) == 1).all()
+    rest = sum(int(counts[task.users].sum()) * len(task.arms) for task in todo.tasks)
+    assert todo.done + rest == todo.total == 3 * int(counts.sum())
+    assert all(len(task.users) * len(task.arms) <= max(len(task.arms), 1.5 * cohort) for task in todo.tasks)
+
+
+def test_a_cohort_that_has_a_checkpoint_stays_as_it_is(plan: Plan) -> None:
+    counts = plan.simulator.count(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks)
+    names = tuple(plan.arms[i].name for i in stacks(plan.arms)[0])
+    ids = np.arange(3, 90, dtype=np.int32)
+    every = np.ones((3, 3), np.bool_)
+    todo = left(plan, counts, Existing(every, every, (), [(names, ids), (("nobody",), ids)]), 64)
+    assert sum(np.array_equal(task.users, ids) for task in todo.tasks) == 1
+    assert (made(plan, todo, Existing(every, every, ())) == 1).all()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 50])
+def test_parts_are_apart_and_together_the_whole(plan: Plan, parts: int) -> None:
+    masks = np.array([ours(plan, (i, parts)) for i in range(parts)])
+    assert (masks.sum(axis=0) == 1).all()
+    units = [sum(mask[stack[0]].sum() for stack in stacks(plan.arms)) for mask in masks]
+    assert max(units) - min(units) <= 1
