@@ -9,6 +9,8 @@ EXAMPLES = {
         "skg-bench run '+arms.strict=[policy.threshold=0.7]' --dry-run",
         "skg-bench run -m seed=1,2,3 profile=smoke",
         f"skg-bench run profile=smoke tracker=mlflow out={RUN}",
+        f"skg-bench run --check {RUN}",
+        f"skg-bench run profile=paper out={RUN} part=0/16",
     ),
     "compare": (
         f"skg-bench compare {RUN}",

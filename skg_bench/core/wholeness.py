@@ -18,7 +18,9 @@ def faults(run: Run) -> Iterator[str]:
     pools = [name for name in run.manifest.get("files", {}) if name.startswith("pool/")]
     for name in (*TABLES, *pools) if run.finished else ():
         try:
-            if not accepted(run.path, name, run.manifest.get("files", {})):
+            if not (run.path / name).exists():
+                yield f"{run.path / name} is missing; {shards.AGAIN}"
+            elif not accepted(run.path, name, run.manifest.get("files", {})):
                 yield f"{run.path / name} is not as it was written; {shards.AGAIN}"
         except UsageError as error:
             yield f"{error}; {shards.AGAIN}"

@@ -61,14 +61,15 @@ class Left:
 
 
 def ours(plan: Plan, part: Part) -> Bool:
-    """`[arms, shards]`: what a part of a run makes. Parts are of like size, and a shard's arms stay together."""
-    groups, n_shards = stacks(plan.arms), shards.count(plan.users)
-    units = len(groups) * n_shards
-    first, end = (units * i // part[1] for i in (part[0], part[0] + 1))
-    mask = np.zeros((len(plan.arms), n_shards), np.bool_)
-    for at, stack in enumerate(groups):
-        unit = np.arange(n_shards) * len(groups) + at
-        mask[stack] = (unit >= first) & (unit < end)
+    """`[arms, shards]`: what a part of a run makes. Parts are of like size, and arms that are stepped together stay
+    together where a part has several.
+    """
+    order = [arm for stack in stacks(plan.arms) for arm in stack]
+    n_shards = shards.count(plan.users)
+    first, end = (len(order) * n_shards * i // part[1] for i in (part[0], part[0] + 1))
+    mask = np.zeros((len(order), n_shards), np.bool_)
+    number, place = np.divmod(np.arange(first, end), len(order))
+    mask[np.array(order)[place], number] = True
     return mask
 
 

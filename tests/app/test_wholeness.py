@@ -1,0 +1,140 @@
+"""`run --check`, `part=I/N`, a second process: what the command line says of a run folder that is not whole."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import skg_bench
+from skg_bench.core import manifest, shards
+from skg_bench.core.lock import held
+from skg_bench.core.run import Run
+from tests.app.test_cli import call, refused
+from tests.runs import rewritten
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All shards and tables."""
+    names = [*folder.rglob("*.parquet"), folder / "summary.json", folder / "curves.csv"]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in names}
+
+
+@pytest.fixture
+def copy(tiny_run: skg_bench.Run, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_run.path, tmp_path / "copy"))
+
+
+def test_a_whole_run_is_said_to_be_whole_by_its_folder_and_by_its_command(copy: Path, tiny: tuple[str, ...]) -> None:
+    for words in ([str(copy)], [*tiny, f"out={copy}"]):
+        code, out, _ = call("run", "--check", *words)
+        assert code == 0
+        assert "2 arms, 8 files of logs" in out
+        assert "all is as it was written" in out
+
+
+@pytest.mark.parametrize("name", ["turns/skg.0000000.parquet", "learning/never.0000000.parquet", *manifest.TABLES])
+@pytest.mark.parametrize("how", ["lost", "cut", "flipped"])
+def test_a_file_that_is_lost_cut_or_flipped_is_named_and_made_again(
+    copy: Path, tiny: tuple[str, ...], name: str, how: str
+) -> None:
+    before, file = files(copy), copy / name
+    whole = file.read_bytes()
+    if how == "lost":
+        file.unlink()
+    else:
+        middle = len(whole) // 2
+        flipped = whole[:middle] + bytes([whole[middle] ^ 4]) + whole[middle + 1 :]
+        file.write_bytes(whole[:middle] if how == "cut" else flipped)
+    code, out, _ = call("run", "--check", str(copy))
+    assert code == 1
+    assert str(file) in out
+    assert "run the same command again: it makes this file again" in out
+    code, out, _ = call("run", *tiny, f"out={copy}")
+    assert code == 0
+    assert f"{file} is " in out
+    assert "it is made again" in out
+    assert files(copy) == before
+    assert call("run", "--check", str(copy))[0] == 0
+
+
+@pytest.mark.parametrize("how", ["lost", "changed"])
+def test_a_manifest_that_is_lost_or_changed_is_written_again(copy: Path, tiny: tuple[str, ...], how: str) -> None:
+    before, file = files(copy), copy / "manifest.json"
+    if how == "lost":
+        file.unlink()
+    else:
+        file.write_text(file.read_text("utf-8").replace('"threshold": 0.3', '"threshold": 0.4'), "utf-8")
+        assert "is not as it was written" in refused("compare", str(copy))
+        assert call("run", "--check", str(copy))[0] == 1
+    assert call("run", *tiny, f"out={copy}")[0] == 0
+    assert files(copy) == before
+    assert call("run", "--check", str(copy))[0] == 0
+
+
+def test_a_manifest_that_is_lost_is_not_written_again_over_shards_of_another_run(
+    copy: Path, tiny: tuple[str, ...]
+) -> None:
+    (copy / "manifest.json").unlink()
+    assert "holds no run; name another folder" in refused("run", *tiny, "seed=1", f"out={copy}")
+
+
+def test_rows_that_do_not_fit_to_one_another_are_found(copy: Path) -> None:
+    rewritten(shards.path(copy, "turns", "skg", 0), lambda table: table.slice(1))
+    code, out, _ = call("run", "--check", str(copy))
+    assert code == 1
+    assert "arm skg: user 0 lacks a turn before turn 1, or has it twice" in out
+
+
+def test_tables_that_the_logs_do_not_say_are_found(copy: Path) -> None:
+    file = copy / "summary.json"
+    content = json.loads(file.read_text("utf-8"))
+    content["arms"]["skg"]["utility"]["mean"] += 0.1
+    file.write_text(json.dumps(content), "utf-8")
+    manifest.accept(copy, "summary.json")
+    code, out, _ = call("run", "--check", str(copy))
+    assert code == 1
+    assert f"{file} is not what the logs say" in out
+
+
+def test_what_is_no_folder_of_a_run_is_refused(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    assert "this is no folder of a run" in refused("run", "--check", "nowhere")
+    assert "is not there" in refused("run", "--check", *tiny)
+    assert "--check runs nothing" in refused("run", "--check", "--dry-run", *tiny)
+
+
+def test_parts_make_the_same_bytes_and_the_last_one_the_tables(
+    tiny_run: skg_bench.Run, elsewhere: Path, tiny: tuple[str, ...]
+) -> None:
+    for part, last in (("1/2", False), ("0/2", True)):
+        assert not Path("here/summary.json").exists()
+        code, out, _ = call("run", *tiny, "out=here", f"part={part}")
+        assert code == 0
+        assert ("other parts have 1 shard to make" in out) != last
+    assert files(Path("here")) == files(tiny_run.path)
+    assert call("run", *tiny, "out=here")[1].count("is finished: nothing is left to simulate") == 1
+
+
+def test_a_run_goes_on_from_its_parts(tiny_run: skg_bench.Run, elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    assert call("run", *tiny, "out=here", "part=0/2")[0] == 0
+    assert not Run("here").finished
+    assert call("run", "--check", "here")[0] == 0
+    assert call("run", *tiny, "out=here")[0] == 0
+    assert files(Path("here")) == files(tiny_run.path)
+
+
+@pytest.mark.parametrize("part", ["3/3", "-1/3", "1", "1/0", "a/b"])
+def test_a_part_that_is_none_is_refused(elsewhere: Path, tiny: tuple[str, ...], part: str) -> None:
+    assert "0/3, 1/3 and 2/3 for three parts" in refused("run", *tiny, f"part='{part}'")
+
+
+def test_a_run_that_another_process_works_on_is_refused_with_its_name(elsewhere: Path, tiny: tuple[str, ...]) -> None:
+    Path("here").mkdir()
+    with held(Path("here"), "run"):
+        message = refused("run", *tiny, "out=here")
+        assert "is being run by process" in message
+        assert "run the same command again" in message
+    assert not any(Path("here").iterdir())
+    with held(Path("here"), "part 0/2"):
+        assert "part 0/2" in refused("run", *tiny, "out=here", "part=0/2")
+        assert call("run", *tiny, "out=here", "part=1/2")[0] == 0
