@@ -265,8 +265,8 @@ def _after_part(job: PreparedRun, say: Say) -> Run:
     places = [(arm, k) for arm in run.arms for k in range(shards.count(run.manifest["users"]))]
     if left := sum(not shards.path(run.path, "turns", arm, k).exists() for arm, k in places):
         say(
-            f"part {job.part[0]}/{job.part[1]} is done; other parts have {plural(left, 'shard')} to make. The part that "
-            "ends last writes tables and page, and so does the same command without part"
+            f"part {job.part[0]}/{job.part[1]} is done; other parts have {plural(left, 'shard')} to make. The part "
+            "that ends last writes tables and page, and so does the same command without part"
         )
         return run
     with held(job.out, "tables", wait=_TABLES):
