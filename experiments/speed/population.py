@@ -1,4 +1,4 @@
-"""What the start of a large run needs, up to its first shard.
+"""What the start of a large run needs, up to its first cohort.
 
 The mark: the process that hands out the tasks holds less than 1 GiB, however many users there are.
 """
@@ -22,17 +22,17 @@ MARK = 1.0  # GiB
 
 @dataclass(frozen=True)
 class Start:
-    """What a run needed up to its first shard; times are seconds from the first line of the program."""
+    """What a run needed up to its first cohort; times are seconds from the first line of the program."""
 
     turns: int  # of all arms
     counted: float  # the number of turns is known
     first_turns: float  # workers report turns
-    first_shard: float
+    first_cohort: float
     memory: float  # most that the driver held, GiB
 
 
 class _EnoughError(Exception):
-    """The first shard is there."""
+    """The first cohort is done."""
 
 
 def measured(overrides: list[str], begun: float) -> Start:
@@ -48,15 +48,15 @@ def measured(overrides: list[str], begun: float) -> Start:
             seconds.setdefault("counted", now)
             if done:
                 seconds.setdefault("first_turns", now)
-            if any(out.glob("turns/*.parquet")):
-                seconds["first_shard"] = now
+            if any(out.glob("pieces/*.piece")):
+                seconds["first_cohort"] = now
                 raise _EnoughError
 
         try:
             start(prepare(compose([*overrides, f"out={out}"])), progress)
         except _EnoughError:
-            return Start(total, seconds["counted"], seconds["first_turns"], seconds["first_shard"], most_held())
-    raise SystemExit("the run ended before its first shard was seen; give it more users")
+            return Start(total, seconds["counted"], seconds["first_turns"], seconds["first_cohort"], most_held())
+    raise SystemExit("the run ended before its first cohort was seen; give it more users")
 
 
 COMMAND = "skg-bench experiment speed/population --write reports"
@@ -64,7 +64,7 @@ HEADINGS = ("figure", "measured", "mark", "ratio to the mark")
 
 
 def analyse(
-    users: Annotated[int, typer.Option(help="Of the run, which ends at its first shard.", min=1)] = 200_000,
+    users: Annotated[int, typer.Option(help="Of the run, which ends at its first cohort.", min=1)] = 200_000,
     weeks: Annotated[int, typer.Option(min=1)] = 26,
 ) -> Report:
     """As expected if the process that hands out the tasks holds less than 1 GiB."""
@@ -73,7 +73,7 @@ def analyse(
         ("turns of all arms", f"{result.turns:,}", "", ""),
         ("counted after", f"{result.counted:.1f} s", "", ""),
         ("first turns after", f"{result.first_turns:.1f} s", "", ""),
-        ("first shard after", f"{result.first_shard:.1f} s", "", ""),
+        ("first cohort kept after", f"{result.first_cohort:.1f} s", "", ""),
         ("driver, at most", f"{result.memory:.2f} GiB", f"{MARK:.2f}", f"{result.memory / MARK:.2f}x"),
     ]
     table = Table(f"{users:,} users x {weeks} weeks", HEADINGS, rows)

@@ -4,10 +4,11 @@ Tasks are user ids. Events are a pure function of seed and user, so the process 
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -26,7 +27,7 @@ from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.engine.tasks import WHOLE, Existing, Part, Task, left, ours
+from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, left, ours, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
 
 Progress = Callable[[int, int], None]
@@ -65,28 +66,41 @@ def execute(
     counts = _counts(plan, out, workers, launcher)
     mine = ours(plan, part)
     missing = _missing(plan, out, run, mine)
-    todo = left(
-        plan, counts, Existing(mine, missing, pieces.found(out, run, verify=True), pieces.begun(out, run)), cohort
-    )
-    progress(todo.done, todo.total)
-    if todo.tasks:
-        pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (todo.total - todo.done)
-        with _table(vectors, pays) as table:
-            top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
-            job = Job(plan, out, run, top_k, vectors, table)
-            launcher.carry_out(job, todo.tasks, workers, out, lambda turns: progress(todo.done + turns, todo.total))
-    if todo.joins:
-        here = pieces.found(out, run, verify=True)
-        with ThreadPoolExecutor(workers) as threads:  # Arrow does nearly all of it, without Python's lock
-            names = [arm.name for arm in plan.arms]
-
-            def join(arm: int, shard: int) -> None:
-                pieces.join(out, run, names[arm], shard, users=shards.users_of(shard, plan.users), pieces=here)
-
-            list(threads.map(lambda each: join(each.arm, each.shard), todo.joins))
-    pieces.tidy(out, run)
+    existing = Existing(mine, missing, pieces.found(out, run, verify=True), pieces.begun(out, run))
+    whole = left(plan, counts, existing, cohort)
+    done, total = whole.done, whole.total
+    progress(done, total)
+    pays = len(vectors) <= TABLE_LIMIT and len(vectors) ** 2 <= _PAIRS_A_TURN * (total - done)
+    with _table(vectors, pays) as table:
+        top_k = max(getattr(arm.assistant, "top_k", 1) for arm in plan.arms)
+        job = Job(plan, out, run, top_k, vectors, table)
+        for wave in waves(counts, mine):
+            todo = left(plan, counts, replace(existing, mine=wave), cohort)
+            if todo.tasks:
+                launcher.carry_out(job, todo.tasks, workers, out, partial(_more, progress, done, total))
+            done += todo.total - todo.done
+            _join(job, todo.joins, workers)
+            pieces.tidy(out, run)
     if part == WHOLE:
         pieces.end(out)
+
+
+def _more(progress: Progress, done: int, total: int, turns: int) -> None:
+    progress(done + turns, total)
+
+
+def _join(job: "Job", joins: Sequence[Join], workers: int) -> None:
+    """Put shards together from pieces."""
+    if not joins:
+        return
+    plan, here = job.plan, pieces.found(job.out, job.run, verify=True)
+
+    def join(each: Join) -> None:
+        users = shards.users_of(each.shard, plan.users)
+        pieces.join(job.out, job.run, plan.arms[each.arm].name, each.shard, users=users, pieces=here)
+
+    with ThreadPoolExecutor(workers) as threads:  # Arrow does nearly all of it, without Python's lock
+        list(threads.map(join, joins))
 
 
 def _prepare(out: Path) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from skg_bench.core import shards
+from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS
 from skg_bench.core.grid import I32
 from skg_bench.core.shards import LogName
@@ -155,11 +156,16 @@ def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
 
 
 def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: Sequence[Piece]) -> None:
-    """Write a shard, whose users `users` all are in pieces."""
+    """Write a shard, whose users `users` all are in pieces.
+
+    Raises UsageError where these are gone.
+    """
     inside = [piece for piece in apart(pieces, [arm]) if np.isin(piece.users // shards.USERS, shard).any()]
     covered = np.concatenate([piece.users for piece in inside])
     if not np.isin(np.arange(users.start, users.stop), covered).all():
-        raise ValueError(f"pieces of arm {arm!r} lack users of shard {shard}")
+        raise UsageError(
+            f"{folder / FOLDER} has lost cohorts of arm {arm!r} that were done; run the same command again"
+        )
     shards.write(
         folder, run, arm, shard, lambda log: pa.concat_tables(piece.table(arm, shard, log) for piece in inside)
     )

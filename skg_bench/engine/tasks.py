@@ -17,6 +17,7 @@ from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
 
 _POOLED = 16  # shards among whose users cohorts are formed
+_WAVE = 30_000_000  # turns, of about 110 bytes in a piece, after which shards are put together
 
 Part = tuple[int, int]  # (I, N): the I-th of N parts of a run, from 0
 WHOLE: Part = (0, 1)
@@ -71,6 +72,21 @@ def ours(plan: Plan, part: Part) -> Bool:
     number, place = np.divmod(np.arange(first, end), len(order))
     mask[np.array(order)[place], number] = True
     return mask
+
+
+def waves(counts: I32, mine: Bool) -> Iterator[Bool]:
+    """`[arms, shards]`: what is made before shards are put together and pieces deleted, one after the other; so pieces
+    take a few gigabytes at most. Only the shards of `mine`.
+    """
+    turns, first, n_shards = 0.0, 0, mine.shape[1]
+    of_shard = np.bincount(np.arange(len(counts)) // shards.USERS, counts, n_shards)
+    for number in range(n_shards):
+        turns += float(of_shard[number]) * int(mine[:, number].sum())
+        if (turns >= _WAVE and (number + 1) % _POOLED == 0) or number + 1 == n_shards:
+            wave = np.zeros_like(mine)
+            wave[:, first : number + 1] = mine[:, first : number + 1]
+            yield wave
+            turns, first = 0.0, number + 1
 
 
 def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:

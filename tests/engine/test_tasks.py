@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core import shards
+from skg_bench.engine import tasks
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.pieces import Piece
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.tasks import Existing, Left, left, ours
+from skg_bench.engine.tasks import Existing, Left, left, ours, waves
 from tests.laws import world
 
 ARMS = ("skg", "frozen_all", "frequency")
@@ -63,6 +64,18 @@ def test_a_cohort_that_has_a_checkpoint_stays_as_it_is(plan: Plan) -> None:
     todo = left(plan, counts, Existing(every, every, (), [(names, ids), (("nobody",), ids)]), 64)
     assert sum(np.array_equal(task.users, ids) for task in todo.tasks) == 1
     assert (made(plan, todo, Existing(every, every, ())) == 1).all()
+
+
+def test_waves_are_apart_whole_windows_and_together_all(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = np.full(256 * 40, 1000, np.int32)
+    mine = np.ones((2, 40), np.bool_)
+    mine[1, 5:] = False
+    every = list(waves(counts, mine))
+    assert len(every) == 1
+    monkeypatch.setattr(tasks, "_WAVE", 3_000_000)
+    several = list(waves(counts, mine))
+    assert [np.flatnonzero(wave[0])[[0, -1]].tolist() for wave in several] == [[0, 15], [16, 31], [32, 39]]
+    assert np.array_equal(np.sum(several, axis=0), mine.astype(np.int64))
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 50])
