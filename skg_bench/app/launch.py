@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import monotonic
 from typing import Any, Literal
 
 from skg_bench.analysis.comparison.compare import Comparison
@@ -21,6 +20,7 @@ from skg_bench.app.run_identity import described, differences, provenance, versi
 from skg_bench.app.said import said_only
 from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
+from skg_bench.app.watch import Watch
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import manifest, schema, shards
 from skg_bench.core.advice import Advised
@@ -29,7 +29,7 @@ from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.lock import Lock, held, remove_dead
+from skg_bench.core.lock import held, remove_dead
 from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import Run
@@ -231,7 +231,7 @@ def start(
         with held(job.out, "run" if job.part == WHOLE else f"part {job.part[0]}/{job.part[1]}") as lock:
             job = replace(job, state=_state(job))  # another process may have ended it meanwhile
             if job.state != "finished":
-                watch = _Watch(progress or _quiet, lock)
+                watch = Watch(progress or _quiet, lock)
                 if job.part == WHOLE:
                     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
                         _simulate(job, watch, say, embedding)
@@ -277,7 +277,7 @@ def _after_part(job: PreparedRun, say: Say) -> Run:
             return _end(job, deliveries, say)
 
 
-def _simulate(job: PreparedRun, watch: "_Watch", say: Say, embedding: Progress | None) -> None:
+def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | None) -> None:
     """All turns of the run, or of its part, that are not there."""
     for line in job.cautions():
         say(line)
@@ -346,27 +346,6 @@ def _callers_script_left_alone() -> Iterator[None]:
         yield
     finally:
         vars(main).update(kept)
-
-
-class _Watch:
-    """A progress callback that keeps the time of this attempt, and looks whether its lock is still there."""
-
-    def __init__(self, progress: Progress, lock: Lock) -> None:
-        self._progress, self._lock, self._begun = progress, lock, monotonic()
-        self._first: int | None = None
-        self._done = 0
-
-    def __call__(self, done: int, total: int) -> None:
-        self._first = done if self._first is None else self._first
-        self._done = done
-        self._lock.check()
-        self._progress(done, total)
-
-    def timings(self, workers: int, cohort: int) -> dict[str, float]:
-        """Seconds and turns of the attempt that finished the run; earlier ones are not counted."""
-        seconds, turns = monotonic() - self._begun, self._done - (self._first or 0)
-        rate = turns / seconds if seconds > 0 else 0.0
-        return {"seconds": seconds, "turns": turns, "turns_per_second": rate, "workers": workers, "cohort": cohort}
 
 
 def compare(

@@ -112,11 +112,6 @@ class Contents:
             self._known[key] = content
         return key
 
-    @property
-    def known(self) -> list[Content]:
-        """All that were added, in order."""
-        return [content for content in self._known.values() if content is not None]
-
     def knows(self, key: int) -> bool:
         """Did somebody add the content of this key? Making a key takes 15 us, asking nothing."""
         return key in self._known

@@ -147,7 +147,8 @@ class Texts:
         """What was written up to now."""
         place = None if self._place is None else self._place.rows
         vectors = None if self._vectors is None else self._vectors.rows
-        return WrittenBefore(list(self._written), self.contents.known, place, vectors, len(self.vocabulary))
+        contents = list(filter(None, self.contents._known.values()))  # noqa: SLF001  arms have them too, and may list none
+        return WrittenBefore(list(self._written), contents, place, vectors, len(self.vocabulary))
 
     def take_up(self, before: WrittenBefore) -> None:
         """Go on from what another process wrote: the same ids, vectors and words.

@@ -107,7 +107,7 @@ def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
             simulated = np.concatenate([np.zeros(0, np.int32), *before])
             done += int(turns[np.intersect1d(users, simulated)].sum()) * len(arms)
             begun = [ids for theirs, ids in existing.begun if theirs == names]
-            cohorts = _cohorts(np.setdiff1d(users, simulated), counts, begun, cohort // len(arms))
+            cohorts = _cohorts(np.setdiff1d(users, simulated), counts, begun, cohort, len(arms))
             whole = {number for ids in cohorts if _alone(ids, plan.users) for number in np.unique(ids // shards.USERS)}
             tasks += [Task(arms, ids, "shards" if ids[0] // shards.USERS in whole else "piece") for ids in cohorts]
             joins += [Join(arm, number) for number in numbers.tolist() if number not in whole for arm in arms]
@@ -130,7 +130,7 @@ def _alike(stack: Sequence[int], missing: Bool) -> Iterator[tuple[tuple[int, ...
             yield tuple(np.array(stack)[pattern].tolist()), first + np.flatnonzero((pooled == pattern).all(axis=1))
 
 
-def _cohorts(users: I32, counts: I32, begun: Sequence[I32], size: int) -> list[I32]:
+def _cohorts(users: I32, counts: I32, begun: Sequence[I32], cohort: int, n_arms: int) -> list[I32]:
     """Users of like volume together, the busiest first; those of a cohort that was begun as they are."""
     chosen = []
     for ids in begun:
@@ -139,6 +139,8 @@ def _cohorts(users: I32, counts: I32, begun: Sequence[I32], size: int) -> list[I
             users = np.setdiff1d(users, ids)
     if not len(users):
         return chosen
-    by_volume = users[np.argsort(-counts[users], kind="stable")]
-    n_cohorts = max(1, round(len(users) / max(1, size)))  # of `size` users or so: a few left over are not worth a piece
-    return chosen + [np.sort(ids).astype(np.int32) for ids in np.array_split(by_volume, n_cohorts)]
+    by_volume, n_cohorts = users[np.argsort(-counts[users], kind="stable")], round(len(users) / cohort)
+    for together in np.array_split(by_volume, max(1, n_cohorts)):  # the same for all stacks: whose events serve them all
+        n_parts = round(len(together) * n_arms / cohort)  # about: a few users left over are not worth a piece
+        chosen += [np.sort(ids).astype(np.int32) for ids in np.array_split(together, max(1, n_parts)) if len(ids)]
+    return chosen

@@ -13,6 +13,7 @@ from tests.app.test_cli import ENVIRONMENT
 
 WITHOUT_A_GUARD = """
 import skg_bench
+from tests.runs import save
 run = skg_bench.run(["users=4", "weeks=1", "cohort=2", "workers=2", "out=here", "tracker=TRACKER"])
 print("made once", run)
 """
@@ -41,6 +42,10 @@ def test_a_run_becomes_a_frame_of_figures_and_a_table_in_a_notebook(tiny_run: sk
 def test_an_unfinished_run_says_so_and_breaks_no_notebook(tiny_run: skg_bench.Run, tmp_path: Path) -> None:
     run = skg_bench.Run(shutil.copytree(tiny_run.path, tmp_path / "<b>"))
     (run.path / "summary.json").unlink()
+    with pytest.raises(skg_bench.UsageError, match=r"has no summary.json yet; .*`skg-bench report .*` makes it again"):
+        run.to_pandas()
+    save(run.path, {**run.manifest, "incomplete": True})
+    run = skg_bench.Run(run.path)
     with pytest.raises(skg_bench.UsageError, match="is not finished"):
         run.to_pandas()
     assert "is not finished" in run._repr_html_()

@@ -99,7 +99,7 @@ def carry_out(
     }
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
     save(out, known)
-    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: None)
+    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda *_: None, run=Run(out).key)
     return Run(out)
 
 

@@ -46,7 +46,9 @@ def runs(out: Path, arms: dict[str, list[str]], *more: str, seeds: int = RUNS) -
         known |= {"question": "", "seed": seed, "users": USERS, "weeks": WEEKS, "data": {}}
         save(folder, known)
         of_seed = replace(plan, seed=seed)
-        engine.execute(of_seed, folder, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None)
+        engine.execute(
+            of_seed, folder, cohort=512, workers=1, launcher=Local(), progress=lambda *_: None, run=Run(folder).key
+        )
         made.append(Run(folder))
     return made
 
