@@ -140,7 +140,9 @@ def _cohorts(users: I32, counts: I32, begun: Sequence[I32], cohort: int, n_arms:
     if not len(users):
         return chosen
     by_volume, n_cohorts = users[np.argsort(-counts[users], kind="stable")], round(len(users) / cohort)
-    for together in np.array_split(by_volume, max(1, n_cohorts)):  # the same for all stacks: whose events serve them all
+    for together in np.array_split(
+        by_volume, max(1, n_cohorts)
+    ):  # the same for all stacks: whose events serve them all
         n_parts = round(len(together) * n_arms / cohort)  # about: a few users left over are not worth a piece
         chosen += [np.sort(ids).astype(np.int32) for ids in np.array_split(together, max(1, n_parts)) if len(ids)]
     return chosen

@@ -39,7 +39,9 @@ def simulated(name: str, out: Path) -> Run:
         return world.run(out, USERS, 10 * USERS, arms=STACK)
     composed = compose(GATE)
     out.mkdir(parents=True)
-    manifest = {"schema": schema.VERSION, "arms": list(composed.arms), "config": composed.root} | {"users": composed.root["users"]}
+    manifest = {"schema": schema.VERSION, "arms": list(composed.arms), "config": composed.root} | {
+        "users": composed.root["users"]
+    }
     save(out, manifest)
     plan = prepare(composed).plan
     engine.execute(plan, out, cohort=512, workers=1, launcher=Local(), progress=lambda _done, _total: None)

@@ -99,7 +99,9 @@ def carry_out(
     }
     known |= {key: root[key] for key in ("question", "seed", "users", "weeks")}
     save(out, known)
-    engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda *_: None, run=Run(out).key)
+    engine.execute(
+        made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda *_: None, run=Run(out).key
+    )
     return Run(out)
 
 
