@@ -10,10 +10,10 @@ import pytest
 
 import skg_bench
 from tests.app.test_cli import ENVIRONMENT
+from tests.runs import save
 
 WITHOUT_A_GUARD = """
 import skg_bench
-from tests.runs import save
 run = skg_bench.run(["users=4", "weeks=1", "cohort=2", "workers=2", "out=here", "tracker=TRACKER"])
 print("made once", run)
 """
