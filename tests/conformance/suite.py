@@ -225,7 +225,12 @@ def plan(case: Case, folder: Path, *, alone: bool) -> Plan:
 def run(made: Plan, out: Path, cohort: int, workers: int = 1, tick: Callable[[], None] = lambda: None) -> Run:
     """Simulate, or go on."""
     out.mkdir(parents=True, exist_ok=True)
-    manifest = {"schema": schema.VERSION, "arms": [arm.name for arm in made.arms], "config": {}, "users": made.users}
+    manifest = {
+        "schema": schema.VERSION,
+        "arms": [arm.name for arm in made.arms],
+        "config": {"users": made.users},
+        "users": made.users,
+    }
     save(out, manifest)
     engine.execute(made, out, cohort=cohort, workers=workers, launcher=Local(), progress=lambda _done, _total: tick())
     return Run(out)
