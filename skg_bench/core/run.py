@@ -53,8 +53,8 @@ class Run:
         self.path = Path(path)
         if not (self.path / NAME).is_file():
             raise UsageError(
-                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. A run that has lost its "
-                "manifest gets it again from the command that made it"
+                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. Where the manifest was lost, "
+                "run the same command again: it writes it again"
             )
         if self.manifest.get("schema") != schema.VERSION:
             raise UsageError(
