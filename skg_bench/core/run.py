@@ -53,8 +53,8 @@ class Run:
         self.path = Path(path)
         if not (self.path / NAME).is_file():
             raise UsageError(
-                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. Where the manifest was lost, "
-                "run the same command again: it writes it again"
+                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. Where the manifest "
+                "was lost, run the same command again: it writes it again"
             )
         if self.manifest.get("schema") != schema.VERSION:
             raise UsageError(
