@@ -105,6 +105,7 @@ def write_shards(folder: Path, run: str, logs: Sequence[Logbook], users: I32) ->
             for shard, table in by_shard(log.table(kind), users).items():
                 label = shards.Label(run, kind, log.arm, shard, 0, beside[shard] if kind == "turns" else {})
                 beside[shard][kind] = shards.write_log(folder, label, table)
+            del table  # a slice keeps all of this log, and the next one needs the room
 
 
 def by_shard(table: pa.Table, users: I32) -> dict[int, pa.Table]:
