@@ -1,5 +1,6 @@
 """The workflow of the night: it calls what the Makefile has, reads only, and keeps the output of a failure."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -15,10 +16,14 @@ SCRIPT = next(step for step in STEPS if step.get("name") == "Long tests")
 
 
 def soak(folder: Path, code: int) -> int:
-    """Exit code of the step in a folder whose `make soak` says a line and ends with `code`."""
+    """Exit code of the step in a folder whose `make soak` says a line and ends with `code`.
+
+    Where `make` runs these tests, it tells one below to name its folders as well.
+    """
     (folder / "Makefile").write_text(f"soak:\n\t@echo $(PYTHON) ran; exit {code}\n")
     script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", SCRIPT["run"]]
-    return subprocess.run(script, cwd=folder, capture_output=True, check=False).returncode
+    alone = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(script, cwd=folder, env=alone, capture_output=True, check=False).returncode
 
 
 def test_it_runs_every_night_and_on_demand_and_may_only_read() -> None:
