@@ -6,12 +6,13 @@ same users' other logs. The shard of the turns is written last: where it is, the
 """
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, bytes_of
-from skg_bench.core.temporary import replace_whole
+from skg_bench.core.temporary import replacing
 
 LogName = Literal["turns", "updates", "feedback", "learning"]
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")
@@ -80,9 +81,9 @@ def write(folder: Path, run: str, arm: str, shard: int, table: Callable[[LogName
 def write_log(folder: Path, label: Label, table: pa.Table) -> Digested:
     """One log of a shard's users; for that of the turns, `label.beside` says what was written of the others."""
     table = canonical(table)
-    data = encoded(table, replace(label, rows=len(table), beside=dict(label.beside)))
-    replace_whole(path(folder, label.log, label.arm, label.shard), bytes(data))
-    return len(table), _digest_in(data)
+    with replacing(path(folder, label.log, label.arm, label.shard)) as file:
+        digest = encode(table, replace(label, rows=len(table), beside=dict(label.beside)), file)
+    return len(table), digest
 
 
 def canonical(table: pa.Table) -> pa.Table:
@@ -118,10 +119,10 @@ def _compact(column: pa.DictionaryArray | pa.ChunkedArray) -> pa.DictionaryArray
     return pa.DictionaryArray.from_arrays(indices, chosen.take(pa.array(order)))
 
 
-def encoded(table: pa.Table, label: Label) -> bytearray:
-    """The bytes of a shard's file."""
+def encode(table: pa.Table, label: Label, file: BinaryIO) -> str:
+    """Write the bytes of a shard to an empty file that can also be read, and give its digest."""
     words = [f.name for f in table.schema if pa.types.is_dictionary(f.type)]
-    sink = pa.BufferOutputStream()
+    sink = _Digesting(file)
     with pq.ParquetWriter(
         sink, table.schema, compression="zstd", compression_level=1, use_dictionary=words, write_statistics=_PRUNED,
         write_page_checksum=True,
@@ -129,26 +130,39 @@ def encoded(table: pa.Table, label: Label) -> bytearray:
         writer.write_table(table)
         known = {name: getattr(label, name) for name in ("run", "log", "arm", "shard", "rows", "beside")}
         writer.add_key_value_metadata({_LABEL: json.dumps(known, ensure_ascii=False).encode(), _DIGEST: _UNKNOWN})
-    data = bytearray(sink.getvalue().to_pybytes())
-    at = _place(data)
-    data[at : at + len(_UNKNOWN)] = hashlib.sha256(data).hexdigest().encode()
-    return data
+    digest = sink.digest.hexdigest()
+    file.seek(_place(file))
+    file.write(digest.encode())
+    return digest
 
 
-def _place(data: bytes | bytearray) -> int:
-    """Where the digest stands: behind its key, in two bytes the kind and the length of what follows.
+class _Digesting(io.RawIOBase):
+    """Writes to a file what is written to it, and digests it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.digest, self._file = hashlib.sha256(), file
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """All of `data`."""
+        self.digest.update(data)
+        return self._file.write(data)
+
+
+def _place(file: BinaryIO) -> int:
+    """Where the digest stands: in the footer behind its key, in two bytes the kind and the length of what follows.
 
     Raises ValueError where there is none.
     """
-    key = data.rfind(_DIGEST)
+    length = file.seek(max(file.seek(0, io.SEEK_END) - 8, 0))  # there stands the length of the footer, which ends there
+    footer = file.seek(max(length - int.from_bytes(file.read(4), "little"), 0))
+    key = file.read().rfind(_DIGEST)
     if key < 0:
         raise ValueError("it has no digest")
-    return key + len(_DIGEST) + 2
-
-
-def _digest_in(data: bytes | bytearray) -> str:
-    at = _place(data)
-    return data[at : at + len(_UNKNOWN)].decode("ascii")
+    return footer + key + len(_DIGEST) + 2
 
 
 # --------------------------------------------------------------------------------------------------- reading
@@ -169,11 +183,14 @@ def label(file: Path) -> Label:
 
 @lru_cache(maxsize=2**16)
 def _verified(file: Path, _stat: tuple[int, ...]) -> Label:
-    data = bytearray(bytes_of(file, 2**40))
+    data = bytes_of(file, 2**40)
     try:
-        at, digest = _place(data), _digest_in(data)
-        data[at : at + len(_UNKNOWN)] = _UNKNOWN
-        if hashlib.sha256(data).hexdigest() != digest:
+        place, sha256 = _place(io.BytesIO(data)), hashlib.sha256()
+        end = place + len(_UNKNOWN)
+        for part in (memoryview(data)[:place], _UNKNOWN, memoryview(data)[end:]):
+            sha256.update(part)
+        digest = data[place:end].decode("ascii")
+        if sha256.hexdigest() != digest:
             raise ValueError("its bytes are not those that were written")
         footer = pq.read_metadata(pa.BufferReader(data)).metadata
         return Label(**json.loads(footer[_LABEL]), digest=digest)

@@ -9,7 +9,9 @@ import hashlib
 import os
 import re
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedRandom
 from pathlib import Path
 
 from skg_bench.core.process import Owner, alive, this_process
@@ -60,15 +62,23 @@ def sweep(folder: Path) -> list[Path]:
 
 
 def replace_whole(path: Path, data: bytes) -> None:
-    """Writes a file: after a crash at any moment, what was there before is still there, or all of `data` is.
+    """Writes a file, as `replacing` does."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BufferedRandom]:
+    """An empty file to be written, which then takes the place of `path`: after a crash at any moment, what was there
+    before is still there, or all that was written is.
 
     The folder is never made: one that was moved away must not come back with a single file in it. Raises OSError that
     names a path; `path` is then as it was, unless only the folder could not be synchronized.
     """
     part = temporary(path)
     try:
-        with part.open("xb") as file:
-            file.write(data)
+        with part.open("x+b") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

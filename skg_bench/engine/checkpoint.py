@@ -23,7 +23,7 @@ import numpy as np
 from skg_bench.core.blocks import Array, Bytes, room
 from skg_bench.core.grid import I32
 from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
-from skg_bench.core.temporary import temporary
+from skg_bench.core.temporary import replacing
 from skg_bench.engine.logbook import Logbook
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ class Keeper:
             return None
         return rollout, log
 
-    def watch(self, rollout: "Rollout", log: Logbook, arms: Sequence[str], users: I32) -> Callable[[], None]:
-        """What is to be called between turns: now and then it saves."""
+    def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[["Rollout"], None]:
+        """What a rollout is to call between turns: now and then it saves."""
         head = {"format": _FORMAT, "arms": list(arms), "users": users.tolist()}
         self._due = self._clock() + self._every
-        return partial(self._look, rollout, log, json.dumps(head).encode() + b"\n")
+        return partial(self._look, log, json.dumps(head).encode() + b"\n")
 
-    def _look(self, rollout: "Rollout", log: Logbook, head: bytes) -> None:
+    def _look(self, log: Logbook, head: bytes, rollout: "Rollout") -> None:
         if (now := self._clock()) < self._due:
             return
         wait = self._every
@@ -158,19 +158,13 @@ def _write(path: Path, head: bytes, flat: Flat) -> None:
         plain = json.dumps({"root": flat.root, "nodes": flat.nodes, "blocks": sizes}, separators=(",", ":")).encode()
     except ValueError as error:
         raise UnsavableError(str(error)) from error
-    half, digest = temporary(path), sha256()
-    try:
-        with half.open("wb") as file:
-            parts: list[bytes | memoryview] = [head, plain, b"\n", *(block.data.data for block in flat.blocks)]
-            for part in parts:
-                digest.update(part)
-                file.write(part)
-            file.write(digest.digest())
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    finally:
-        half.unlink(missing_ok=True)
+    digest = sha256()
+    with replacing(path) as file:
+        parts: list[bytes | memoryview] = [head, plain, b"\n", *(block.data.data for block in flat.blocks)]
+        for part in parts:
+            digest.update(part)
+            file.write(part)
+        file.write(digest.digest())
 
 
 def _read(file: BufferedReader, known: Surroundings) -> dict[str, Any]:

@@ -134,13 +134,13 @@ def run_cohort(
         resumed = keeper.resumed(names, cohort.user, lambda: begun(replace(setting)))
     rollout, log = resumed or begun(setting)
     if keeper is not None:
-        rollout.between_turns = keeper.watch(rollout, log, names, cohort.user)
+        rollout.between_turns = keeper.watch(log, names, cohort.user)
     rollout.to_the_end(log, progress)
     del rollout, resumed  # before the logs are copied: room for both is not needed
     return log.split(names)
 
 
-def _nothing() -> None:
+def _nothing(_rollout: "Rollout") -> None:
     """Between two turns, where no checkpoints are kept."""
 
 
@@ -160,7 +160,7 @@ class Rollout:
         intents = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
         self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), intents)
         self.position = Position()
-        self.between_turns: Callable[[], None] = _nothing
+        self.between_turns: Callable[[Rollout], None] = _nothing
         twice = arms[0].book == "hindsight"
         self._as_before = state.rows(cohort.memory, np.arange(rows)) if twice else None
 
@@ -221,7 +221,7 @@ class Rollout:
             if t % _BLOCK == 0:
                 progress(made)
             self.position = replace(self.position, turn=t + 1, made=made)
-            self.between_turns()
+            self.between_turns(self)
         progress(made)
         return made
 

@@ -105,8 +105,14 @@ class Logbook:
         return cls(arm, seed, user, n, top_k, labels, start, columns, [], [], [])
 
     def split(self, arms: Sequence[str]) -> list["Logbook"]:
-        """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`."""
-        n, rest = len(arms), [_joined(log) for log in (self.updates, self.feedbacks, self.jobs)]
+        """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`.
+
+        This one is of no use afterwards: its lists are emptied, as theirs need the room.
+        """
+        n, rest = len(arms), list[dict[str, np.ndarray]]()
+        for log in (self.updates, self.feedbacks, self.jobs):
+            rest.append(_joined(log))
+            log.clear()
         parts = []
         for j, arm in enumerate(arms):
             columns = {name: column[j::n] for name, column in self.columns.items()}

@@ -22,7 +22,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS
 from skg_bench.core.grid import I32
 from skg_bench.core.shards import LogName
-from skg_bench.core.temporary import temporary
+from skg_bench.core.temporary import replacing
 from skg_bench.engine.checkpoint import described
 from skg_bench.engine.logbook import Logbook
 
@@ -84,17 +84,12 @@ def begun(folder: Path, run: str) -> list[tuple[tuple[str, ...], I32]]:
 def write(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:
     """A piece, whole or not at all."""
     arms = [log.arm for log in logs]
-    file = folder / FOLDER / f"{name(run, arms, users)}.piece"
-    half = temporary(file)
-    try:
-        with zipfile.ZipFile(half, "w") as archive:
-            archive.writestr(_ABOUT, json.dumps({"run": run, "arms": arms, "users": users.tolist()}))
-            for arm, log in enumerate(logs):
-                for kind in shards.IN_ORDER:
-                    archive.writestr(_entry(arm, kind), _buffer(by_shard(log.table(kind), users)))
-        Path(half).replace(file)
-    finally:
-        half.unlink(missing_ok=True)
+    path = folder / FOLDER / f"{name(run, arms, users)}.piece"
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(_ABOUT, json.dumps({"run": run, "arms": arms, "users": users.tolist()}))
+        for arm, log in enumerate(logs):
+            for kind in shards.IN_ORDER:
+                archive.writestr(_entry(arm, kind), _buffer(by_shard(log.table(kind), users)))
 
 
 def write_shards(folder: Path, run: str, logs: Sequence[Logbook], users: I32) -> None:

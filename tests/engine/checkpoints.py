@@ -37,13 +37,13 @@ class Saving(Keeper):
         super().__init__(path, 0.0, lambda: 0.0)
         self.path, self.after, self.then, self.turns = path, after, then, 0
 
-    def watch(self, rollout: Rollout, log: Logbook, arms: Sequence[str], users: I32) -> Callable[[], None]:
-        look = super().watch(rollout, log, arms, users)
+    def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[[Rollout], None]:
+        look = super().watch(log, arms, users)
 
-        def now_and_then() -> None:
+        def now_and_then(rollout: Rollout) -> None:
             self.turns += 1
             if self.turns in self.after:
-                look()
+                look(rollout)
                 self.path.rename(self.at(self.turns))
                 self.then()
 

@@ -1,10 +1,12 @@
 """Checkpoints of cohorts: whoever goes on from one makes the logs of a run that nothing stopped, to the bit."""
 
 import errno
+import gc
 import logging
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.core.arms import Arm
 from skg_bench.engine import checkpoint
+from skg_bench.engine import cohort as engine_cohort
 from skg_bench.engine.checkpoint import Keeper, described
 from skg_bench.engine.cohort import Rollout, Setting, run_cohort
 from skg_bench.engine.logbook import Logbook
@@ -226,6 +229,32 @@ def test_a_checkpoint_of_other_arms_users_or_turns_is_left_alone(kept: Path) -> 
     users = cohort(setting)
     run_cohort(setting, arms, users.until(users.n - 1), TOP_K, lambda _: None, keeper=keeper)
     assert keeper.turns == LAST - 1
+
+
+def test_a_rollout_is_gone_before_its_logs_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rollouts, split = list[weakref.ref[Rollout]](), Logbook.split
+
+    def begun(*given: object) -> Rollout:
+        made = Rollout(*given)  # type: ignore[arg-type]
+        rollouts.append(weakref.ref(made))
+        return made
+
+    def alone(log: Logbook, arms: Sequence[str]) -> list[Logbook]:
+        assert [rollout() for rollout in rollouts] == [None]
+        return split(log, arms)
+
+    fresh, arms = case()
+    arms = [arm for arm in arms if arm.name == CASE[0]]
+    monkeypatch.setattr(engine_cohort, "Rollout", begun)
+    monkeypatch.setattr(Logbook, "split", alone)
+    gc.disable()
+    try:
+        run(fresh(), arms, Saving(tmp_path / "kept", [20]))
+        del rollouts[:]
+        run(fresh(), arms, Saving(tmp_path / "kept.20", ()))
+    finally:
+        gc.enable()
+    assert len(rollouts) == 1
 
 
 # ---------------------------------------------------------------------------------------------- when it saves

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -146,17 +147,22 @@ def test_a_torn_shard_is_made_again(whole: Run, tmp_path: Path, log: LogName, co
 def test_a_full_disk_stops_the_run_and_it_goes_on_later(
     whole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, room = temporary_files.replace_whole, [7]
+    files_with_room = [7]
 
-    def full(path: Path, data: bytes) -> None:
-        if not room[0]:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        room[0] -= 1
-        write(path, data)
+    @contextmanager
+    def full(path: Path) -> Iterator[BinaryIO]:
+        with temporary_files.replacing(path) as file:
+            if not files_with_room[0]:
+                with Path("/dev/full").open("wb", buffering=0) as disk:
+                    yield disk
+            files_with_room[0] -= 1
+            yield file
 
-    monkeypatch.setattr("skg_bench.core.shards.replace_whole", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr("skg_bench.core.shards.replacing", full)
+    with pytest.raises(OSError, match="No space left") as raised:
         carry_out(tmp_path / "run")
+    assert raised.value.errno == errno.ENOSPC
+    assert raised.value.filename.endswith(".parquet")
     assert not list((tmp_path / "run").rglob("*.tmp"))
     monkeypatch.undo()
     assert files(carry_out(tmp_path / "run")) == files(whole)
