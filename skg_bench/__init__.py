@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison as Comparison
+    from skg_bench.app.api import compare as compare
     from skg_bench.app.api import run as run
     from skg_bench.app.gate import gate as gate
-    from skg_bench.app.launch import compare as compare
     from skg_bench.app.stored import open_store as open_store
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.core.run import Run as Run
@@ -27,7 +27,7 @@ _HOMES = {
     "Comparison": "skg_bench.analysis.comparison.compare",
     "Run": "skg_bench.core.run",
     "UsageError": "skg_bench.core.errors",
-    "compare": "skg_bench.app.launch",
+    "compare": "skg_bench.app.api",
     "gate": "skg_bench.app.gate",
     "open_store": "skg_bench.app.stored",
     "run": "skg_bench.app.api",

@@ -1,7 +1,10 @@
-"""`skg_bench.run`: from overrides to a finished run, with progress. Little is imported before the first line."""
+"""`skg_bench.run`, from overrides to a finished run, with progress, and `skg_bench.compare`. Little is imported before
+the first line.
+"""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skg_bench.app.compose import Composer, compose
@@ -9,6 +12,7 @@ from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, headline, shown
 
 if TYPE_CHECKING:
+    from skg_bench.analysis.comparison.compare import Comparison
     from skg_bench.core.run import Run
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
@@ -30,6 +34,25 @@ def run(overrides: Sequence[str] = (), progress: Progress | bool | None = None) 
     if isinstance(progress, bool):
         return _shown(overrides) if progress else _counted(overrides, None)
     return _counted(overrides, progress)
+
+
+def compare(
+    *runs: "Run | str | Path",
+    reference: str | None = None,
+    correction: str = "holm",
+    margins: Mapping[str, float] | None = None,
+    flips: int = 0,
+) -> "Comparison":
+    """Every arm of the runs against the reference arm (default: the first run's own), paired user by user.
+
+    See `analysis.compare` for the rest. Raises UsageError for what is no run, runs that share no events, an unknown
+    reference, metric or correction.
+    """
+    from skg_bench.analysis.comparison.compare import compare as paired
+    from skg_bench.core.run import Run
+
+    opened = [source if isinstance(source, Run) else Run(source) for source in runs]
+    return paired(opened, reference, correction=correction, margins=margins, flips=flips)
 
 
 def _counted(overrides: Sequence[str], progress: Progress | None) -> "Run":

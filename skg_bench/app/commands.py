@@ -121,10 +121,10 @@ def compare(
 
     Raises UsageError.
     """
-    from skg_bench.app import launch
+    from skg_bench.app import api
 
     sizes = dict(_margin(text) for text in margins)
-    compared = launch.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
+    compared = api.compare(*runs, reference=reference, correction=correction, margins=sizes, flips=flips)
     names = _metrics(compared, metrics)
     _show(compared, console(), names)
     if figure is not None:
@@ -188,11 +188,11 @@ def _grid(jobs: "Sequence[PreparedRun]", screen: Console) -> None:
     """One table and one figure of all cells; cells whose users meet other events cannot be paired."""
     from hashlib import sha256
 
-    from skg_bench.app import launch
+    from skg_bench.app import api
 
     folders = [job.out for job in jobs]
     try:
-        compared = launch.compare(*folders)
+        compared = api.compare(*folders)
     except UsageError as error:
         screen.print(f"no table of all runs: {error}", soft_wrap=True)
         return
@@ -216,7 +216,10 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
     for run in [Run(path) for path in runs]:
         try:
             summary.read(run)
+            outdated = not run.finished  # turns may have been made since
         except UsageError:  # there is none, or of another version
+            outdated = True
+        if outdated:
             summary.write(run)
         console().print(f"page: {page.write(run, numbered(run, users) or None, others)}", soft_wrap=True)
 

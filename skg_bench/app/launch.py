@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from skg_bench.analysis.comparison.compare import Comparison
-from skg_bench.analysis.comparison.compare import compare as paired
+import numpy as np
+
 from skg_bench.analysis.summary.saturation import LIMIT, corpus
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
@@ -29,8 +29,8 @@ from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.lock import held, remove_dead
-from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
+from skg_bench.core.lock import Lock, held, remove_dead
+from skg_bench.core.manifest import BESIDE, NAME, TABLES, identity_of, manifest_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import Run
 from skg_bench.core.temporary import sweep
@@ -39,7 +39,7 @@ from skg_bench.core.wholeness import faults, lost_shards
 from skg_bench.engine import pieces
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
-from skg_bench.engine.tasks import WHOLE, Part
+from skg_bench.engine.tasks import WHOLE, Part, ours
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
@@ -91,8 +91,6 @@ class PreparedRun:
     @property
     def _sampled(self) -> I32:
         """Users from whom something is estimated; of a log all."""
-        import numpy as np
-
         return np.arange(self.plan.users if self.counted else min(_SAMPLED, self.plan.users), dtype=np.int32)
 
 
@@ -179,12 +177,15 @@ def _state(job: PreparedRun) -> State:
 
 def _shards_are_ours(job: PreparedRun) -> bool:
     """Are there whole shards, and all of this run? A manifest that was lost can then be written again."""
-    key = run_key({"identity": job.identity, "versions": versions()})
     labels = []
     for file in job.out.glob("turns/*.parquet"):
         with suppress(UsageError):
             labels.append(shards.label(file).run)
-    return bool(labels) and set(labels) == {key}
+    return bool(labels) and set(labels) == {_run_key(job)}
+
+
+def _run_key(job: PreparedRun) -> str:
+    return run_key({"identity": job.identity, "versions": versions()})
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
@@ -235,7 +236,7 @@ def start(
                 if job.part == WHOLE:
                     with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
                         _simulate(job, watch, say, embedding)
-                        return _end(job, deliveries, say)
+                        return _end(job, lock, deliveries, say)
                 with _callers_script_left_alone():
                     _simulate(job, watch, say, embedding)
         return _delivered(job, say) if job.state == "finished" else _after_part(job, say)
@@ -262,19 +263,20 @@ def _delivered(job: PreparedRun, say: Say) -> Run:
 def _after_part(job: PreparedRun, say: Say) -> Run:
     """Tables and page, where no part has a shard left to make."""
     run = Run(job.out)
-    places = [(arm, k) for arm in run.arms for k in range(shards.count(run.manifest["users"]))]
-    if left := sum(not shards.path(run.path, "turns", arm, k).exists() for arm, k in places):
+    absent = sum(not shards.path(run.path, "turns", arm, number).exists() for arm, number in _places(job.plan, WHOLE))
+    if left := absent or sum(1 for _ in lost_shards(run)):  # all bytes are read once all shards are there
         say(
             f"part {job.part[0]}/{job.part[1]} is done; other parts have {plural(left, 'shard')} to make. The part "
             "that ends last writes tables and page, and so does the same command without part"
         )
         return run
-    with held(job.out, "tables", wait=_TABLES):
+    with held(job.out, "tables", wait=_TABLES) as lock:
         job = replace(job, state=_state(job))
         if job.state == "finished":
+            pieces.end(job.out)
             return Run(job.out)
         with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
-            return _end(job, deliveries, say)
+            return _end(job, lock, deliveries, say)
 
 
 def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | None) -> None:
@@ -285,13 +287,31 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
     if before is None or job.part == WHOLE:
         ended = {} if before is None else {key: before[key] for key in ("shards", "files") if key in before}
         manifest.write(job.out, {**_manifest(job), **provenance(), **ended})
+        if job.part != WHOLE:
+            _state(job)  # another part may have written it at the same moment, by other versions
     root = job.composed.root
     plan = said_only(job.plan, job.turns() // len(job.plan.arms))
     execute(
-        plan, job.out, run=run_key(Run(job.out).manifest), cohort=root["cohort"], workers=root["workers"],
+        plan, job.out, run=_run_key(job), cohort=root["cohort"], workers=root["workers"],
         launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, part=job.part,
     )  # fmt: skip
-    write_json(job.out / "timings.json", watch.timings(root["workers"], root["cohort"]))
+    timings = watch.timings(root["workers"], root["cohort"])
+    if timings["turns"] or not _accepted(Run(job.out), "timings.json"):  # an attempt without turns leaves it as it is
+        write_json(job.out / "timings.json", timings)
+        if job.part == WHOLE:
+            manifest.accept(job.out, "timings.json")
+
+
+def _accepted(run: Run, name: str) -> bool:
+    try:
+        return manifest.accepted(run.path, name, run.manifest.get("files", {}))
+    except UsageError:
+        return False
+
+
+def _places(plan: Plan, part: Part) -> list[tuple[str, int]]:
+    """Arms and numbers of the shards that a part makes."""
+    return [(plan.arms[arm].name, number) for arm, number in np.argwhere(ours(plan, part)).tolist()]
 
 
 def _manifest_before(job: PreparedRun, say: Say) -> Mapping[str, Any] | None:
@@ -303,27 +323,32 @@ def _manifest_before(job: PreparedRun, say: Say) -> Mapping[str, Any] | None:
         if (job.out / NAME).exists():
             say(f"{str(error).partition(';')[0]}: it is written again")
         return None
-    for line in faults(before):
+    lines = faults(before)
+    if job.part != WHOLE:
+        lines = lost_shards(before, manifest.get("shards", {}), _places(job.plan, job.part))
+    for line in lines:
         say(f"{line.partition(';')[0]}: it is made again")
     return manifest
 
 
-def _end(job: PreparedRun, deliveries: Deliveries, say: Say) -> Run:
+def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
     """Tables and page of a run whose turns are all there, and what trackers get of it.
 
-    Raises UsageError where a shard is missing or torn after all.
+    Raises UsageError where a shard is missing or torn after all, and where the lock was lost.
     """
     run = Run(job.out)
-    key, before = run_key(run.manifest), run.manifest.get("shards", {})
-    numbers = range(shards.count(run.manifest["users"]))
-    digests = {arm: [shards.belonging(run.path, key, "turns", arm, k).digest for k in numbers] for arm in run.arms}
-    if fault := next((line for line in lost_shards(run) if "ended with" not in line), None):
+    if fault := next(lost_shards(run, places=_places(job.plan, WHOLE)), None):
         raise UsageError(fault)
+    numbers, before = range(shards.count(run.manifest["users"])), run.manifest.get("shards", {})
+    digests = {arm: [shards.belonging(run.path, run.key, "turns", arm, k).digest for k in numbers] for arm in run.arms}
+    lock.check()
     for arm in before.keys() & digests.keys():
         if before[arm] != digests[arm]:
             say(f"arm {arm}: shards that were made again are not the same bits; was one changed, or the processor?")
     pieces.end(job.out)
-    manifest.write(job.out, {**run.manifest, "incomplete": False, "shards": digests})
+    # tables of the users so far, which `report` may have written, are not those of the whole run
+    files = {name: digest for name, digest in run.manifest.get("files", {}).items() if name not in TABLES}
+    manifest.write(job.out, {**run.manifest, "incomplete": False, "shards": digests, "files": files})
     manifest.accept(job.out, "timings.json", *(f"pool/{file.name}" for file in sorted(job.out.glob("pool/*.json"))))
     deliveries.reached("turns")
     described = describe(job.out, deliveries.reached)
@@ -346,22 +371,6 @@ def _callers_script_left_alone() -> Iterator[None]:
         yield
     finally:
         vars(main).update(kept)
-
-
-def compare(
-    *runs: Run | str | Path,
-    reference: str | None = None,
-    correction: str = "holm",
-    margins: Mapping[str, float] | None = None,
-    flips: int = 0,
-) -> Comparison:
-    """Every arm of the runs against the reference arm (default: the first run's own), paired user by user.
-
-    See `analysis.compare` for the rest. Raises UsageError for what is no run, runs that share no events, an unknown
-    reference, metric or correction.
-    """
-    opened = [source if isinstance(source, Run) else Run(source) for source in runs]
-    return paired(opened, reference, correction=correction, margins=margins, flips=flips)
 
 
 def _quiet(_done: int, _total: int) -> None:

@@ -10,8 +10,6 @@ TaskIn = TypeVar("TaskIn", contravariant=True)
 ResultOut = TypeVar("ResultOut", covariant=True)
 Tick = Callable[[int], None]  # is given the number of steps of a task that are done
 
-FILES = ".work.*.tmp"  # what a launcher may keep in the folder of a run, named by core/temporary.py and deleted with it
-
 
 class WorkerJob(Protocol[TaskIn, ResultOut]):
     """What a process needs to carry out any task. It is pickled, as are tasks and results."""

@@ -134,11 +134,13 @@ class Run:
         return [shards.path(self.path, log, arm, number) for number in self.numbers(arm)]
 
     def numbers(self, arm: str, users: Sequence[int] | None = None) -> list[int]:
-        """Numbers of the shards that hold these users (None: all); of an unfinished run those that are there."""
+        """Numbers of the shards that hold these users (None: all); of a run that has not ended yet those that are
+        there. One that ended goes on where a shard was lost, which is then missing, not left out.
+        """
         n = shards.count(self.manifest["users"])
         wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))
         present = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
-        return list(wanted if self.finished else present)
+        return list(wanted if self.finished or arm in self.manifest.get("shards", {}) else present)
 
     @cached_property
     def key(self) -> str:

@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -181,7 +181,7 @@ def label(file: Path) -> Label:
     return _verified(file, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns))
 
 
-@lru_cache(maxsize=2**16)
+@cache
 def _verified(file: Path, _stat: tuple[int, ...]) -> Label:
     data = bytes_of(file, 2**40)
     try:

@@ -1,12 +1,15 @@
 """What a run folder lacks, or holds that is not as it was written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.manifest import TABLES, accepted
 from skg_bench.core.run import Run
+
+Place = tuple[str, int]  # arm, and number of a shard
 
 
 def faults(run: Run) -> Iterator[str]:
@@ -14,7 +17,7 @@ def faults(run: Run) -> Iterator[str]:
 
     All bytes are read once in a process, at 1 to 2 GB a second.
     """
-    yield from lost_shards(run)
+    yield from lost_shards(run, run.manifest.get("shards", {}))
     pools = [name for name in run.manifest.get("files", {}) if name.startswith("pool/")]
     for name in (*TABLES, *pools) if run.finished else ():
         try:
@@ -26,15 +29,20 @@ def faults(run: Run) -> Iterator[str]:
             yield f"{error}; {shards.AGAIN}"
 
 
-def lost_shards(run: Run) -> Iterator[str]:
-    """A line for each shard that is torn, changed, of another run, or, if the run is finished, missing."""
-    ended = run.manifest.get("shards", {})
+def lost_shards(
+    run: Run, ended: Mapping[str, Sequence[str]] = MappingProxyType({}), places: Sequence[Place] | None = None
+) -> Iterator[str]:
+    """A line for each shard that is torn, changed, of another run, or, if the run has ended once, missing.
 
-    def fault(place: tuple[str, int]) -> str:
+    `ended`: digests that the shards of an arm must have. `places`: the shards to look at; None: all.
+    """
+
+    def fault(place: Place) -> str:
         arm, number = place
         digests = ended.get(arm, ())
         return shards.fault(run.path, run.key, arm, number, digests[number] if number < len(digests) else None)
 
-    places = [(arm, number) for arm in run.arms for number in run.numbers(arm)]
+    if places is None:
+        places = [(arm, number) for arm in run.arms for number in run.numbers(arm)]
     with ThreadPoolExecutor() as threads:
         yield from filter(None, threads.map(fault, places))

@@ -79,10 +79,10 @@ def execute(
             if todo.tasks:
                 launcher.carry_out(job, todo.tasks, workers, out, partial(_more, progress, done, total))
             done += todo.total - todo.done
-            _join(job, todo.joins, workers)
+            if todo.joins:
+                progress(done, total)  # it may say that the folder is another process's by now
+                _join(job, todo.joins, workers)
             pieces.tidy(out, run)
-    if part == WHOLE:
-        pieces.end(out)
 
 
 def _more(progress: Progress, done: int, total: int, turns: int) -> None:
@@ -91,13 +91,13 @@ def _more(progress: Progress, done: int, total: int, turns: int) -> None:
 
 def _join(job: "Job", joins: Sequence[Join], workers: int) -> None:
     """Put shards together from pieces."""
-    if not joins:
-        return
     plan, here = job.plan, pieces.found(job.out, job.run, verify=True)
 
     def join(each: Join) -> None:
-        users = shards.users_of(each.shard, plan.users)
-        pieces.join(job.out, job.run, plan.arms[each.arm].name, each.shard, users=users, pieces=here)
+        names, users = [plan.arms[arm].name for arm in each.arms], shards.users_of(each.shard, plan.users)
+        chosen = pieces.apart(here, names)
+        for name in names:
+            pieces.join(job.out, job.run, name, each.shard, users=users, pieces=chosen)
 
     with ThreadPoolExecutor(workers) as threads:  # Arrow does nearly all of it, without Python's lock
         list(threads.map(join, joins))

@@ -6,7 +6,9 @@ checksum of each, so that a torn piece is found; its users are then run again.
 
 import hashlib
 import json
+import lzma
 import shutil
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -30,7 +32,9 @@ FOLDER = "pieces"  # in the folder of a run
 _ABOUT = "about.json"
 _NAME_LENGTH, _HEADER = 26, 30  # of a zip entry's own header: where lengths of its name and extra field stand; its end
 _CODEC = ipc.IpcWriteOptions(compression="lz4")
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, pa.ArrowException, OSError, *FAULTS)
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, pa.ArrowException, *FAULTS
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -137,27 +141,32 @@ def apart(pieces: Sequence[Piece], arms: Sequence[str]) -> list[Piece]:
 
 
 def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
-    """The pieces of a run. `verify`: their bytes are looked at, and what is no whole piece is deleted."""
+    """The pieces of a run that can be read. `verify`: their bytes are looked at. What is no whole piece is deleted."""
     pieces = []
     for file in sorted((folder / FOLDER).glob("*.piece")):
         try:
             with zipfile.ZipFile(file) as archive:
                 about = json.loads(archive.read(_ABOUT))
-                if about["run"] != run or (verify and archive.testzip() is not None):
+                names = [_ABOUT, *(_entry(arm, kind) for arm in range(len(about["arms"])) for kind in shards.IN_ORDER)]
+                stored = all(entry.compress_size == entry.file_size for entry in archive.infolist())
+                whole = archive.namelist() == names and stored and not (verify and archive.testzip())
+                if not whole or about["run"] != run:
                     raise ValueError("it is torn, or of another run")
             pieces.append(Piece(file, tuple(about["arms"]), np.array(about["users"], np.int32)))
+        except OSError:  # it may be whole: what failed is the disk, or too many files are open
+            continue
         except _BROKEN:
             file.unlink(missing_ok=True)
     return pieces
 
 
 def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: Sequence[Piece]) -> None:
-    """Write a shard, whose users `users` all are in pieces.
+    """Write a shard, whose users `users` all are in pieces that have no user in common.
 
     Raises UsageError where these are gone.
     """
-    inside = [piece for piece in apart(pieces, [arm]) if np.isin(piece.users // shards.USERS, shard).any()]
-    covered = np.concatenate([piece.users for piece in inside])
+    inside = [piece for piece in pieces if np.isin(piece.users // shards.USERS, shard).any()]
+    covered = np.concatenate([np.zeros(0, np.int32), *(piece.users for piece in inside)])
     if not np.isin(np.arange(users.start, users.stop), covered).all():
         raise UsageError(
             f"{folder / FOLDER} has lost cohorts of arm {arm!r} that were done; run the same command again"
@@ -168,10 +177,10 @@ def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: 
 
 
 def tidy(folder: Path, run: str) -> None:
-    """Delete the pieces of which every shard is there."""
+    """Delete the pieces of which every shard is there, whole."""
     for piece in found(folder, run):
         numbers = np.unique(piece.users // shards.USERS).tolist()
-        if all(shards.path(folder, "turns", arm, shard).exists() for arm in piece.arms for shard in numbers):
+        if not any(shards.fault(folder, run, arm, shard) for arm in piece.arms for shard in numbers):
             piece.file.unlink(missing_ok=True)
 
 

@@ -35,9 +35,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Join:
-    """A shard of an arm (index) to put together from pieces."""
+    """A shard of some arms (indices) to put together, from pieces of cohorts that were simulated under all of them."""
 
-    arm: int
+    arms: tuple[int, ...]
     shard: int
 
 
@@ -110,7 +110,7 @@ def left(plan: Plan, counts: I32, existing: Existing, cohort: int) -> Left:
             cohorts = _cohorts(np.setdiff1d(users, simulated), counts, begun, cohort, len(arms))
             whole = {number for ids in cohorts if _alone(ids, plan.users) for number in np.unique(ids // shards.USERS)}
             tasks += [Task(arms, ids, "shards" if ids[0] // shards.USERS in whole else "piece") for ids in cohorts]
-            joins += [Join(arm, number) for number in numbers.tolist() if number not in whole for arm in arms]
+            joins += [Join(arms, number) for number in numbers.tolist() if number not in whole]
     # the longest first, so that workers end together; of these the largest, whose events serve the smaller ones
     tasks.sort(key=lambda task: (-counts[task.users].max(), -len(task.users)))
     return Left(tasks, joins, done, total)

@@ -30,6 +30,7 @@ from skg_bench.core.temporary import temporary
 _START = 120.0  # seconds that a worker has to start and to read its job
 _DEATHS = 3  # times the number of workers: so many may die in a row without a finished task between them
 _POLL = 0.2  # seconds between looks at workers that say nothing
+_TOUCH = 60.0  # seconds between touches of the file, which another machine takes for left behind after an hour
 _END = 5.0  # seconds that workers have to end by themselves when all is done
 _UNDER_WAY = 12.0  # seconds that they have once a budget is spent; a prompt may take 10 s (llm.seconds)
 
@@ -71,10 +72,15 @@ def _shared(
     steps = get_context("spawn").RawArray("q", len(tasks))
     with _file([job, *tasks], folder) as (whole, *parts):
         crew = _Crew[Result](workers, whole, parts, steps)
+        touched = time.monotonic()
         try:
             while len(crew.results) < len(tasks):
                 crew.look()
                 progress(sum(steps))
+                if time.monotonic() - touched > _TOUCH:
+                    touched = time.monotonic()
+                    with suppress(OSError):  # the folder was moved, which `progress` says
+                        os.utime(whole.path)
             crew.end(_END)
         except BudgetReached:
             crew.end(_UNDER_WAY)  # the answers that other workers wait for are paid for, and are to be kept

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import skg_bench
+from skg_bench.app import launch
 from skg_bench.core import manifest, shards
+from skg_bench.core.errors import UsageError
 from skg_bench.core.lock import held
 from skg_bench.core.run import Run
 from tests.app.test_cli import call, refused
@@ -121,6 +123,76 @@ def test_a_run_goes_on_from_its_parts(tiny_run: skg_bench.Run, elsewhere: Path, 
     assert call("run", "--check", "here")[0] == 0
     assert call("run", *tiny, "out=here")[0] == 0
     assert files(Path("here")) == files(tiny_run.path)
+
+
+@pytest.fixture
+def half(elsewhere: Path, tiny: tuple[str, ...]) -> tuple[str, ...]:
+    """The command of a run of 260 users, whose first 256 are there, with tables and page of theirs."""
+    words = ("run", *(text for text in tiny if not text.startswith(("users=", "weeks="))), "users=260", "weeks=1")
+    assert call(*words, "out=here", "part=0/2")[0] == 0
+    assert call("report", "here")[0] == 0
+    assert Run("here").to_pandas()["n_users"].max() == 256
+    return (*words, "out=here")
+
+
+def test_tables_of_the_users_so_far_are_not_those_of_the_run(
+    half: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_given: object) -> Run:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(launch, "describe", killed)
+        call(*half)
+    assert Run("here").finished
+    with pytest.raises(UsageError, match=r"summary\.json is not as it was written"):
+        Run("here").to_pandas()
+    assert call(*half)[0] == 0
+    assert Run("here").to_pandas()["n_users"].max() == 260
+
+
+def test_a_report_of_an_unfinished_run_is_of_the_users_who_are_there_now(
+    half: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_given: object) -> Run:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch, "_end", killed)
+    call(*half)
+    assert not Run("here").finished
+    assert call("report", "here")[0] == 0
+    assert Run("here").to_pandas()["n_users"].max() == 260
+
+
+def test_a_shard_that_a_finished_run_lost_is_missing_also_while_it_is_mended(copy: Path) -> None:
+    manifest.write(copy, {**Run(copy).manifest, "incomplete": True})
+    shards.path(copy, "turns", "skg", 0).unlink()
+    with pytest.raises(UsageError, match=r"skg\.0000000\.parquet is missing"):
+        Run(copy).turns("skg")
+
+
+def test_an_attempt_without_turns_leaves_the_timings_of_the_run(copy: Path, tiny: tuple[str, ...]) -> None:
+    before = (copy / "timings.json").read_bytes()
+    (copy / "report.html").unlink()
+    assert call("run", *tiny, f"out={copy}")[0] == 0
+    assert (copy / "timings.json").read_bytes() == before
+    assert call("run", "--check", str(copy))[0] == 0
+
+
+def test_a_part_says_of_its_own_shards_what_it_makes_again(
+    tiny_run: skg_bench.Run, copy: Path, tiny: tuple[str, ...]
+) -> None:
+    before = files(copy)
+    manifest.write(copy, {k: v for k, v in Run(copy).manifest.items() if k != "shards"} | {"incomplete": True})
+    torn = [shards.path(copy, "turns", arm, 0) for arm in tiny_run.arms]
+    for file in torn:
+        file.write_bytes(file.read_bytes()[:-9])
+    code, out, _ = call("run", *tiny, f"out={copy}", "part=0/2")
+    assert code == 0
+    assert [file for file in torn if f"{file} is torn" in out] == torn[:1]
+    assert "other parts have 1 shard to make" in out
+    assert call("run", *tiny, f"out={copy}")[0] == 0
+    assert files(copy) == before
 
 
 @pytest.mark.parametrize("part", ["3/3", "-1/3", "1", "1/0", "a/b"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skg_bench.core import shards
 from skg_bench.engine import tasks
 from skg_bench.engine.ensembles import stacks
-from skg_bench.engine.pieces import Piece
+from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import Existing, Left, left, ours, waves
 from tests.laws import world
@@ -27,8 +27,9 @@ def plan() -> Plan:
 def made(plan: Plan, todo: Left, existing: Existing) -> np.ndarray:
     """`[arms, users]`: how often each user of an arm is in a shard that is there or will be."""
     times = np.zeros((len(plan.arms), USERS), np.int64)
-    pieces = [(list(range(len(ARMS))), piece.users) for piece in existing.pieces]
-    pieces += [(list(task.arms), task.users) for task in todo.tasks if task.becomes == "piece"]
+    here = [task for task in todo.tasks if task.becomes == "piece"]
+    names = [tuple(plan.arms[arm].name for arm in task.arms) for task in here]
+    pieces = [*existing.pieces, *(Piece(Path(f"{i}"), names[i], task.users) for i, task in enumerate(here))]
     for arm, shard in np.argwhere(existing.mine & ~existing.missing).tolist():
         times[arm, list(shards.users_of(shard, USERS))] += 1
     for task in todo.tasks:
@@ -36,18 +37,25 @@ def made(plan: Plan, todo: Left, existing: Existing) -> np.ndarray:
             assert sorted(task.users) == [u for k in np.unique(task.users // 256) for u in shards.users_of(k, USERS)]
             times[np.ix_(np.array(task.arms), task.users)] += 1
     for join in todo.joins:
-        inside = [ids[ids // shards.USERS == join.shard] for arms, ids in pieces if join.arm in arms]
-        assert sorted(np.concatenate(inside)) == list(shards.users_of(join.shard, USERS))
-        times[join.arm, np.concatenate(inside)] += 1
+        users = np.concatenate([piece.users for piece in apart(pieces, [plan.arms[arm].name for arm in join.arms])])
+        inside = users[users // shards.USERS == join.shard]
+        assert sorted(inside) == list(shards.users_of(join.shard, USERS))
+        times[np.ix_(np.array(join.arms), inside)] += 1
     return times
 
 
-@given(st.integers(1, 2000), st.lists(st.booleans(), min_size=9, max_size=9), st.sets(st.integers(0, USERS - 1)))
-@settings(max_examples=60, deadline=None)
-def test_every_user_of_every_arm_is_made_once(plan: Plan, cohort: int, there: list[bool], kept: set[int]) -> None:
+@given(
+    st.integers(1, 2000),
+    st.lists(st.booleans(), min_size=9, max_size=9),
+    st.lists(st.tuples(st.sets(st.sampled_from(ARMS), min_size=1), st.sets(st.integers(0, USERS - 1), min_size=1))),
+)
+@settings(max_examples=100, deadline=None)
+def test_every_user_of_every_arm_is_made_once(
+    plan: Plan, cohort: int, there: list[bool], kept: list[tuple[set[str], set[int]]]
+) -> None:
     missing = ~np.array(there).reshape(3, 3)
     counts = plan.simulator.count(plan.seed, np.arange(USERS, dtype=np.int32), plan.weeks)
-    pieces = [Piece(Path("a"), ARMS, np.array(sorted(kept), np.int32))] if kept else []
+    pieces = [Piece(Path("a"), tuple(sorted(arms)), np.array(sorted(users), np.int32)) for arms, users in kept]
     existing = Existing(np.ones((3, 3), np.bool_), missing, pieces)
     todo = left(plan, counts, existing, cohort)
     assert (made(plan, todo, existing) == 1).all()

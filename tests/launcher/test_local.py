@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from skg_bench.core.errors import BudgetReached, UsageError
-from skg_bench.core.launching import FILES, Tick
+from skg_bench.core.launching import Tick
 from skg_bench.launcher import local
 from skg_bench.launcher.local import Local
 from tests.processes import await_end, needs_proc, workers
@@ -85,7 +85,7 @@ def tasks(*what: str) -> list[tuple[str, int, bytes]]:
 
 def empty(folder: Path) -> bool:
     """Whether no file of tasks is left, and no process."""
-    return not list(folder.glob(FILES)) and not active_children()
+    return not list(folder.glob(".work.*.tmp")) and not active_children()
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
@@ -96,6 +96,22 @@ def test_results_are_in_order_of_tasks_and_progress_counts_all_steps(tmp_path: P
     assert said == sorted(said)
     assert empty(tmp_path)
     assert carry_out(Lab(tmp_path), [], n, tmp_path) == []
+
+
+def test_the_file_of_tasks_is_touched_as_other_machines_take_an_old_one_for_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ages = list[float]()
+
+    def look(_steps: int) -> None:
+        for file in tmp_path.glob(".work.*.tmp"):
+            ages.append(time.time() - file.stat().st_mtime)
+            os.utime(file, (0, 0))
+
+    monkeypatch.setattr(local, "_TOUCH", 0.0)
+    carry_out(Lab(tmp_path), tasks("do", "do"), 2, tmp_path, look)
+    assert len(ages) > 1
+    assert max(ages) < 600
 
 
 def test_a_task_whose_worker_dies_is_begun_again_and_the_other_worker_goes_on(tmp_path: Path) -> None:
