@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skg_bench.app.experiment_report import Table
+from skg_bench.core.process import this_process
 
 End = Literal["survived", "refused", "other bytes", "wordless", "hung", "lost"]
 ENDS: tuple[End, ...] = ("survived", "refused", "other bytes", "wordless", "hung", "lost")  # the worst one last
@@ -95,9 +96,12 @@ def shortened(message: str) -> str:
 
 
 def general(message: str, paths: Mapping[str, str]) -> str:
-    """A message without what differs between trials: paths are replaced as given, longest first, and numbers."""
+    """A message without what differs between trials and machines: paths are replaced as given, longest first, the name
+    of this host, and numbers.
+    """
     for path in sorted(paths, key=len, reverse=True):
         message = message.replace(path, paths[path])
     message = re.sub(r"\b(turns|updates|feedback|learning)/[\w-]+\.[\w-]+\.parquet", r"\1/ARM.K.parquet", message)
+    message = re.sub(rf"\b{re.escape(this_process().host)}\b", "HOST", message)
     message = re.sub(r"\b[0-9a-f]{8,64}\b", "HASH", message)
     return shortened(re.sub(r"\b\d[\d,.:]*\b", "N", message))

@@ -113,7 +113,7 @@ def manifest_of(file: Path) -> Manifest:
     try:
         content = json_file(file)
     except UsageError as error:
-        raise UsageError(f"{file} is not valid json: {error}; {_ADVICE}") from error
+        raise UsageError(f"{error}; {_ADVICE}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{file} holds no mapping; it is no manifest of a run")
     try:

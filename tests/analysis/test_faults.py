@@ -19,6 +19,7 @@ from experiments.faults.outcomes import ENDS, End, Outcome, failures, general, h
 from experiments.faults.reader import Reader
 from skg_bench.app.experiments import ONE_THREAD
 from skg_bench.core.errors import UsageError
+from skg_bench.core.process import this_process
 from tests.app.test_cli import call, process, refused
 from tests.processes import await_end, needs_proc
 
@@ -82,6 +83,14 @@ def test_a_message_of_two_trials_is_the_same_message() -> None:
     paths = {"/home/a/flip-1": "FOLDER", "/home/a/flip-1/run": "RUN"}
     text = "/home/a/flip-1/run/turns/skg.12.parquet has 1,204 rows"
     assert general(text, paths) == "RUN/turns/ARM.K.parquet has N rows"
+
+
+def test_a_message_of_two_machines_is_the_same_message() -> None:
+    host = this_process().host
+    assert (
+        general(f"run by 12 on host {host}, see .lock.run.{host}.12", {})
+        == "run by N on host HOST, see .lock.run.HOST.N"
+    )
 
 
 def test_a_command_says_where_it_failed_and_what_it_made_again() -> None:

@@ -125,7 +125,9 @@ def test_a_run_begun_with_other_versions_is_not_gone_on_with(elsewhere: Path, ti
 def test_a_torn_manifest_is_said_to_be_torn(elsewhere: Path, tiny: tuple[str, ...]) -> None:
     Path("out").mkdir()
     Path("out/manifest.json").write_text('{"schema": 1, "ident', "utf-8")
-    with pytest.raises(UsageError, match=r"manifest.json is not valid json"):
+    with pytest.raises(
+        UsageError, match=r"manifest\.json is no whole JSON: .*; the command that made the run writes it again"
+    ):
         job(*tiny, "out=out")
 
 
