@@ -41,8 +41,14 @@ def changed(run: Run, **fields: Any) -> Run:
     for arm, known in logs.items():
         if len(known["turns"]):
             write_logs(run.path, arm, old["users"], known)
-    manifest.accept(run.path, *tables)
+    accept(run.path, *tables)
     return Run(run.path)
+
+
+def accept(folder: Path, *names: str) -> None:
+    """Note in the manifest that tables of a run are as they should be."""
+    with manifest.accepting(folder, manifest.manifest_of(folder / manifest.NAME), *names):
+        pass
 
 
 def rewritten(file: Path, change: Any) -> None:

@@ -1,10 +1,10 @@
 """From a composed configuration to a finished run directory."""
 
 import logging
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from skg_bench.analysis.summary.saturation import LIMIT, corpus
 from skg_bench.app.arms import arms
+from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
 from skg_bench.app.failures import Naming
@@ -27,15 +28,16 @@ from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import json_file
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
 from skg_bench.core.lock import Lock, held, remove_dead
-from skg_bench.core.manifest import BESIDE, NAME, TABLES, identity_of, manifest_of, run_key
+from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
 from skg_bench.core.record import Replay, left_out, replay
 from skg_bench.core.run import Run
 from skg_bench.core.temporary import sweep
 from skg_bench.core.tracking import Sink, Stage
-from skg_bench.core.wholeness import faults, lost_shards
+from skg_bench.core.wholeness import faults, lost_shards, lost_tables
 from skg_bench.engine import pieces
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
@@ -45,6 +47,7 @@ Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each a
 Say = Callable[[str], None]  # one line for the user
 State = Literal["new", "unfinished", "finished"]
 _TABLES = 600.0  # seconds to wait for another part that writes tables and page
+_ENDED = ("shards", "files")  # what the manifest of a finished run has more
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated
 
 
@@ -234,10 +237,10 @@ def start(
             if job.state != "finished":
                 watch = Watch(progress or _quiet, lock)
                 if job.part == WHOLE:
-                    with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
+                    with callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
                         _simulate(job, watch, say, embedding)
                         return _end(job, lock, deliveries, say)
-                with _callers_script_left_alone():
+                with callers_script_left_alone():
                     _simulate(job, watch, say, embedding)
         return _delivered(job, say) if job.state == "finished" else _after_part(job, say)
     except OSError as error:  # a full disk does not say which one it is
@@ -255,16 +258,16 @@ def _delivered(job: PreparedRun, say: Say) -> Run:
     with suppress(OSError):  # a folder that is only read
         sweep(job.out)
     finished = Run(job.out)
-    with _callers_script_left_alone():
+    with callers_script_left_alone():
         export(job.sinks, finished, DEADLINE, say)
     return finished
 
 
 def _after_part(job: PreparedRun, say: Say) -> Run:
     """Tables and page, where no part has a shard left to make."""
-    run = Run(job.out)
-    absent = sum(not shards.path(run.path, "turns", arm, number).exists() for arm, number in _places(job.plan, WHOLE))
-    if left := absent or sum(1 for _ in lost_shards(run)):  # all bytes are read once all shards are there
+    run, places = Run(job.out), _places(job.plan, WHOLE)
+    absent = sum(not shards.path(run.path, "turns", arm, number).exists() for arm, number in places)
+    if left := absent or sum(1 for _ in lost_shards(run, places)):  # all bytes are read once all shards are there
         say(
             f"part {job.part[0]}/{job.part[1]} is done; other parts have {plural(left, 'shard')} to make. The part "
             "that ends last writes tables and page, and so does the same command without part"
@@ -275,7 +278,7 @@ def _after_part(job: PreparedRun, say: Say) -> Run:
         if job.state == "finished":
             pieces.end(job.out)
             return Run(job.out)
-        with _callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
+        with callers_script_left_alone(), beside(job.sinks, job.out) as deliveries:
             return _end(job, lock, deliveries, say)
 
 
@@ -283,12 +286,14 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
     """All turns of the run, or of its part, that are not there."""
     for line in job.cautions():
         say(line)
-    before = _manifest_before(job, say)
-    if before is None or job.part == WHOLE:
-        ended = {} if before is None else {key: before[key] for key in ("shards", "files") if key in before}
-        manifest.write(job.out, {**_manifest(job), **provenance(), **ended})
-        if job.part != WHOLE:
-            _state(job)  # another part may have written it at the same moment, by other versions
+    _say_what_is_made_again(job, say)
+    if job.part == WHOLE:
+        _write_manifest(job)
+    else:
+        with held(job.out, "tables", wait=_TABLES):  # another part may begin at the same moment, in other versions
+            if _run_before(job) is None:
+                _write_manifest(job)
+        _state(job)
     root = job.composed.root
     plan = said_only(job.plan, job.turns() // len(job.plan.arms))
     execute(
@@ -296,15 +301,15 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
         launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, part=job.part,
     )  # fmt: skip
     timings = watch.timings(root["workers"], root["cohort"])
-    if timings["turns"] or not _accepted(Run(job.out), "timings.json"):  # an attempt without turns leaves it as it is
+    if timings["turns"] or not _timed(Run(job.out)):  # an attempt without turns leaves those of another one
         write_json(job.out / "timings.json", timings)
-        if job.part == WHOLE:
-            manifest.accept(job.out, "timings.json")
 
 
-def _accepted(run: Run, name: str) -> bool:
+def _timed(run: Run) -> bool:
+    """Are there timings of an earlier attempt, as they were written?"""
+    name, known = "timings.json", run.manifest.get("files", {})
     try:
-        return manifest.accepted(run.path, name, run.manifest.get("files", {}))
+        return manifest.accepted(run.path, name, known) if name in known else bool(json_file(run.path / name))
     except UsageError:
         return False
 
@@ -314,21 +319,31 @@ def _places(plan: Plan, part: Part) -> list[tuple[str, int]]:
     return [(plan.arms[arm].name, number) for arm, number in np.argwhere(ours(plan, part)).tolist()]
 
 
-def _manifest_before(job: PreparedRun, say: Say) -> Mapping[str, Any] | None:
-    """The manifest of an earlier attempt; None: there is none, or it is torn. It is said what is made again."""
+def _run_before(job: PreparedRun) -> Run | None:
+    """What an earlier attempt left; None: there is no manifest, or it is torn."""
+    with suppress(UsageError):
+        return Run(job.out)
+    return None
+
+
+def _say_what_is_made_again(job: PreparedRun, say: Say) -> None:
     try:
         before = Run(job.out)
-        manifest = before.manifest
     except UsageError as error:
         if (job.out / NAME).exists():
             say(f"{str(error).partition(';')[0]}: it is written again")
-        return None
-    lines = faults(before)
-    if job.part != WHOLE:
-        lines = lost_shards(before, manifest.get("shards", {}), _places(job.plan, job.part))
-    for line in lines:
+        return
+    here = {arm: set(before.numbers(arm)) for arm in before.arms}
+    places = [(arm, number) for arm, number in _places(job.plan, job.part) if number in here[arm]]
+    for line in chain(lost_shards(before, places), lost_tables(before)):
         say(f"{line.partition(';')[0]}: it is made again")
-    return manifest
+
+
+def _write_manifest(job: PreparedRun) -> None:
+    """Of a run that is not finished; what a finished one had is kept, so that it is known what it lost."""
+    before = _run_before(job)
+    ended = {} if before is None else {key: before.manifest[key] for key in _ENDED if key in before.manifest}
+    manifest.write(job.out, {**_manifest(job), **provenance(), **ended})
 
 
 def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
@@ -337,7 +352,7 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
     Raises UsageError where a shard is missing or torn after all, and where the lock was lost.
     """
     run = Run(job.out)
-    if fault := next(lost_shards(run, places=_places(job.plan, WHOLE)), None):
+    if fault := next(lost_shards(run, _places(job.plan, WHOLE)), None):
         raise UsageError(fault)
     numbers, before = range(shards.count(run.manifest["users"])), run.manifest.get("shards", {})
     digests = {arm: [shards.belonging(run.path, run.key, "turns", arm, k).digest for k in numbers] for arm in run.arms}
@@ -346,31 +361,15 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
         if before[arm] != digests[arm]:
             say(f"arm {arm}: shards that were made again are not the same bits; was one changed, or the processor?")
     pieces.end(job.out)
-    # tables of the users so far, which `report` may have written, are not those of the whole run
-    files = {name: digest for name, digest in run.manifest.get("files", {}).items() if name not in TABLES}
+    # not the tables: `report` may have written some of the users so far
+    pools = [f"pool/{file.name}" for file in sorted(job.out.glob("pool/*.json"))]
+    files = manifest.digests(job.out, ["timings.json", *pools])
     manifest.write(job.out, {**run.manifest, "incomplete": False, "shards": digests, "files": files})
-    manifest.accept(job.out, "timings.json", *(f"pool/{file.name}" for file in sorted(job.out.glob("pool/*.json"))))
     deliveries.reached("turns")
     described = describe(job.out, deliveries.reached)
     for line in deliveries.lines():
         say(line)
     return described
-
-
-@contextmanager
-def _callers_script_left_alone() -> Iterator[None]:
-    """Worker processes import this package, never the script that called it.
-
-    Python's `spawn` would run a script without a `__main__` guard again in every worker, and wait for ever for one that
-    cannot be found (`python -`).
-    """
-    main = sys.modules["__main__"]
-    kept: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
-    main.__spec__ = None
-    try:
-        yield
-    finally:
-        vars(main).update(kept)
 
 
 def _quiet(_done: int, _total: int) -> None:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,28 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
     replace_whole(folder / NAME, (whole + "\n").encode())
 
 
-def accept(folder: Path, *names: str) -> None:
-    """Note in the manifest the digests of files that were made from the logs."""
+@contextmanager
+def accepting(folder: Path, seen: Mapping[str, Any], *names: str) -> Iterator[None]:
+    """In the block files are written that were made from the logs; the manifest then notes their digests.
+
+    `seen`: the manifest when the logs were read. Raises UsageError, before the block, where the run went on since.
+    """
+    _check_current(folder, seen)
+    yield
+    content = _check_current(folder, seen)
+    write(folder, {**content, "files": {**content.get("files", {}), **digests(folder, names)}})
+
+
+def _check_current(folder: Path, seen: Mapping[str, Any]) -> Mapping[str, Any]:
     content = manifest_of(folder / NAME)
-    files = {name: hashlib.sha256(bytes_of(folder / name)).hexdigest() for name in names}
-    write(folder, {**content, "files": {**content.get("files", {}), **files}})
+    if any(content.get(key) != seen.get(key) for key in ("incomplete", "shards")):
+        raise UsageError(f"{folder} went on while its logs were read; give the same command again")
+    return content
+
+
+def digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of files in the folder of a run, as the manifest notes them."""
+    return {name: hashlib.sha256(bytes_of(folder / name)).hexdigest() for name in names}
 
 
 def accepted(folder: Path, name: str, files: Mapping[str, str]) -> bool:

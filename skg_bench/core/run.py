@@ -130,12 +130,12 @@ class Run:
         return not self.manifest.get("incomplete", False)
 
     def shards(self, log: LogName, arm: str) -> list[Path]:
-        """The shards of one arm, in order of users; of an unfinished run those that are there."""
+        """The shards of one arm, in order of users; `numbers` says which."""
         return [shards.path(self.path, log, arm, number) for number in self.numbers(arm)]
 
     def numbers(self, arm: str, users: Sequence[int] | None = None) -> list[int]:
         """Numbers of the shards that hold these users (None: all); of a run that has not ended yet those that are
-        there. One that ended goes on where a shard was lost, which is then missing, not left out.
+        there. Of one that has ended, a shard that is gone is missing, also while it is made again.
         """
         n = shards.count(self.manifest["users"])
         wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))

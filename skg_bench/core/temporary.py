@@ -62,7 +62,7 @@ def sweep(folder: Path) -> list[Path]:
 
 
 def replace_whole(path: Path, data: bytes) -> None:
-    """Writes a file, as `replacing` does."""
+    """Writes a file whole or not at all; `replacing` says what that means."""
     with replacing(path) as file:
         file.write(data)
 

@@ -1,6 +1,6 @@
 """What a run folder lacks, or holds that is not as it was written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from skg_bench.core.manifest import TABLES, accepted
 from skg_bench.core.run import Run
 
 Place = tuple[str, int]  # arm, and number of a shard
+_NEVER: Mapping[str, Sequence[str]] = MappingProxyType({})  # the run has not ended yet
 
 
 def faults(run: Run) -> Iterator[str]:
@@ -17,7 +18,13 @@ def faults(run: Run) -> Iterator[str]:
 
     All bytes are read once in a process, at 1 to 2 GB a second.
     """
-    yield from lost_shards(run, run.manifest.get("shards", {}))
+    places = [(arm, number) for arm in run.arms for number in run.numbers(arm)]
+    yield from lost_shards(run, places, run.manifest.get("shards", {}))
+    yield from lost_tables(run)
+
+
+def lost_tables(run: Run) -> Iterator[str]:
+    """A line for each table, page or trained model of a finished run that is missing or changed."""
     pools = [name for name in run.manifest.get("files", {}) if name.startswith("pool/")]
     for name in (*TABLES, *pools) if run.finished else ():
         try:
@@ -29,12 +36,10 @@ def faults(run: Run) -> Iterator[str]:
             yield f"{error}; {shards.AGAIN}"
 
 
-def lost_shards(
-    run: Run, ended: Mapping[str, Sequence[str]] = MappingProxyType({}), places: Sequence[Place] | None = None
-) -> Iterator[str]:
-    """A line for each shard that is torn, changed, of another run, or, if the run has ended once, missing.
+def lost_shards(run: Run, places: Iterable[Place], ended: Mapping[str, Sequence[str]] = _NEVER) -> Iterator[str]:
+    """A line for each shard in one of these places that is missing, torn, changed, or of another run.
 
-    `ended`: digests that the shards of an arm must have. `places`: the shards to look at; None: all.
+    `ended`: digests that the shards of an arm had when the run ended, and must have.
     """
 
     def fault(place: Place) -> str:
@@ -42,7 +47,5 @@ def lost_shards(
         digests = ended.get(arm, ())
         return shards.fault(run.path, run.key, arm, number, digests[number] if number < len(digests) else None)
 
-    if places is None:
-        places = [(arm, number) for arm in run.arms for number in run.numbers(arm)]
     with ThreadPoolExecutor() as threads:
         yield from filter(None, threads.map(fault, places))

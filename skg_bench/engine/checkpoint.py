@@ -152,7 +152,7 @@ def _take_up(kept: dict[str, Any], rollout: "Rollout", log: Logbook) -> None:
 
 
 def _write(path: Path, head: bytes, flat: Flat) -> None:
-    """Raises OSError, after which nothing is left of it but the checkpoint before."""
+    """Raises OSError, and leaves the checkpoint of before as it was, except as `replacing` says."""
     sizes = [[len(block.data), block.skew] for block in flat.blocks]
     try:
         plain = json.dumps({"root": flat.root, "nodes": flat.nodes, "blocks": sizes}, separators=(",", ":")).encode()

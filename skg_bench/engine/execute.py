@@ -93,14 +93,14 @@ def _join(job: "Job", joins: Sequence[Join], workers: int) -> None:
     """Put shards together from pieces."""
     plan, here = job.plan, pieces.found(job.out, job.run, verify=True)
 
-    def join(each: Join) -> None:
-        names, users = [plan.arms[arm].name for arm in each.arms], shards.users_of(each.shard, plan.users)
-        chosen = pieces.apart(here, names)
-        for name in names:
-            pieces.join(job.out, job.run, name, each.shard, users=users, pieces=chosen)
+    def join(given: tuple[Join, int]) -> None:
+        each, arm = given
+        chosen = pieces.apart(here, [plan.arms[i].name for i in each.arms])
+        users = shards.users_of(each.shard, plan.users)
+        pieces.join(job.out, job.run, plan.arms[arm].name, each.shard, users=users, pieces=chosen)
 
     with ThreadPoolExecutor(workers) as threads:  # Arrow does nearly all of it, without Python's lock
-        list(threads.map(join, joins))
+        list(threads.map(join, [(each, arm) for each in joins for arm in each.arms]))
 
 
 def _prepare(out: Path) -> None:

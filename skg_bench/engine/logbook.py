@@ -107,7 +107,7 @@ class Logbook:
     def split(self, arms: Sequence[str]) -> list["Logbook"]:
         """The logbooks of the arms of a stack: row `u * A + j` is user u under `arms[j]`.
 
-        This one is of no use afterwards: its lists are emptied, as theirs need the room.
+        This one is of no use afterwards: its lists are emptied, to make room for the new ones.
         """
         n, rest = len(arms), list[dict[str, np.ndarray]]()
         for log in (self.updates, self.feedbacks, self.jobs):

@@ -6,11 +6,9 @@ checksum of each, so that a torn piece is found; its users are then run again.
 
 import hashlib
 import json
-import lzma
 import shutil
 import struct
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +30,7 @@ FOLDER = "pieces"  # in the folder of a run
 _ABOUT = "about.json"
 _NAME_LENGTH, _HEADER = 26, 30  # of a zip entry's own header: where lengths of its name and extra field stand; its end
 _CODEC = ipc.IpcWriteOptions(compression="lz4")
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, pa.ArrowException, *FAULTS
-)  # fmt: skip
+_BROKEN = (zipfile.BadZipFile, struct.error, EOFError, RuntimeError, pa.ArrowException, *FAULTS)
 
 
 @dataclass(frozen=True)
@@ -146,10 +142,11 @@ def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
     for file in sorted((folder / FOLDER).glob("*.piece")):
         try:
             with zipfile.ZipFile(file) as archive:
+                if not all(map(_plausible, archive.infolist())):
+                    raise ValueError("it is torn")
                 about = json.loads(archive.read(_ABOUT))
                 names = [_ABOUT, *(_entry(arm, kind) for arm in range(len(about["arms"])) for kind in shards.IN_ORDER)]
-                stored = all(entry.compress_size == entry.file_size for entry in archive.infolist())
-                whole = archive.namelist() == names and stored and not (verify and archive.testzip())
+                whole = archive.namelist() == names and not (verify and archive.testzip())
                 if not whole or about["run"] != run:
                     raise ValueError("it is torn, or of another run")
             pieces.append(Piece(file, tuple(about["arms"]), np.array(about["users"], np.int32)))
@@ -158,6 +155,12 @@ def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
         except _BROKEN:
             file.unlink(missing_ok=True)
     return pieces
+
+
+def _plausible(entry: zipfile.ZipInfo) -> bool:
+    """Can it lie as it is, not compressed, in a file?"""
+    stored = entry.compress_type == zipfile.ZIP_STORED and entry.compress_size == entry.file_size
+    return stored and entry.header_offset >= 0
 
 
 def join(folder: Path, run: str, arm: str, shard: int, *, users: range, pieces: Sequence[Piece]) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 import skg_bench
+from skg_bench.analysis import report, summary
 from skg_bench.app import launch
 from skg_bench.core import manifest, shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.lock import held
 from skg_bench.core.run import Run
 from tests.app.test_cli import call, refused
-from tests.runs import rewritten
+from tests.runs import accept, rewritten
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -93,7 +94,7 @@ def test_tables_that_the_logs_do_not_say_are_found(copy: Path) -> None:
     content = json.loads(file.read_text("utf-8"))
     content["arms"]["skg"]["utility"]["mean"] += 0.1
     file.write_text(json.dumps(content), "utf-8")
-    manifest.accept(copy, "summary.json")
+    accept(copy, "summary.json")
     code, out, _ = call("run", "--check", str(copy))
     assert code == 1
     assert f"{file} is not what the logs say" in out
@@ -112,6 +113,7 @@ def test_parts_make_the_same_bytes_and_the_last_one_the_tables(
         assert not Path("here/summary.json").exists()
         code, out, _ = call("run", *tiny, "out=here", f"part={part}")
         assert code == 0
+        assert "made again" not in out
         assert ("other parts have 1 shard to make" in out) != last
     assert files(Path("here")) == files(tiny_run.path)
     assert call("run", *tiny, "out=here")[1].count("is finished: nothing is left to simulate") == 1
@@ -119,6 +121,9 @@ def test_parts_make_the_same_bytes_and_the_last_one_the_tables(
 
 def test_a_run_goes_on_from_its_parts(tiny_run: skg_bench.Run, elsewhere: Path, tiny: tuple[str, ...]) -> None:
     assert call("run", *tiny, "out=here", "part=0/2")[0] == 0
+    timings = Path("here/timings.json").read_bytes()
+    assert call("run", *tiny, "out=here", "part=0/2")[0] == 0
+    assert Path("here/timings.json").read_bytes() == timings
     assert not Run("here").finished
     assert call("run", "--check", "here")[0] == 0
     assert call("run", *tiny, "out=here")[0] == 0
@@ -164,6 +169,19 @@ def test_a_report_of_an_unfinished_run_is_of_the_users_who_are_there_now(
     assert Run("here").to_pandas()["n_users"].max() == 260
 
 
+def test_a_report_that_began_before_the_run_ended_leaves_its_tables_alone(half: tuple[str, ...]) -> None:
+    early = Run("here")
+    assert not early.finished
+    assert call(*half)[0] == 0
+    before = files(Path("here"))
+    with pytest.raises(UsageError, match="went on while its logs were read; give the same command again"):
+        summary.write(early)
+    with pytest.raises(UsageError, match="went on while its logs were read; give the same command again"):
+        report.write(early)
+    assert files(Path("here")) == before
+    assert call("run", "--check", "here")[0] == 0
+
+
 def test_a_shard_that_a_finished_run_lost_is_missing_also_while_it_is_mended(copy: Path) -> None:
     manifest.write(copy, {**Run(copy).manifest, "incomplete": True})
     shards.path(copy, "turns", "skg", 0).unlink()
@@ -173,9 +191,12 @@ def test_a_shard_that_a_finished_run_lost_is_missing_also_while_it_is_mended(cop
 
 def test_an_attempt_without_turns_leaves_the_timings_of_the_run(copy: Path, tiny: tuple[str, ...]) -> None:
     before = (copy / "timings.json").read_bytes()
-    (copy / "report.html").unlink()
-    assert call("run", *tiny, f"out={copy}")[0] == 0
-    assert (copy / "timings.json").read_bytes() == before
+    for words in ((), ("part=0/2",)):
+        (copy / "report.html").unlink()
+        code, out, _ = call("run", *tiny, f"out={copy}", *words)
+        assert code == 0
+        assert "report.html is missing: it is made again" in out
+        assert (copy / "timings.json").read_bytes() == before
     assert call("run", "--check", str(copy))[0] == 0
 
 

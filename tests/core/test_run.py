@@ -89,7 +89,7 @@ def test_of_an_unfinished_run_what_is_there_is_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "not valid json"),
+        ("{", "no whole JSON"),
         ('{"schema": 99}', f"schema version 99, this is version {schema.VERSION}"),
         ("{}", "schema version None"),
     ],

@@ -14,11 +14,13 @@ def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = 
     Without `users`: `report.html`, with twelve users to look into. With them: a page of its own beside it, with all
     turns of these users. `beside`: runs of the same world, with arms that say more about this one.
 
-    Raises UsageError when the run has no summary yet, or not these users, or a run beside is of another world.
+    Raises UsageError when the run has no summary yet, or not these users, a run beside is of another world,
+    or the run went on meanwhile.
     """
     from skg_bench.analysis.report.page import html
 
     name = "report.html" if users is None else f"report-users-{'-'.join(str(u) for u in dict.fromkeys(users))}.html"
-    replace_whole(run.path / name, html(run, users, beside).encode())
-    manifest.accept(run.path, name)
+    page = html(run, users, beside).encode()
+    with manifest.accepting(run.path, run.manifest, name):
+        replace_whole(run.path / name, page)
     return run.path / name

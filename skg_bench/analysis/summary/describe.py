@@ -54,12 +54,12 @@ LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, besi
 def write(run: Run) -> Summary:
     """Compute and write both files; returns what is in `summary.json`.
 
-    Raises UsageError when arms do not share their events or rows are missing.
+    Raises UsageError when arms do not share their events, rows are missing, or the run went on meanwhile.
     """
     content, curves = describe(run)
-    replace_text(run.path / "summary.json", content.to_json())
-    replace_text(run.path / "curves.csv", csv(curves))
-    manifest.accept(run.path, "summary.json", "curves.csv")
+    with manifest.accepting(run.path, run.manifest, "summary.json", "curves.csv"):
+        replace_text(run.path / "summary.json", content.to_json())
+        replace_text(run.path / "curves.csv", csv(curves))
     return content
 
 

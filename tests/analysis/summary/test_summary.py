@@ -16,10 +16,10 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.counts.measure import SHOWN
 from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary import Summary
-from skg_bench.core import manifest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
+from tests.runs import accept
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_a_summary_that_is_not_there_or_of_another_version_says_what_to_do(tmp_p
         summary.read(run)
     for text, version in (('{"schema": 3}', "None"), ('{"version": 5}', "5"), ("[]", "None")):
         (run.path / "summary.json").write_text(text)
-        manifest.accept(run.path, "summary.json")
+        accept(run.path, "summary.json")
         with pytest.raises(UsageError, match=rf"version {version}, this program reads version 7; .*report {run.path}"):
             summary.read(run)
 
@@ -239,7 +239,7 @@ def test_a_summary_of_other_content_says_where_it_is_wrong(
         node = node[key]
     node[path[-1]] = value
     (run.path / "summary.json").write_text(json.dumps(changed))
-    manifest.accept(run.path, "summary.json")
+    accept(run.path, "summary.json")
     with pytest.raises(UsageError, match=error):
         summary.read(run)
 
