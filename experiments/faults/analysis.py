@@ -39,7 +39,7 @@ class Row:
 
 
 ROWS: Mapping[str, Row] = {
-    "parent": Row(100, parent), "worker": Row(100, worker), "disk": Row(30, full), "cut": Row(60, damaged),
+    "parent": Row(100, parent), "worker": Row(100, worker), "disk": Row(40, full), "cut": Row(60, damaged),
     "flip": Row(200, damaged), "removed": Row(60, damaged), "two_equal": Row(10, two), "two_cohorts": Row(10, two),
     "moved": Row(10, moved), "foreign": Row(10, foreign), "parts": Row(3, three_parts),
 }  # fmt: skip

@@ -25,20 +25,20 @@ def parent(bench: Bench) -> Outcome | None:
     for attempt in range(_TRIES):
         bench.clear()
         running = bench.start(*more)
-        if _moment(bench, running, attempt, tracked=tracked):
+        if moment(bench, running, attempt, tracked=tracked):
             break
         bench.note(running.wait())
     else:
         return None
-    phase = _phase(bench)
+    reached = phase(bench)
     running.kill()
     bench.finish(*more)
     if tracked:
         _once(bench)
-    return bench.outcome(fault, f"{phase}, mlflow" if tracked else phase)
+    return bench.outcome(fault, f"{reached}, mlflow" if tracked else reached)
 
 
-def _moment(bench: Bench, running: Running, attempt: int, *, tracked: bool) -> bool:
+def moment(bench: Bench, running: Running, attempt: int, *, tracked: bool) -> bool:
     """Wait for the moment; False: the command had ended before."""
     lab, out, rng = bench.lab, bench.out, bench.rng
     life = lab.seconds * 0.8**attempt * (3.0 if tracked else 1.0)
@@ -54,13 +54,13 @@ def _moment(bench: Bench, running: Running, attempt: int, *, tracked: bool) -> b
         "tracker": lambda: (out / "report.html").exists(),
     }
     longest = {"start": life / 3, "manifest": 0.02, "simulation": life / 4, "tables": 0.2, "page": 0.2, "tracker": 0.05}
-    phase = "tracker" if tracked and bench.trial % 4 == 1 else PHASES[bench.trial // 2 % len(PHASES)]
-    delay = float(rng.uniform(0, 4.0 if tracked and phase == "tracker" else longest[phase])) * 0.6**attempt
-    return running.until(begun[phase], lab.limit) and running.until(lambda: False, delay)
+    which = "tracker" if tracked and bench.trial % 4 == 1 else PHASES[bench.trial // 2 % len(PHASES)]
+    delay = float(rng.uniform(0, 4.0 if tracked and which == "tracker" else longest[which])) * 0.6**attempt
+    return running.until(begun[which], lab.limit) and running.until(lambda: False, delay)
 
 
-def _phase(bench: Bench) -> str:
-    """The phase, by what is in the folder."""
+def phase(bench: Bench) -> str:
+    """The phase that a run has reached, by what is in its folder."""
     out = bench.out
     if not (out / "manifest.json").exists():
         return "before the manifest"
@@ -99,7 +99,7 @@ def worker(bench: Bench) -> Outcome | None:
         if not (_begun(bench, running, late=late) and running.until(_never, delay)):
             bench.note(running.wait())
             continue
-        phase, workers = _phase(bench), running.workers()
+        reached, workers = phase(bench), running.workers()
         if workers and running.kill_worker(int(bench.rng.choice(workers))):
             done = running.wait()
             bench.note(done, "the command whose worker was killed")
@@ -107,7 +107,7 @@ def worker(bench: Bench) -> Outcome | None:
                 bench.same_figures(bench.out, "the command whose worker was killed")
             else:
                 bench.finish("workers=2")
-            return bench.outcome("kill -9 of a worker", phase)
+            return bench.outcome("kill -9 of a worker", reached)
         running.close()
     return None
 
