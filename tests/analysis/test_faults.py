@@ -102,7 +102,7 @@ def test_a_command_says_where_it_failed_and_what_it_made_again() -> None:
 
 
 def test_rows_and_single_trials_are_chosen(one_thread: None) -> None:
-    assert len(chosen([], 1.0)) == sum(row.count for row in ROWS.values()) == 593
+    assert len(chosen([], 1.0)) == sum(row.count for row in ROWS.values()) == 603
     assert chosen(["flip:7", "parts"], 0.1) == [("flip", 7), ("parts", 0)]
     with pytest.raises(UsageError, match="--only flipp: there is no such row; rows are parent, "):
         chosen(["flipp"], 1.0)
