@@ -288,11 +288,12 @@ def rows(quick: bool) -> Iterator[Row]:
 def analyse(
     quick: Annotated[bool, typer.Option("--quick", help="250 users, no population of 10,000: a minute.")] = False,
 ) -> Report:
-    """Takes six minutes on two cores; no mark is checked, as absolute figures belong to the machine."""
+    """Takes a quarter of an hour on two cores; no mark is checked, as absolute figures belong to the machine."""
     table = Table("skg_bench: speed and size", ("figure", "measured", "mark", "ratio"), list(rows(quick)))
     about = (
         f"On {os.cpu_count()} cores; another host, or other work on it, moves the absolute figures by 1.4x either way, "
-        "the ratios less."
+        "the ratios less. Other tables: [a shared index of a million examples](shared_index.md), "
+        "[embedders](embedding.md), [peers](peers.md)."
     )
     return Report(
         [table], page("Speed and size", "skg-bench experiment speed --write reports", about, table.markdown())
