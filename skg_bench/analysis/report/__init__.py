@@ -14,8 +14,8 @@ def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = 
     Without `users`: `report.html`, with twelve users to look into. With them: a page of its own beside it, with all
     turns of these users. `beside`: runs of the same world, with arms that say more about this one.
 
-    Raises UsageError when the run has no summary yet, or not these users, a run beside is of another world,
-    or the run went on meanwhile.
+    Raises UsageError when the run has no summary yet, lacks these users, or went on meanwhile, or when a run beside is
+    of another world.
     """
     from skg_bench.analysis.report.page import html
 
