@@ -11,6 +11,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from skg_bench.core.version import VERSION
+
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison as Comparison
     from skg_bench.app.api import compare as compare
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from skg_bench.core.errors import UsageError as UsageError
     from skg_bench.core.run import Run as Run
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Comparison", "Run", "UsageError", "compare", "gate", "open_store", "run"]
 
 _HOMES = {

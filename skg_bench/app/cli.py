@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-import skg_bench
 from skg_bench.app import examples, interrupts
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.skillbook.cli import Trust, skillbook
 from skg_bench.core.errors import UsageError
+from skg_bench.core.version import VERSION
 
 app = typer.Typer(
     help="Does an assistant get better because it learns? Simulate users, compare arms, read the page.",
@@ -32,7 +32,7 @@ One = Annotated[Path, typer.Argument(help="A run directory.")]
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"skg-bench {skg_bench.__version__}")
+        typer.echo(f"skg-bench {VERSION}")
         raise typer.Exit
 
 

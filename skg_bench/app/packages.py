@@ -11,10 +11,9 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-import skg_bench
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
-from skg_bench.core.paths import CONF
+from skg_bench.core.paths import CONF, PACKAGE
 
 ENTRY_POINTS = "skg_bench.components"
 
@@ -32,7 +31,7 @@ class Package:
 @cache
 def packages() -> tuple[Package, ...]:
     """This package first, then the declared ones by name."""
-    core_package = Package("skg_bench", Path(str(skg_bench.__file__)).parent, CONF)
+    core_package = Package("skg_bench", PACKAGE, CONF)
     others = (
         replace(_declared(point.name, point.module), version=point.dist.version if point.dist else None)
         for point in entry_points(group=ENTRY_POINTS)

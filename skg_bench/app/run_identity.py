@@ -12,11 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import skg_bench
 from skg_bench.app.packages import Package, packages
 from skg_bench.core.manifest import counted_of, identity_of
 from skg_bench.core.run import flat
 from skg_bench.core.temporary import replace_whole
+from skg_bench.core.version import VERSION
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
 _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into configuration and digests, or caches
@@ -134,7 +134,7 @@ def _changed_files(package: Package) -> list[str]:
 
 def versions() -> dict[str, str]:
     """Of what the bits of a run depend on."""
-    main_versions = {"python": platform.python_version(), "skg-bench": skg_bench.__version__}
+    main_versions = {"python": platform.python_version(), "skg-bench": VERSION}
     return {**main_versions, **{name: version(name) for name in _LIBRARIES}}
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from hashlib import sha256
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from skg_bench.core.grid import I32
 from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
 from skg_bench.core.temporary import replacing
 from skg_bench.engine.logbook import Logbook
-
-if TYPE_CHECKING:
-    from skg_bench.engine.cohort import Rollout
 
 _FORMAT = 1
 _HEAD = 2**27  # bytes that the first line may have: ten million users
@@ -46,6 +43,33 @@ class Position:
     made: int = 0  # turns made before, of all rows
 
 
+class Resumable(Protocol):
+    """A rollout whose turns can be saved, and gone on with by another process."""
+
+    @property
+    def position(self) -> Position:
+        """The next turn."""
+        ...
+
+    def kept(self) -> dict[str, Any]:
+        """All that its turns have changed."""
+        ...
+
+    def take_up(self, kept: dict[str, Any]) -> None:
+        """Go on from what `kept` of another rollout gave.
+
+        Raises ValueError for a rollout of other users.
+        """
+        ...
+
+    def surroundings(self) -> Surroundings:
+        """Objects that another process has too; they are named in a checkpoint, not saved."""
+        ...
+
+
+R = TypeVar("R", bound=Resumable)
+
+
 class Keeper:
     """Keeps the checkpoint of one cohort at `path`, at most one in `every` seconds. Who made the keeper deletes it."""
 
@@ -54,8 +78,8 @@ class Keeper:
         self._due = 0.0
 
     def resumed(
-        self, arms: Sequence[str], users: I32, begin: Callable[[], tuple["Rollout", Logbook]]
-    ) -> tuple["Rollout", Logbook] | None:
+        self, arms: Sequence[str], users: I32, begin: Callable[[], tuple[R, Logbook]]
+    ) -> tuple[R, Logbook] | None:
         """The rollout and the logs of the checkpoint; None: there is no good one of these arms and users `[n]`.
 
         `begin` makes them before the first turn, with texts of their own.
@@ -73,13 +97,13 @@ class Keeper:
             return None
         return rollout, log
 
-    def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[["Rollout"], None]:
+    def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[[Resumable], None]:
         """What a rollout is to call between turns: now and then it saves."""
         head = {"format": _FORMAT, "arms": list(arms), "users": users.tolist()}
         self._due = self._clock() + self._every
         return partial(self._look, log, json.dumps(head).encode() + b"\n")
 
-    def _look(self, log: Logbook, head: bytes, rollout: "Rollout") -> None:
+    def _look(self, log: Logbook, head: bytes, rollout: Resumable) -> None:
         if (now := self._clock()) < self._due:
             return
         wait = self._every
@@ -110,7 +134,7 @@ def described(path: Path) -> tuple[tuple[str, ...], I32] | None:
 # -------------------------------------------------------------------------------------------------- contents
 
 
-def _kept(rollout: "Rollout", log: Logbook) -> dict[str, Any]:
+def _kept(rollout: Resumable, log: Logbook) -> dict[str, Any]:
     """All that the turns before have changed. The lists of the log become short: a million turns have millions of
     arrays.
     """
@@ -136,7 +160,7 @@ def _joined(parts: list[dict[str, Array]]) -> list[dict[str, Array]]:
     return [whole]
 
 
-def _take_up(kept: dict[str, Any], rollout: "Rollout", log: Logbook) -> None:
+def _take_up(kept: dict[str, Any], rollout: Resumable, log: Logbook) -> None:
     """Raises UnsavableError for a checkpoint of another rollout or with other columns."""
     for name, column in kept["columns"].items():
         rows = log.columns[name][: len(column)]

@@ -15,8 +15,8 @@ import numpy as np
 from skg_bench.core.arms import Arm
 from skg_bench.core.grid import I32
 from skg_bench.core.texts import Embedding
-from skg_bench.engine.checkpoint import Keeper
-from skg_bench.engine.cohort import Cohort, Rollout, Setting, cohort_of, run_cohort
+from skg_bench.engine.checkpoint import Keeper, Resumable
+from skg_bench.engine.cohort import Cohort, Setting, cohort_of, run_cohort
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.logbook import Logbook
 from skg_bench.engine.plan import Plan
@@ -37,10 +37,10 @@ class Saving(Keeper):
         super().__init__(path, 0.0, lambda: 0.0)
         self.path, self.after, self.then, self.turns = path, after, then, 0
 
-    def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[[Rollout], None]:
+    def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[[Resumable], None]:
         look = super().watch(log, arms, users)
 
-        def now_and_then(rollout: Rollout) -> None:
+        def now_and_then(rollout: Resumable) -> None:
             self.turns += 1
             if self.turns in self.after:
                 look(rollout)

@@ -16,6 +16,7 @@ from skg_bench.assistant.pipeline.ratings import DecisionContext
 from skg_bench.assistant.pipeline.seeding import REASON, seed
 from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import stacked
+from skg_bench.assistant.pipeline.under_way import TurnJobs
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Experience, GroundTruth, Message, Reply
 from skg_bench.core.batch import NOTHING, Batch, stores
@@ -66,11 +67,11 @@ class Pipelines:
         state.time[:n, query.turn], state.message[:n, query.turn] = query.time, query.text
         table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
         state.seeded = ()
-        state.in_time = None if parts.jobs.at_once else InTime(state, query, state.last_skill[:n].copy())
+        state.turn_jobs = None if parts.jobs.at_once else TurnJobs.begin(state.last_skill[:n].copy())
         if query.turn == 0 and parts.seeds is not None and not state.over:
             state.seeded = seed(table, parts.seeds, query, self.reasons.index(REASON))
-        if state.in_time is not None:
-            state.in_time.end(query.time * 1000)
+        if state.turn_jobs is not None:
+            InTime(state, query, state.turn_jobs).end(query.time * 1000)
         table.as_of(query.time)
         books, truth = table.view(n), None
         if query.truth is not None and parts.sees_truth:
@@ -127,15 +128,16 @@ class Pipelines:
         reaction = seen.offer(offers) if offers.any() else _nobody(n)
         if state.stack.shared.named_by == "intent" and reaction.general is not None:
             reaction = replace(reaction, name=reaction.general)
-        if state.in_time is None:
+        turn_jobs = state.turn_jobs
+        if turn_jobs is None:
             updates, jobs = _learn_at_once(state, seen, observed, reaction, feedback)
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
         else:
             known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
-            observed = replace(observed, report=state.in_time.reported.append)
-            state.in_time.learn(observed, reaction, feedback, known_at)
-            updates, ended = state.in_time.applied, state.in_time.ended
-            jobs = joined([NO_JOBS, *state.in_time.begun])
+            observed = replace(observed, report=turn_jobs.reported.append)
+            InTime(state, query, turn_jobs).learn(observed, reaction, feedback, known_at)
+            updates, ended = turn_jobs.applied, turn_jobs.ended
+            jobs = joined([NO_JOBS, *turn_jobs.begun])
         batch = NOTHING if not updates else merged(*(made for _, made, _ in updates))
         state.policies = state.stack.learned(state.policies, choice.decision, feedback, batch)
 

@@ -14,7 +14,7 @@ from skg_bench.assistant.pipeline.applying import apply
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN, Conflicting, Settled
 from skg_bench.assistant.pipeline.learning_time import LearningTime, job_keys
 from skg_bench.assistant.pipeline.memory import PipelineState
-from skg_bench.assistant.pipeline.under_way import BegunJobs, Ending, UnderWay
+from skg_bench.assistant.pipeline.under_way import BegunJobs, Ending, TurnJobs, UnderWay
 from skg_bench.core.assistant import Applied, Message
 from skg_bench.core.batch import ADD, NOTHING, TAG, TAKEN_BACK, Batch, joined, nth, part
 from skg_bench.core.content import Content, Contents
@@ -32,15 +32,10 @@ _SETTLED = tuple(name for name in COURSE_COUNTS if name not in ("meanwhile", "ov
 class InTime:
     """What the jobs of a turn's users change, one after the other."""
 
-    def __init__(self, state: PipelineState, query: Message, last_skill: I32) -> None:
-        self._state, self._query, self._last = state, query, last_skill
-        self._n, self._added = len(query.text), np.zeros(len(query.text), np.int32)  # skills of this turn so far
+    def __init__(self, state: PipelineState, query: Message, turn: TurnJobs) -> None:
+        self._state, self._query, self._turn, self._n = state, query, turn, len(query.text)
         self._jobs: UnderWay = state.under_way
         self._time: LearningTime = state.stack.shared.jobs
-        self.applied: list[tuple[int, Batch, Applied]] = []
-        self.ended: list[tuple[Jobs, Course]] = []
-        self.begun: list[Jobs] = []
-        self.reported: list[Jobs] = []  # by the curators, of the jobs that begin just now
 
     # ------------------------------------------------------------------------------------------------ ends
 
@@ -99,9 +94,9 @@ class InTime:
         if not len(batch.op):
             return batch, was
         state = self._state
-        made, applied = apply(state, self._query, batch, self._last, _nobody, added=self._added)
-        self.applied.append((self._query.turn, made, _kept(applied)))
-        np.add.at(self._added, made.row[made.op == ADD], 1)
+        made, applied = apply(state, self._query, batch, self._turn.last_skill, _nobody, added=self._turn.added)
+        self._turn.applied.append((self._query.turn, made, _kept(applied)))
+        np.add.at(self._turn.added, made.row[made.op == ADD], 1)
         return made, was
 
     def _tell(self, ending: Ending, counts: dict[str, I32], dropped: I32) -> None:
@@ -117,7 +112,7 @@ class InTime:
             refused=reports.refused + reports.operations - operations,
             result=np.where(nothing, REFUSED, reports.result).astype(np.int32),
         )  # fmt: skip
-        self.ended.append((report, _course(jobs.rows(by), {name: column[by] for name, column in counts.items()})))
+        self._turn.ended.append((report, _course(jobs.rows(by), {name: column[by] for name, column in counts.items()})))
 
     # ---------------------------------------------------------------------------------------------- begins
 
@@ -151,17 +146,17 @@ class InTime:
             start = np.maximum(start, jobs.last_end[:n])
         self.end(np.where(seen.asks, start, np.iinfo(np.int64).min))
         books = state.table.view(n)
-        self.reported.clear()
+        self._turn.reported.clear()
         state.curators, batch = state.stack.curate(seen, reaction, known, books, state.curators)
         at_once = (batch.op == TAG) & (batch.rating < 0)
-        reports = jobs_joined([NO_JOBS, *self.reported])
+        reports = jobs_joined([NO_JOBS, *self._turn.reported])
         ops = part(batch, ~at_once)
         row = np.unique(np.concatenate([ops.row, reports.row]))
         took, late = self._took(seen, row, about, reports)
         timed_out = np.zeros(n, np.bool_)
         timed_out[row] = late
         reports = _timed(reports, took, row, timed_out, seen)
-        self.begun.append(reports)
+        self._turn.begun.append(reports)
         running = BegunJobs(
             row.astype(np.int32), np.full(len(row), seen.turn, np.int32), start[row], start[row] + took,
             jobs.writes[row], state.table.n_skills[row], state.table.version[row],

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,16 +11,13 @@ from skg_bench.assistant.pipeline.ratings import Ratings
 from skg_bench.assistant.pipeline.signs import HeardOutcomes
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.assistant.pipeline.stack import Stack
-from skg_bench.assistant.pipeline.under_way import UnderWay
+from skg_bench.assistant.pipeline.under_way import TurnJobs, UnderWay
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import Batch
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.state import first, wider
 from skg_bench.core.types import Query, Scorer, Skillbooks, TurnTruth
-
-if TYPE_CHECKING:
-    from skg_bench.assistant.pipeline.in_time import InTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Learned:
 class PipelineState:
     """All that the arms of a stack remember of a cohort."""
 
-    OF_ONE_TURN = ("decided", "learned", "in_time", "seeded")  # no checkpoint has these (core/saving.py)
+    OF_ONE_TURN = ("decided", "learned", "turn_jobs", "seeded")  # no checkpoint has these (core/saving.py)
 
     def __init__(self, stack: Stack, n_rows: int, keep: bool) -> None:
         shared = stack.shared
@@ -67,7 +63,7 @@ class PipelineState:
         self.last_skill = np.full(n_rows, -1, np.int32)
         self.llm_turns = np.zeros(n_rows, np.int32)
         self.over = False  # have all forks been taken, and turn 0 comes again?
-        self.in_time: InTime | None = None  # what the jobs of this turn change; None: learning takes no time
+        self.turn_jobs: TurnJobs | None = None  # of this turn; None: learning takes no time
         self.seeded: Sequence[tuple[int, Batch, Applied]] = ()  # at turn 0: what the books started with
         self.under_way = UnderWay(n_rows)  # learning jobs
         self.decided: Decided  # by `answer`

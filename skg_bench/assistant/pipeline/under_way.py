@@ -1,14 +1,15 @@
 """Learning jobs that have begun and not ended: what they read and will write, and what others wrote meanwhile."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from skg_bench.assistant.pipeline.conflicts import Meanwhile
+from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import NOTHING, Batch, joined, part
 from skg_bench.core.grid import I32, I64, U64, Bool
-from skg_bench.core.learning import NO_JOBS, Jobs
+from skg_bench.core.learning import NO_JOBS, Course, Jobs
 from skg_bench.core.learning import joined as jobs_joined
 
 
@@ -27,6 +28,23 @@ class BegunJobs:
     def rows(self, which: I64 | Bool) -> "BegunJobs":
         """These jobs only."""
         return BegunJobs(*(getattr(self, f.name)[which] for f in fields(self)))
+
+
+@dataclass(slots=True)
+class TurnJobs:
+    """Jobs of one turn: which began and ended, and what they changed."""
+
+    last_skill: I32  # [B] used last before the turn
+    added: I32  # [B] skills that were added at this turn so far
+    applied: list[tuple[int, Batch, Applied]] = field(default_factory=list)  # turn, operations, and what came of them
+    ended: list[tuple[Jobs, Course]] = field(default_factory=list)
+    begun: list[Jobs] = field(default_factory=list)
+    reported: list[Jobs] = field(default_factory=list)  # by the curators, of the jobs that begin just now
+
+    @classmethod
+    def begin(cls, last_skill: I32) -> "TurnJobs":
+        """Nothing has begun, ended or changed yet."""
+        return cls(last_skill, np.zeros(len(last_skill), np.int32))
 
 
 @dataclass(frozen=True, slots=True)

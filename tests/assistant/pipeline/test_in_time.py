@@ -17,7 +17,7 @@ from skg_bench.assistant.pipeline.in_time import InTime, left
 from skg_bench.assistant.pipeline.learning_time import Conflict, LearningTime
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, Stored
 from skg_bench.assistant.pipeline.stack import stacked
-from skg_bench.assistant.pipeline.under_way import BegunJobs, UnderWay
+from skg_bench.assistant.pipeline.under_way import BegunJobs, TurnJobs, UnderWay
 from skg_bench.core.batch import ADD, REMOVE, TAG, TAKEN_BACK, UPDATE, Batch, blank
 from skg_bench.core.content import Content
 from skg_bench.core.draws import key
@@ -84,10 +84,10 @@ class Desk:
 
     def end(self, limit: int) -> None:
         """Those that end by then write."""
-        in_time = InTime(self.state, self.query, np.full(1, -1, np.int32))
-        in_time.end(np.array([limit]))
-        self.ended += in_time.ended
-        self.applied += in_time.applied
+        turn_jobs = TurnJobs.begin(np.full(1, -1, np.int32))
+        InTime(self.state, self.query, turn_jobs).end(np.array([limit]))
+        self.ended += turn_jobs.ended
+        self.applied += turn_jobs.applied
         self.clock = limit
 
     @property
