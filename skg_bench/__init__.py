@@ -8,6 +8,11 @@
 >>> skg_bench.open_store(path="skillbooks.db").prompt("anna")
 """
 
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:  # so it is while Python looks for what `python -m` runs
+    del sys.path[0]  # the current folder, whose files would be imported instead of Python's own
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,5 +1,6 @@
 """The command line. Whatever takes time to import is imported by the command that needs it: --help within 0.3 s."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -312,5 +313,6 @@ def replay_cases(
 
 def main() -> None:
     """Entry point of `skg-bench`."""
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # no child takes modules from the current folder: see core.children
     interrupts.install()
     app()

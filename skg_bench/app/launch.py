@@ -1,7 +1,7 @@
 """From a composed configuration to a finished run directory."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -113,9 +113,25 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
-    launcher, sinks = build("launcher", root["launcher"]), build("tracker", root["tracker"]).sinks
+    launcher, sinks = build("launcher", _launcher(composed)), build("tracker", root["tracker"]).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
     return replace(job, state=_state(job))
+
+
+def _launcher(composed: Composed) -> Mapping[str, Any]:
+    """The launcher's node, whose workers also see the variables that hold the keys of models."""
+    node: Mapping[str, Any] = composed.root["launcher"]
+    if "variables" not in node:  # another one
+        return node
+    return {**node, "variables": sorted({*node["variables"], *_keys([composed.root, composed.arms])})}
+
+
+def _keys(node: Any) -> Iterator[str]:
+    """Variables that any `key_from` of a configuration names."""
+    for key, inner in node.items() if isinstance(node, Mapping) else enumerate(node) if isinstance(node, list) else ():
+        if key == "key_from" and isinstance(inner, str):
+            yield inner
+        yield from _keys(inner)
 
 
 def _part(text: str | None) -> Part:

@@ -15,10 +15,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
+from skg_bench.core import children
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
-from skg_bench.launcher.local import signals_held
 from skg_bench.tracker.address import without_secrets
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class Deliveries:
 
     def start(self, sink: Sink) -> None:
         """Begin to deliver to this sink."""
-        local, remote = get_context("spawn").Pipe()
+        local, remote = children.pipe()
         process = get_context("spawn").Process(target=_work, args=(sink, self._out, remote), daemon=True)
         place = sink.local(self._out)
-        with signals_held():  # the run is interrupted, and ends this process
+        with children.starting(sink.variables):  # the run is interrupted, and ends this process
             process.start()
             self._running.append(_Delivery(sink, process, local, place))
         remote.close()

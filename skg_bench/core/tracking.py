@@ -30,6 +30,11 @@ class Sink(Protocol):
         """Name of its parameter that holds an address, such as `url`. An export never takes that from a manifest."""
         ...
 
+    @property
+    def variables(self) -> Sequence[str]:
+        """Variables of the environment that its process sees, by name, or by a beginning that ends with `_`."""
+        ...
+
     def address(self, run: Path) -> str | None:
         """Where run directory `run` goes: as configured, else as the environment says, else beside the run."""
         ...

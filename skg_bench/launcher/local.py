@@ -8,8 +8,6 @@ go from the parent to a worker: writing more than a pipe holds to a process that
 import hashlib
 import os
 import pickle
-import signal
-import sys
 import threading
 import time
 import traceback
@@ -17,12 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Generic
 
+from skg_bench.core import children
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.launching import Result, Task, Tick, WorkerJob
 from skg_bench.core.temporary import temporary
@@ -32,12 +31,16 @@ _DEATHS = 3  # times the number of workers: so many may die in a row without a f
 _POLL = 0.2  # seconds between looks at workers that say nothing
 _TOUCH = 60.0  # seconds between touches of the file, which another machine takes for left behind after an hour
 _END = 5.0  # seconds that workers have to end by themselves when all is done
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # they take the cores
+_LAST = 0.2  # seconds in which a process whose pipe has ended tells its exit code
 _UNDER_WAY = 12.0  # seconds that they have once a budget is spent; a prompt may take 10 s (llm.seconds)
 
 
 @dataclass(frozen=True)
 class Local:
-    """Processes of this machine; with one worker, this process."""
+    """Processes of this machine, which start clean (core.children); with one worker, this process."""
+
+    variables: Sequence[str] = ()  # of the environment, which workers see beside those that each child does
 
     def carry_out(
         self,
@@ -53,7 +56,7 @@ class Local:
         UsageError for workers that keep dying or do not start.
         """
         if workers > 1 and tasks:
-            return _shared(job, tasks, min(workers, len(tasks)), folder, progress)
+            return _shared(job, tasks, min(workers, len(tasks)), folder, progress, variables=self.variables)
         run, steps, results = job.begin(), [0] * len(tasks), []
         for index, task in enumerate(tasks):
 
@@ -66,12 +69,13 @@ class Local:
 
 
 def _shared(
-    job: WorkerJob[Task, Result], tasks: Sequence[Task], workers: int, folder: Path, progress: Callable[[int], None]
-) -> list[Result]:
+    job: WorkerJob[Task, Result], tasks: Sequence[Task], workers: int, folder: Path,
+    progress: Callable[[int], None], *, variables: Sequence[str],
+) -> list[Result]:  # fmt: skip
     # one counter a task, written by one process, so that they need no lock which a killed process could keep
     steps = get_context("spawn").RawArray("q", len(tasks))
     with _file([job, *tasks], folder) as (whole, *parts):
-        crew = _Crew[Result](workers, whole, parts, steps)
+        crew = _Crew[Result](workers, whole, parts, steps, variables)
         touched = time.monotonic()
         try:
             while len(crew.results) < len(tasks):
@@ -160,6 +164,7 @@ class _Crew(Generic[Result]):
     job: _Part
     tasks: Sequence[_Part]
     steps: Any
+    variables: Sequence[str] = ()
     results: dict[int, Result] = field(default_factory=dict)
     workers: list[_Worker] = field(default_factory=list)
     left: deque[int] = field(init=False)
@@ -186,10 +191,10 @@ class _Crew(Generic[Result]):
                     worker.pipe.send((worker.task, self.tasks[worker.task]))
 
     def _start(self) -> None:
-        here, remote = get_context("spawn").Pipe()
+        here, remote = children.pipe()
         given = (os.getpid(), remote, self.job, self.steps)
         process = get_context("spawn").Process(target=_serve, args=given, daemon=True)
-        with signals_held(), _as_workers_begin():
+        with children.starting(self.variables, **_ONE_THREAD):
             process.start()
             self.workers.append(_Worker(process, here, time.monotonic() + _START))
         remote.close()  # the end of the worker is then the end of the pipe
@@ -210,16 +215,16 @@ class _Crew(Generic[Result]):
     def _bury(self, worker: _Worker) -> None:
         """What it had not finished is begun again when all else has been begun: it may be what kills workers."""
         self.workers.remove(worker)
-        worker.end(0.0)
+        worker.end(_LAST)
         if worker.task is not None:
             self.steps[worker.task] = 0
             self.left.append(worker.task)
         self.deaths += 1
         if self.deaths >= _DEATHS * self.size:
             raise UsageError(
-                f"{self.deaths} workers in a row died (killed, or out of memory?) or did not start within "
-                f"{_START:.0f} s; finished shards are kept: run the same command again to go on, with fewer workers "
-                f"(now {self.size}) or a smaller cohort"
+                f"{self.deaths} workers in a row died ({_cause(worker.process.exitcode)}) or did not start "
+                f"within {_START:.0f} s; finished shards are kept: run the same command again to go on, with fewer "
+                f"workers (now {self.size}) or a smaller cohort"
             )
 
     def end(self, seconds: float) -> None:
@@ -234,50 +239,11 @@ class _Crew(Generic[Result]):
             self.workers.pop()
 
 
-@contextmanager
-def signals_held() -> Iterator[None]:
-    """Ctrl-C never reaches a process that is started here, which its parent ends, and interrupts the parent only after
-    this block.
-
-    A new process inherits the mask of signals. The mask does not hold signals back from this process, as they go to
-    another one of its threads; so they are noted.
-    """
-    resource_tracker.ensure_running()  # its start would remove SIGINT from the mask
-    noted: list[tuple[int, Any]] = []
-    before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():  # signals are handled there, whichever thread gets them
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            if callable(handler := signal.getsignal(signum)):
-                before[signum] = handler
-                signal.signal(signum, lambda *given: noted.append(given))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for given in noted:
-            before[given[0]](*given)
-
-
-@contextmanager
-def _as_workers_begin() -> Iterator[None]:
-    """Workers inherit one BLAS thread each, as they take the cores themselves; and no command line, which could be
-    longer than a pipe holds.
-    """
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-    before, words = {n: os.environ.get(n) for n in names}, sys.argv
-    os.environ.update(dict.fromkeys(names, "1"))
-    sys.argv = words[:1]
-    try:
-        yield
-    finally:
-        sys.argv = words
-        for n, value in before.items():
-            os.environ.pop(n, None)
-            if value is not None:
-                os.environ[n] = value
+def _cause(code: int | None) -> str:
+    """The end of a process in words, by its exit code."""
+    if code is None or code <= 0:
+        return "killed, or out of memory?"
+    return f"the last one by itself, with code {code}: what it wrote stands above"
 
 
 # ---------------------------------------------------------------------------------------------------- worker

@@ -44,6 +44,8 @@ _ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # with its own 7, a server that is down blocks for 246 s
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
 }
+# its own, and those of the places where a server of MLflow may have its users keep files
+_VARIABLES = ("MLFLOW_", "DATABRICKS_", "AWS_", "AZURE_", "GOOGLE_APPLICATION_CREDENTIALS")
 T = TypeVar("T")
 Metrics = dict[tuple[str, int], float]  # (name, week; 0: of the whole run) -> value
 
@@ -60,6 +62,7 @@ class MLflow:
 
     name: ClassVar[str] = "mlflow"
     parameter: ClassVar[str] = "uri"
+    variables: ClassVar[Sequence[str]] = _VARIABLES
     reads: ClassVar[Sequence[Stage]] = ("tables", "page")
 
     def __post_init__(self) -> None:

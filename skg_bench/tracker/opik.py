@@ -55,6 +55,7 @@ class Opik:
 
     name: ClassVar[str] = "opik"
     parameter: ClassVar[str] = "url"
+    variables: ClassVar[Sequence[str]] = ("OPIK_",)
     reads: ClassVar[Sequence[Stage]] = ("turns",)
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ class Mood:
 
     name: ClassVar[str] = "mood"
     parameter: ClassVar[str] = "place"
+    variables: ClassVar[Sequence[str]] = ("MOOD_",)
 
     @property
     def sinks(self) -> Sequence[Sink]:
