@@ -50,7 +50,7 @@ _COLUMNS: Mapping[str, type[np.generic]] = {
     "time": np.int64, "request_type": np.int32, "tier": np.int32, "outcome": np.int32, "wanted": np.bool_,
     "satisfaction": np.int32, "strategy": np.int32, "skill": np.int32, "worth": np.float64,
     "worth_expected": np.float64, "worth_fresh": np.float64, "worth_best": np.float64, "cost_usd": np.float64,
-    "learning_cost_usd": np.float64, "latency_ms": np.float64, "book_size": np.int32,
+    "learning_cost_usd": np.float64, "latency_ms": np.float64, "offer": np.int32, "book_size": np.int32,
 }  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def _life(whole: Study, setting: Setting, log: "TurnColumns", table: SkillbookTa
     books.adopt(np.arange(len(rows)), table, rows)
     prices = whole.root["utility"]
     paid = prices["usd"] * (turns["cost_usd"] + turns["learning_cost_usd"])
-    paid = paid + prices["second"] / 1000.0 * turns["latency_ms"]
+    paid = paid + prices["second"] / 1000.0 * turns["latency_ms"] + prices["offer"] * (turns["offer"] >= 0)
     about = setting.reading.about(books.content)[0] if setting.reading is not None else books.name
     return Life(
         there=np.arange(len(log.columns["time"]))[None] < n[:, None], time=turns["time"],

@@ -124,9 +124,10 @@ def _contrasts(value: Any) -> str | None:
 
 
 def _utility(value: Any) -> str | None:
-    keys = ("wrong", "usd", "second")
-    if not isinstance(value, Mapping) or set(value) != set(keys):
-        return f"must have exactly the keys {', '.join(keys)}"
+    from skg_bench.analysis.counts.metrics import PRICES
+
+    if not isinstance(value, Mapping) or set(value) != set(PRICES):
+        return f"must have exactly the keys {', '.join(PRICES)}"
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < 1e12 for v in value.values())
     return None if numbers else "must be numbers, none negative"
 

@@ -290,7 +290,7 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
 
     def offer(users: Bool) -> Reaction:
         state.users, reaction = scene.world.offer(state.users, turn.event, users, turn.draws)
-        codes[:] = reaction.code
+        codes[:] = np.where(reaction.code >= 0, reaction.code, codes)  # a second call takes nothing back
         names = (reaction.name, reaction.name if reaction.general is None else reaction.general)
         ids = (np.where(name >= 0, name + scene.texts.names.start, -1).astype(np.int32) for name in names)
         return Reaction(reaction.code, *ids)

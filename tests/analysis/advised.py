@@ -23,7 +23,7 @@ from tests.runs import save, write_logs
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
 DAY = 24 * 3600
 TOP_K = 3
-UTILITY = {"wrong": 1.0, "usd": 10.0, "second": 0.02}
+UTILITY = {"wrong": 1.0, "usd": 10.0, "second": 0.02, "offer": 0.05}
 SEED = Content("general", "ask whether it is needed")
 REVISED = Content("time_cost", "say what it costs in days of work")
 LEARNED = Content("time_cost", "say what it costs in hours of work", "that is 4 hours of your work")

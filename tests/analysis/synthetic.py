@@ -20,7 +20,7 @@ from tests.runs import save, write_logs
 TOP_K = 5
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
 WEEK = 7 * 24 * 3600
-UTILITY = {"wrong": 1.0, "usd": 10.0, "second": 0.02}
+UTILITY = {"wrong": 1.0, "usd": 10.0, "second": 0.02, "offer": 0.005}
 
 
 @dataclass(frozen=True)

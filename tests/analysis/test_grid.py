@@ -64,7 +64,7 @@ def test_effects_are_those_of_the_logs(runs: list[Run]) -> None:
 
 def made(corpus: str, option: str, mean: float, se: float = 0.001) -> Effect:
     estimate = Estimate(mean, se, 99.0, se, 99.0, 100, 0)
-    return Effect(corpus, "router", option, metrics(Utility(1, 0, 0))["utility"], estimate, estimate.p(new=True))
+    return Effect(corpus, "router", option, metrics(Utility(1, 0, 0, 0))["utility"], estimate, estimate.p(new=True))
 
 
 def test_words_say_where_a_difference_holds_and_where_not() -> None:

@@ -27,7 +27,7 @@ def found(mean: float, se: float, largest: Estimate | None = None) -> contrasts.
     estimate = Estimate(mean, se, 99, se, 99, 100, 0)
     contrast = contrasts.Contrast("effect", "a", "b", "K11: something")
     return contrasts.ContrastResult(
-        contrast, metrics(Utility(1, 10, 0.02))["utility"], 0.005, estimate, 0.5, "inconclusive", largest
+        contrast, metrics(Utility(1, 10, 0.02, 0.05))["utility"], 0.005, estimate, 0.5, "inconclusive", largest
     )
 
 

@@ -80,7 +80,7 @@ ROOT = """
     freeze: null
     freeze_at: null
     mood: own
-    utility: {wrong: 1.0, usd: 10.0, second: 0.0}
+    utility: {wrong: 1.0, usd: 10.0, second: 0.0, offer: 0.0}
     arms: {}
     reference: never
     question: ""

@@ -2,8 +2,9 @@
 
 An *intervention* is a turn in which something was said. Advice that users *listen* to ends as accepted, wait or
 abandoned. These outcomes hold a purchase back, but for one: `accepted` of a negotiator means bought, and cheaper. A
-turn's utility is its worth less money and waiting. Its regret is what the best that can be said is worth more than
-what was done, on average, to a user without a mood; so it is free of luck, and of what earlier turns did to the user.
+turn's utility is its worth less money, waiting and offers. Its regret is what the best that can be said is worth more
+than what was done, on average, to a user without a mood; so it is free of luck, and of what earlier turns did to the
+user.
 """
 
 from dataclasses import replace
@@ -19,7 +20,7 @@ from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.core.grid import F64
 from skg_bench.core.run import RunTables
 
-PAID_COLUMNS = ("worth", "cost_usd", "learning_cost_usd", "latency_ms")
+PAID_COLUMNS = ("worth", "cost_usd", "learning_cost_usd", "latency_ms", "offer")
 ADVICE_COLUMNS = ("tier", "outcome", "serving", "answer_correct", "wanted", "worth", "worth_expected", "worth_fresh",
                   "worth_book", "worth_best")  # fmt: skip
 LISTENED = ("accepted", "wait", "abandoned")
@@ -56,13 +57,6 @@ def advice_counts(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def paid(table: pa.Table, prices: Utility) -> F64:
-    """Money and waiting, in utility, of each of some rows with PAID_COLUMNS."""
-    cost, learning, latency = (column(table, name) for name in PAID_COLUMNS[1:])
-    price: F64 = prices.usd * (cost + learning) + prices.second / 1000.0 * latency
-    return price
-
-
 def at_blocked(prices: Utility, configured: float, price: float) -> Metric:
     """Utility where a wanted purchase held back costs `price`, in a run where it cost `configured`."""
     utility = advice_metrics(prices)["utility"]
@@ -72,7 +66,7 @@ def at_blocked(prices: Utility, configured: float, price: float) -> Metric:
 
 def worth_of(table: pa.Table, prices: Utility) -> F64:
     """Utility of each of some rows with PAID_COLUMNS."""
-    worth: F64 = column(table, "worth") - paid(table, prices)
+    worth: F64 = column(table, "worth") - prices.paid(table)
     return worth
 
 
@@ -84,10 +78,9 @@ def metrics_of(run: RunTables, prices: Utility) -> dict[str, Metric]:
 def advice_metrics(prices: Utility) -> dict[str, Metric]:
     """Those where skills are advice."""
     known = metrics(prices)
-    costs = {"cost": -prices.usd, "learning": -prices.usd, "latency": -prices.second / 1000.0}
     table = (
-        Metric("utility", "utility", "utility", "higher", "turn", {"worth": 1.0, **costs},
-               "Worth of what happened to a purchase, minus the price of money and of waiting."),
+        Metric("utility", "utility", "utility", "higher", "turn", {"worth": 1.0, **prices.price()},
+               "Worth of what happened to a purchase, minus the price of money, of waiting and of offers."),
         Metric("listened", "listened", "share", "neither", "spoken", {"listened": 1},
                "Share of interventions after which users accepted, waited or gave up. Neither higher nor lower is "
                "better: who listens may be held back from what is really wanted."),

@@ -40,7 +40,7 @@ class Answers:
         return Answers(self.right[rows], self.worth[rows])
 
     def cost(self, wrong: float) -> F64:
-        """Money and waiting, in utility, where a wrong answer costs `wrong`."""
+        """Money, waiting and offers, in utility, where a wrong answer costs `wrong`."""
         price: F64 = (1.0 + wrong) * self.right - wrong - self.worth
         return price
 

@@ -2,7 +2,8 @@
 
 A metric's value for a user is `sum(weight x count) / denominator`; the primary figure is the mean of that over users
 (users without a denominator are excluded, and counted). Counts are the names of `tally.COUNTS`; C is "the answer was
-right", H "answered from memory", and utility is ``g = C - wrong (1 - C) - usd cost - second latency``.
+right", H "answered from memory", O "the user was asked to name a skill", and utility is
+``g = C - wrong (1 - C) - usd cost - second latency - offer O``.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,7 +15,8 @@ import pyarrow as pa
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 
-LOSS_COLUMNS = ("answer_correct", "cost_usd", "learning_cost_usd", "latency_ms")
+LOSS_COLUMNS = ("answer_correct", "cost_usd", "learning_cost_usd", "latency_ms", "offer")
+PRICES = ("wrong", "usd", "second", "offer")  # keys of `utility` in a configuration
 Denominator = Literal["turn", "hit", "rated", "spoken", "answered", "week", "book"]
 Better = Literal["higher", "lower", "neither"]
 
@@ -41,41 +43,56 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """The price list of `g`: points lost by a wrong answer (lambda), by a dollar and by a second of waiting."""
+    """The price list of `g`: points lost by a wrong answer (lambda), a dollar, a second of waiting and an offer."""
 
     wrong: float
     usd: float
     second: float
+    offer: float
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Utility":
-        """From `utility{wrong,usd,second}` of a resolved configuration."""
+        """From `utility{wrong,usd,second,offer}` of a resolved configuration."""
         given = config.get("utility")
-        if not isinstance(given, Mapping) or not {"wrong", "usd", "second"} <= set(given):
-            raise UsageError(f"utility={given!r} in the run's configuration; it needs the keys wrong, usd, second")
-        return cls(float(given["wrong"]), float(given["usd"]), float(given["second"]))
+        if not isinstance(given, Mapping) or not set(PRICES) <= set(given):
+            raise UsageError(f"utility={given!r} in the run's configuration; it needs the keys {', '.join(PRICES)}")
+        return cls(*(float(given[key]) for key in PRICES))
 
     def at(self, wrong: float) -> Metric:
         """Utility with another price of a wrong answer, under a name of its own."""
         return replace(metrics(replace(self, wrong=wrong))["utility"], name=f"utility at {wrong:g}")
 
+    def at_offer(self, offer: float) -> Metric:
+        """Utility with another price of an offer, under a name of its own."""
+        return replace(metrics(replace(self, offer=offer))["utility"], name=f"utility at {offer:g} an offer")
+
+    def paid(self, table: pa.Table) -> F64:
+        """Money, waiting and offers, in utility, of each of some rows of a turn log."""
+        cost, learning, latency = (table[name].to_numpy() for name in LOSS_COLUMNS[1:4])
+        offered = table["offer"].is_valid().to_numpy()
+        price: F64 = self.usd * (cost + learning) + self.second / 1000.0 * latency + self.offer * offered
+        return price
+
     def loss(self, table: pa.Table) -> F64:
         """What each of some rows of a turn log, which have LOSS_COLUMNS, is worth less than 1."""
-        right, cost, learning, latency = (table[name].to_numpy() for name in LOSS_COLUMNS)
-        lost: F64 = (1.0 + self.wrong) * ~right + self.usd * (cost + learning) + self.second / 1000.0 * latency
+        lost: F64 = (1.0 + self.wrong) * ~table["answer_correct"].to_numpy() + self.paid(table)
         return lost
 
     def count(self) -> dict[str, float]:
         """Weights of the counts whose sum is a user's total utility."""
-        prices = {"cost": -self.usd, "learning": -self.usd, "latency": -self.second / 1000.0}
-        return {"turn": 1.0, "wrong": -1.0 - self.wrong, **prices}
+        return {"turn": 1.0, "wrong": -1.0 - self.wrong, **self.price()}
+
+    def price(self) -> dict[str, float]:
+        """Weights of the counts that cost money, waiting or the user's attention."""
+        money = {"cost": -self.usd, "learning": -self.usd}
+        return {**money, "latency": -self.second / 1000.0, "offer": -self.offer}
 
 
 def metrics(utility: Utility) -> dict[str, Metric]:
     """All metrics by name, in the order in which they are shown."""
     table = (
         Metric("utility", "utility", "utility", "higher", "turn", utility.count(),
-               "Worth of an answer: 1 if right, minus the price of a wrong one, of money and of waiting."),
+               "Worth of an answer: 1 if right, minus the price of a wrong one, of money, of waiting and of offers."),
         Metric("hit_rate", "hit rate", "share", "higher", "turn", {"hit": 1},
                "Share of requests answered from memory."),
         Metric("correct", "right answers", "share", "higher", "turn", {"turn": 1, "wrong": -1},
@@ -116,7 +133,7 @@ def logged(knows: Collection[str] = ("intent", "answer")) -> dict[str, Metric]:
     """Metrics of runs that replay a log which knows so much, in place of those of `metrics` or beside them: to answer
     more often is no good by itself where nobody knows whether rightly.
     """
-    all_ = metrics(Utility(0.0, 0.0, 0.0))
+    all_ = metrics(Utility(0.0, 0.0, 0.0, 0.0))
     table = (
         *(replace(all_[name], better="neither") for name in ("hit_rate", "calls_saved")),
         replace(all_["rated_ok"], better="neither",

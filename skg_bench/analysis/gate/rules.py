@@ -127,7 +127,7 @@ def _rule(name: str, entry: Any, path: Path) -> Rule:
     if given.get("role") not in roles:
         raise UsageError(f'{where} has the role {given.get("role")!r}; write "role": one of {", ".join(roles)}')
     role: Role = given["role"]
-    known = gate_metrics(Utility(0.0, 0.0, 0.0)).get(name)
+    known = gate_metrics(Utility(0.0, 0.0, 0.0, 0.0)).get(name)
     hint = '; hits inform only, write "role": "informs"' if name in _HITS else ""
     if known is None or known.over in ("week", "book") or (role != "informs" and name not in MAY_BE[role]):
         possible = ", ".join(MAY_BE.get(role, ("those of the run's summary that are per request or per hit",)))

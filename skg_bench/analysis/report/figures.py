@@ -10,6 +10,7 @@ from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.chart import EMPTY, GEOMETRY, Chart, Series, Track
 from skg_bench.analysis.report.sentences import code, plain
 from skg_bench.analysis.summary.content import MetricWords, Summary
+from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
 
 DOTTED = " Dotted: what could be, see Glossary."
@@ -127,16 +128,8 @@ def learning(curves: Curves, looks: Sequence[Look]) -> Chart | None:
 
 def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) -> Chart | None:
     """Utility beyond the reference at other prices of a wrong answer."""
-    prices, against = summary.sensitivity.wrong, summary.sensitivity.differences
-    lines = [
-        Series(
-            look.arm,
-            look.classes,
-            *([getattr(f, end) for f in against[look.arm]] for end in ("mean", "low_new", "high_new")),
-        )
-        for look in looks
-        if look.drawn and any(f.mean is not None for f in against.get(look.arm, ()))
-    ]
+    prices = summary.sensitivity.wrong
+    lines = _by_price(summary.sensitivity.differences, looks)
     if reference is None or not lines or len(prices) < 2:
         return None
     if summary.advised:
@@ -147,6 +140,30 @@ def sensitivity(summary: Summary, looks: Sequence[Look], reference: str | None) 
     title = f"Utility beyond {code(reference)}, by the price of a wrong answer"
     says = f"A right answer is worth 1; the price of a wrong one is set to {summary.utility.wrong:g} in this run."
     return Chart("f-sensitivity", title, says, "utility", "price", [float(p) for p in prices], lines)
+
+
+def offers(summary: Summary, looks: Sequence[Look], reference: str | None) -> Chart | None:
+    """Utility beyond the reference at other prices of an offer to capture; None where no arm makes offers."""
+    prices, made = summary.offers.prices, any((total.get("offer") or 0) > 0 for total in summary.totals.values())
+    lines = _by_price(summary.offers.differences, looks)
+    if reference is None or not lines or not made or len(prices) < 2:
+        return None
+    title, now = f"Utility beyond {code(reference)}, by the price of an offer", summary.utility.offer
+    says = f"A right answer is worth 1; asking a user to name a skill costs {now:g} in this run."
+    return Chart("f-offers", title, says, "utility", "price", [float(p) for p in prices], lines, now=now)
+
+
+def _by_price(against: Mapping[str, Sequence[Figure]], looks: Sequence[Look]) -> list[Series]:
+    """A line for each arm that is drawn, from its figures at each price."""
+    return [
+        Series(
+            look.arm,
+            look.classes,
+            *([getattr(f, end) for f in against[look.arm]] for end in ("mean", "low_new", "high_new")),
+        )
+        for look in looks
+        if look.drawn and any(f.mean is not None for f in against.get(look.arm, ()))
+    ]
 
 
 def packed(charts: Sequence[Chart]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     curves = figures.Curves.read(run.table("curves.csv"), content.users)
     small = figures.weekly(curves, all_looks, content.metrics, content.reference)
     effect, price = figures.learning(curves, all_looks), figures.sensitivity(content, all_looks, content.reference)
+    offers = figures.offers(content, all_looks, content.reference)
     headings, rows = tables.levels(content, all_looks)
     proven = proof(companion_runs(run, beside), run, all_looks)
     over_turns = proven.over.chart if proven.over and proven.over.drawing and not proven.over.looks else None
@@ -82,6 +83,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "figures": [(c, _svg(c, main_arms)) for c in small],
         "effect": (effect, _svg(effect, main_arms)) if effect else None,
         "price": (price, _svg(price, main_arms)) if price else None,
+        "offers": (offers, _svg(offers, main_arms)) if offers else None,
         "headings": headings,
         "levels": rows,
         "differences": tables.differences(content, all_looks),
@@ -102,7 +104,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "person": _person(content),
         "people": people,
         "asked": users is not None,
-        "packed": _safe(figures.packed([c for c in (*small, effect, price, over_turns, *offered_charts) if c])),
+        "packed": _safe(figures.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])),
         "settings": _safe(_settings(run, compositions.get(arm) or {}, content)),
         "timelines": _timelines(run, arm, people, cap),
         "facts": _facts(run, content),
@@ -267,7 +269,7 @@ def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:
     commit = str(manifest.get("commit") or "not from a checkout")
     changed = f", with uncommitted changes {manifest['dirty']}" if manifest.get("dirty") else ""
     prices = content.utility
-    paid = f"{prices.usd:g} × US dollars − {prices.second:g} × seconds"
+    paid = f"{prices.usd:g} × US dollars − {prices.second:g} × seconds − {prices.offer:g} × offers"
     worth = f"worth − {paid}" if content.advised else f"right − {prices.wrong:g} × wrong − {paid}"
     late = f"{content.pending_feedback:,} in all arms: given, but known only after the end, and used in nothing"
     versions, data = manifest.get("versions") or {}, manifest.get("data") or {}

@@ -47,7 +47,7 @@ class Found:
     same_as_live: dict[str, bool] = field(default_factory=dict)  # frozen arms: as the live one, since the freeze
     break_even: dict[str, BreakEven] = field(default_factory=dict)
     kinds: dict[str, dict[str, Figure]] = field(default_factory=dict)  # arm - reference, utility
-    swept: dict[str, list[Figure]] = field(default_factory=dict)  # utility at each price of a wrong answer
+    swept: dict[str, list[Figure]] = field(default_factory=dict)  # utility at each of some prices
     swept_against: dict[str, list[Estimate]] = field(default_factory=dict)
     waterfall: dict[str, Waterfall] = field(default_factory=dict)
     totals: dict[str, dict[str, float]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped
 
-VERSION = 7
+VERSION = 8
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,16 @@ class Sensitivity:
     differences: Mapping[str, Sequence[Figure]]  # arm - reference
     break_even: Mapping[str, float | None]  # lambda at which utility equals the reference's; None: at none >= 0
     pays_from: Mapping[str, Sequence[float | None]]  # share of right hits from which these pay, at each price
+
+
+@dataclass(frozen=True)
+class OfferPrices:
+    """Utility at other prices of an offer to capture; empty where skills are advice or a log is replayed."""
+
+    prices: Sequence[float]
+    arms: Mapping[str, Sequence[Figure]]  # one figure a price
+    differences: Mapping[str, Sequence[Figure]]  # arm - reference
+    break_even: Mapping[str, float | None]  # price at which utility equals the reference's; None: at none >= 0
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,7 @@ class Summary:
         str, Mapping[str, Figure]
     ]  # arm - reference: utility by kind of request, which sum to the difference
     sensitivity: Sensitivity
+    offers: OfferPrices
     waterfall: Mapping[str, Waterfall]
     log: Mapping[str, Any] | None  # what a replayed log says of itself (`core/record.py`); None: users are simulated
     ceiling: Mapping[str, Figure]  # k -> share of requests with k or more earlier answers that still hold; and

@@ -23,7 +23,15 @@ from skg_bench.analysis.counts.roles import Roles, roles
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, LoggedEvents, events
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.analysis.summary.collect import ALL_ARMS, Curve, Found, collect
-from skg_bench.analysis.summary.content import VERSION, CorpusUse, FreezeEffect, MetricWords, Sensitivity, Summary
+from skg_bench.analysis.summary.content import (
+    VERSION,
+    CorpusUse,
+    FreezeEffect,
+    MetricWords,
+    OfferPrices,
+    Sensitivity,
+    Summary,
+)
 from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
 from skg_bench.analysis.summary.learning import learning_jobs
 from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
@@ -49,6 +57,7 @@ REUSE = {
 }  # fmt: skip
 LEVEL = 1e-9  # a difference that changes less from the lowest price to the highest changes by rounding only
 LAMBDAS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of the sensitivity curve, beside the configured one
+OFFERS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # prices of an offer, beside the configured one
 
 
 def write(run: Run) -> Summary:
@@ -86,7 +95,8 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     if not requests.judged:
         shown |= logged()
     lambdas, swept = _swept(run, utility)
-    tables = collect(logs, requests, role, shown, beyond, swept, utility)
+    asked, at_offers = _offers(run, utility)
+    tables = collect(logs, requests, role, shown, beyond, [*swept, *at_offers], utility)
     log = run.manifest.get("log")
     use = _corpus_use(requests, log)
     content = Summary(
@@ -100,6 +110,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         differences=_tested(tables.against, run.arms, shown, tables.same, use), kinds=tables.kinds,
         effects=_effects(tables, run.arms, role, shown, use),
         sensitivity=_sensitivity(tables, run.arms, lambdas, requests),
+        offers=_offered(tables, run.arms, asked, requests),
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},
@@ -129,6 +140,14 @@ def _swept(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
     return lambdas, [at_blocked(utility, utility.wrong, price) for price in lambdas]
 
 
+def _offers(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
+    """Prices of an offer, and utility at each; none where skills are advice or truth is not known."""
+    if is_advised(run) or run.manifest.get("log"):
+        return [], []
+    prices = sorted({*OFFERS, utility.offer})
+    return prices, [utility.at_offer(price) for price in prices]
+
+
 def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> CorpusUse:
     """Of a replayed log only pseudo-users are a reason not to test curves; people who repeat themselves are none."""
     shares = saturation(requests)
@@ -148,10 +167,11 @@ def _effects(
 
 
 def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], requests: LoggedEvents) -> Sensitivity:
-    against = {arm: results.swept_against[arm] for arm in arms if arm in results.swept_against}
+    n = len(lambdas)
+    against = {arm: results.swept_against[arm][:n] for arm in arms if arm in results.swept_against}
     return Sensitivity(
         lambdas,
-        {arm: results.swept[arm] for arm in arms},
+        {arm: results.swept[arm][:n] for arm in arms},
         {arm: [Figure.of(e, len(requests)) for e in estimates] for arm, estimates in against.items()},
         {arm: _break_even(estimates, lambdas) for arm, estimates in against.items()},
         {
@@ -162,8 +182,19 @@ def _sensitivity(results: Found, arms: Sequence[str], lambdas: Sequence[float], 
     )
 
 
+def _offered(results: Found, arms: Sequence[str], prices: Sequence[float], requests: LoggedEvents) -> OfferPrices:
+    n = len(prices)
+    against = {arm: results.swept_against[arm][-n:] for arm in arms if n and arm in results.swept_against}
+    return OfferPrices(
+        prices,
+        {arm: results.swept[arm][-n:] for arm in arms if n},
+        {arm: [Figure.of(e, len(requests)) for e in estimates] for arm, estimates in against.items()},
+        {arm: _break_even(estimates, prices) for arm, estimates in against.items()},
+    )
+
+
 def _break_even(against: Sequence[Estimate], lambdas: Sequence[float]) -> float | None:
-    """The lambda at which the mean difference is 0; it is linear in lambda."""
+    """The price at which the mean difference is 0; it is linear in the price."""
     if not against:
         return None
     first, last = against[0].mean, against[-1].mean

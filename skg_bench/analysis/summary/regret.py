@@ -6,7 +6,7 @@ Each link is a mean over turns of a difference, so that a user's links sum to ce
     choice    best in the user's book - what was done           both on average, to a user without a mood
     wear      what was done, to a user without a mood - to this user in the mood that earlier turns left
     luck      what was done, on average - as it came out
-    paid      money and waiting
+    paid      money, waiting and offers
 
 A link can be below 0: a mood may help, and luck may be good.
 """
@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, PAID_COLUMNS, paid
+from skg_bench.analysis.counts.advice import ADVICE_COLUMNS, PAID_COLUMNS
 from skg_bench.analysis.counts.columns import column
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents
@@ -50,7 +50,7 @@ def regret(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) ->
     if table["worth_book"].null_count:
         return None
     chain = [column(table, name) for name in _CHAIN]
-    lost = [*(a - b for a, b in pairwise(chain)), paid(table, prices)]
+    lost = [*(a - b for a, b in pairwise(chain)), prices.paid(table)]
     cells = len(requests.cells.user)
     return Regret(
         sums(requests.cell, cells, chain[0]),

@@ -38,11 +38,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def g(run: Run, arm: str) -> dict[tuple[int, int], float]:
     """Utility by user and turn, by the definition."""
     prices = Utility.of(run.config)
-    rows = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms"]).to_pylist()
+    rows = run.turns(arm, ["answer_correct", "cost_usd", "latency_ms", "offer"]).to_pylist()
     return {
         (r["user"], r["turn"]): (1.0 if r["answer_correct"] else -prices.wrong)
         - prices.usd * r["cost_usd"]
         - prices.second * r["latency_ms"] / 1000
+        - prices.offer * (r["offer"] is not None)
         for r in rows
     }
 

@@ -9,7 +9,7 @@ from skg_bench.analysis.gate.panel import EVENTS, Panel
 from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.core.grid import Bool
 
-UTILITY = {"wrong": 1.0, "usd": 0.0, "second": 0.0}
+UTILITY = {"wrong": 1.0, "usd": 0.0, "second": 0.0, "offer": 0.0}
 
 
 def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, events: str = "e") -> Panel:

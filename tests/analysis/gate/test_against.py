@@ -202,7 +202,7 @@ def test_the_worst_of_what_is_noise_are_not_harmed() -> None:
     ("change", "key"),
     [
         ({"config": {"simulator": {"rated_share": 0.5}}}, "simulator.rated_share: 0.2 -> 0.5"),
-        ({"config": {"utility": {"wrong": 2.0, "usd": 0.0, "second": 0.0}}}, "utility.wrong: 1.0 -> 2.0"),
+        ({"config": {"utility": {"wrong": 2.0, "usd": 0.0, "second": 0.0, "offer": 0.0}}}, "utility.wrong: 1.0 -> 2.0"),
         ({"compositions": {"skg": {"llm": {"right": 0.95}}}}, "llm.right: 0.9 -> 0.95"),
         ({"compositions": {"skg": {"hit_latency_ms": 10}}}, "hit_latency_ms: 50 -> 10"),
         ({"data": {"simulator": "other"}}, 'data.simulator: null -> "other"'),

@@ -44,6 +44,7 @@ def _turns(run: Run, arm: str) -> pd.DataFrame:
         - UTILITY["wrong"] * t.wrong
         - UTILITY["usd"] * t.cost_usd
         - UTILITY["second"] * t.latency_ms / 1000
+        - UTILITY["offer"] * t.offer.notna()
     )
     t["week"] = (t.time - pd.Timestamp("2026-01-05")).dt.days // 7
     return t
@@ -276,3 +277,12 @@ def test_importing_the_analysis_is_cheap() -> None:
     here = Path(summary.__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_utility_is_known_at_other_prices_of_an_offer(run: Run, figures: dict[str, Any]) -> None:
+    swept, t = figures["offers"], _turns(run, "skg")
+    assert UTILITY["offer"] > 0
+    assert swept["arms"]["skg"][swept["prices"].index(UTILITY["offer"])] == figures["arms"]["skg"]["utility"]
+    expected = (t.utility - (0.2 - UTILITY["offer"]) * t.offer.notna()).groupby(t.user).mean().mean()
+    assert swept["arms"]["skg"][swept["prices"].index(0.2)]["mean"] == pytest.approx(expected)
+    assert "skg" in swept["break_even"]

@@ -16,7 +16,7 @@ from skg_bench.core.types import CAUSES
 from tests.laws import world
 
 ARMS = ("skg", "oracle", "prompted", "random", "frozen_all", "never")
-PRICES = Utility(wrong=1.7, usd=31.0, second=0.013)
+PRICES = Utility(wrong=1.7, usd=31.0, second=0.013, offer=0.04)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def figures(run: Run) -> dict[str, Any]:
 
 def worth(run: Run, arm: str, prices: Utility) -> pd.DataFrame:
     """User, cause and utility of every turn."""
-    t: pd.DataFrame = run.turns(arm, ["cause", "answer_correct", "cost_usd", "latency_ms"]).to_pandas()
-    price = prices.usd * t.cost_usd + prices.second * t.latency_ms / 1000
+    t: pd.DataFrame = run.turns(arm, ["cause", "answer_correct", "cost_usd", "latency_ms", "offer"]).to_pandas()
+    price = prices.usd * t.cost_usd + prices.second * t.latency_ms / 1000 + prices.offer * t.offer.notna()
     t["utility"] = np.where(t.answer_correct, 1.0, -prices.wrong) - price
     return t
 
