@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from skg_bench.app import salts
 from skg_bench.app.overrides import Override
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
@@ -137,6 +138,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "profile": _name,
     "question": _text,
     "seed": _whole(0, 2**63 - 1),
+    "salt": salts.wrong,
     "users": _or_null(_whole(1)),
     "weeks": _or_null(_whole(1, 520)),
     "cohort": _whole(1),

@@ -14,7 +14,7 @@ from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.flips import explain
 from skg_bench.analysis.gate.judge import Harm, State, trials_for
 from skg_bench.analysis.gate.outputs import GateOutcome, inert, one_line, worst
-from skg_bench.analysis.gate.panel import Panel, panel
+from skg_bench.analysis.gate.panel import Panel, panel, salt_of
 from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import blocks
@@ -25,10 +25,15 @@ from skg_bench.app.counterexample.commands import answered
 from skg_bench.app.counterexample.shrink import of_turn
 from skg_bench.app.progress import console
 from skg_bench.app.run_identity import code_digest, differences, uncommitted
+from skg_bench.app.salts import MAKE_ONE, VARIABLE
+from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
 CODES: Mapping[State, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
+_COMPUTABLE = (
+    f"the salt is the public default, from which an arm could compute the draws of this panel; {VARIABLE} gives another"
+)
 BUILDS = 250  # that change answers, a year: one a working day
 
 
@@ -109,7 +114,10 @@ def _place(source_panel: Panel) -> Scenario:
     """The world of a panel, of its first user."""
     config = source_panel.made["config"]
     simulator, embedder = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    return Scenario(config["seed"], config["weeks"], int(source_panel.users[0]), simulator, embedder)
+    if (salt := salt_of(source_panel)) is None:
+        raise UsageError("its salt is secret, and a session that others can replay would tell it")
+    seed = salted(config["seed"], salt)
+    return Scenario(seed, config["weeks"], int(source_panel.users[0]), simulator, embedder)
 
 
 def _told(case: Case) -> Iterator[str]:
@@ -219,6 +227,8 @@ def command(
     for line in outputs.explained(outcome):
         screen.print(inert(line), markup=False, soft_wrap=True)
     screen.print(inert(outputs.headline(outcome)), markup=False, soft_wrap=True)
+    if salt_of(outcome.held[0].new) == 0:
+        screen.print(f"* {_COMPUTABLE}", markup=False, soft_wrap=True)
     _write(outcome, case, files, screen)
     if exact and outcome.state == "pass" and not outcome.same:
         screen.print(f"other bits than the baseline's: exit code {CODES['inconclusive']}, as --exact asks for")
@@ -261,3 +271,5 @@ def update_command(run: Path, baseline: Path, arm: str | None, *, move_anchor: b
     commit = after.anchor.made.get("commit")
     who = f"arm {after.panel.arm}, {len(after.panel.users):,} users; anchor: {commit or 'no commit'}"
     screen.print(f"{baseline}: {who}; margins: {margins}", markup=False, soft_wrap=True)
+    if salt_of(after.panel) == 0:
+        screen.print(f"{_COMPUTABLE}: {MAKE_ONE}, then run and --update again", markup=False, soft_wrap=True)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.analysis.summary.saturation import LIMIT, corpus
+from skg_bench.app import salts
 from skg_bench.app.arms import arms
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.components import build
@@ -19,6 +20,7 @@ from skg_bench.app.failures import Naming
 from skg_bench.app.progress import plural
 from skg_bench.app.run_identity import described, differences, provenance, versions, write_json
 from skg_bench.app.said import said_only
+from skg_bench.app.salts import PUBLIC, Salt
 from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
 from skg_bench.app.watch import Watch
@@ -64,6 +66,7 @@ class PreparedRun:
     launcher: Launcher
     sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
     part: Part = WHOLE
+    salt: Salt = PUBLIC
 
     @property
     def counted(self) -> bool:
@@ -72,7 +75,7 @@ class PreparedRun:
 
     def turns(self) -> int:
         """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
-        counts = self.plan.simulator.count(self.plan.seed, self._sampled, self.plan.weeks)
+        counts = self.plan.simulator.count(self.plan.salted, self._sampled, self.plan.weeks)
         return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
 
     def cautions(self) -> list[str]:
@@ -80,8 +83,9 @@ class PreparedRun:
         published = getattr(self.plan.simulator, "published", None)
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
+        lines += filter(None, [salts.caution(self.salt)])
         expected = getattr(self.plan.simulator, "one_offs_again", None)
-        share = 0.0 if expected is None else expected(self.plan.seed, self._sampled, self.plan.weeks)
+        share = 0.0 if expected is None else expected(self.plan.salted, self._sampled, self.plan.weeks)
         if share <= LIMIT:
             return lines
         line = (
@@ -105,16 +109,17 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = composed.root
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
     root = {**root, **_sizes(root, replay(simulator))}
-    composed = replace(composed, root=root)
+    composed, salt = replace(composed, root=root), salts.given(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
     files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
-    data = {"simulator": simulator.digest, "embedder": embedder.digest, **files}
+    data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
     launcher, sinks = build("launcher", _launcher(composed)), build("tracker", root["tracker"]).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
+    job = _salted(job, salts.kept(salt, out))
     return replace(job, state=_state(job))
 
 
@@ -132,6 +137,10 @@ def _keys(node: Any) -> Iterator[str]:
         if key == "key_from" and isinstance(inner, str):
             yield inner
         yield from _keys(inner)
+
+
+def _salted(job: PreparedRun, salt: Salt) -> PreparedRun:
+    return replace(job, salt=salt, plan=replace(job.plan, salt=salt.number))
 
 
 def _part(text: str | None) -> Part:
@@ -204,7 +213,7 @@ def _shards_are_ours(job: PreparedRun) -> bool:
 
 
 def _run_key(job: PreparedRun) -> str:
-    return run_key({"identity": job.identity, "versions": versions()})
+    return run_key({"identity": job.identity, "versions": versions(), **job.salt.told(ended=False)})
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
@@ -220,6 +229,7 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "incomplete": True,
         "question": root["question"],
         "seed": root["seed"],
+        **job.salt.told(ended=False),
         "users": root["users"],
         "weeks": root["weeks"],
         "overrides": [override.text for override in job.composed.given if override.head not in BESIDE],
@@ -249,6 +259,7 @@ def start(
     try:
         job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
         with held(job.out, "run" if job.part == WHOLE else f"part {job.part[0]}/{job.part[1]}") as lock:
+            job = _begun(job)
             job = replace(job, state=_state(job))  # another process may have ended it meanwhile
             if job.state != "finished":
                 watch = Watch(progress or _quiet, lock)
@@ -267,6 +278,17 @@ def start(
             ) from error
         error.filename = error.filename or str(job.out)
         raise
+
+
+def _begun(job: PreparedRun) -> PreparedRun:
+    """The run with the salt that the first of its processes drew."""
+    if not job.salt.drawn:
+        return job
+    alone = nullcontext() if job.part == WHOLE else held(job.out, "tables", wait=_TABLES)
+    with alone:  # another part may begin at the same moment
+        job = _salted(job, salts.kept(job.salt, job.out))
+        salts.keep(job.salt, job.out)
+    return job
 
 
 def _delivered(job: PreparedRun, say: Say) -> Run:
@@ -380,7 +402,10 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
     # not the tables: `report` may have written some of the users so far
     pools = [f"pool/{file.name}" for file in sorted(job.out.glob("pool/*.json"))]
     files = manifest.digests(job.out, ["timings.json", *pools])
-    manifest.write(job.out, {**run.manifest, "incomplete": False, "shards": digests, "files": files})
+    manifest.write(
+        job.out, {**run.manifest, **job.salt.told(ended=True), "incomplete": False, "shards": digests, "files": files}
+    )
+    salts.tell(job.out)
     deliveries.reached("turns")
     described = describe(job.out, deliveries.reached)
     for line in deliveries.lines():

@@ -60,7 +60,7 @@ def said_only(plan: Plan, turns: int) -> Plan:
     ):
         return plan
     users: I32 = np.arange(plan.users, dtype=np.int32)
-    counts, memory = world.count(plan.seed, users, plan.weeks), world.begin(plan.seed, users, plan.weeks)
+    counts, memory = world.count(plan.salted, users, plan.weeks), world.begin(plan.salted, users, plan.weeks)
     used = {
         messages[text]
         for turn in range(int(counts.max(initial=0)))

@@ -1,11 +1,14 @@
-"""Keyed draws: a random number is a pure function of (seed, user, event, purpose, item, n).
+"""Keyed draws: a random number is a pure function of (salt, seed, user, event, purpose, item, n).
 
 The arm is not in the key, so two arms that meet the same situation get the same draws (common random numbers).
 A key is folded one field at a time through the SplitMix64 finaliser (Steele, Lea
-and Flood, OOPSLA 2014): ``h <- mix(h + field * odd constant)``.
+and Flood, OOPSLA 2014): ``h <- mix(h + field * odd constant)``. Each step can be undone by whoever knows the field, so
+a key tells the word that it was folded from. Words therefore come from BLAKE2b of seed and salt, and a salt that nobody
+can guess keeps the seed, and with it all other words, from whoever has one of them.
 """
 
 from enum import IntEnum
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -85,6 +88,8 @@ _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _MASK = 0xFFFFFFFFFFFFFFFF
 _FIELD = np.uint64(0xD6E8FEB86659FD93)
 _TWO52 = 2.0**-52
+SALT_BITS = 128
+_SALT_BYTES = SALT_BITS // 8
 
 Ints = npt.NDArray[np.integer[Any]] | int
 
@@ -119,15 +124,40 @@ def fold(h: U64, field: Ints) -> U64:
     return mix(folded + _u64(field) + _GOLDEN)
 
 
-def arms_word(seed: int) -> int:
-    """The seed of the keys that arms are handed: from it, no draw of the world can be computed (BLAKE2b is one-way)."""
-    return int.from_bytes(blake2b(b"arms" + seed.to_bytes(8, "little"), digest_size=8).digest(), "little")
+def salted(seed: int, salt: int) -> int:
+    """A seed and its salt as one number, which `key` and `word` take for the seed: 64 bits, and 128 above them."""
+    if not (0 <= seed <= _MASK and 0 <= salt < 2**SALT_BITS):
+        raise ValueError(f"seed {seed}, salt {salt}; valid are 0 to 2**64 - 1, and 0 to 2**{SALT_BITS} - 1")
+    return seed | salt << 64
+
+
+def unsalted(seed: int) -> int:
+    """The seed of a salted one, for logs."""
+    return seed & _MASK
+
+
+@cache
+def word(seed: int, whose: bytes) -> int:
+    """The seed of keys for one use, 64 bits: from it, neither the seed nor the word of another use can be computed."""
+    salt, low = (seed >> 64).to_bytes(_SALT_BYTES, "little"), unsalted(seed).to_bytes(8, "little")
+    return int.from_bytes(blake2b(whose + low, digest_size=8, salt=salt).digest(), "little")
+
+
+@cache
+def _root(salt: int) -> int:
+    """Where keys under a salt begin: 0 for salt 0, so that its keys are those of the seed alone."""
+    return _digest(salt) ^ _digest(0)
+
+
+def _digest(salt: int) -> int:
+    made = blake2b(b"world", digest_size=8, salt=salt.to_bytes(_SALT_BYTES, "little"))
+    return int.from_bytes(made.digest(), "little")
 
 
 def key(seed: int, user: Ints) -> U64:
-    """The key of a user under a seed, from which all draws of that user fold on."""
-    with np.errstate(over="ignore"):
-        return fold(fold(np.zeros(np.shape(user), np.uint64), seed), user)
+    """The key of a user under a seed (`salted`, or a seed alone), from which all draws of that user fold on."""
+    with np.errstate(over="ignore"):  # seeds of components are no salted ones, and may be negative
+        return fold(fold(np.full(np.shape(user), _root(max(int(seed), 0) >> 64), np.uint64), seed), user)
 
 
 def uniform(h: U64) -> F64:

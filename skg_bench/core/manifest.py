@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core import schema
+from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of, json_file
 from skg_bench.core.shapes import shaped
@@ -24,7 +25,7 @@ _KINDS: Mapping[str, Any] = {
     "compositions": Mapping[str, Mapping[str, Any]], "data": Mapping[str, Any], "log": Mapping[str, Any] | None,
     "versions": Mapping[str, str], "packages": Mapping[str, Any], "commit": str | None, "dirty": str | None,
     "code": str | None, "beside": Sequence[Sequence[str]], "shards": Mapping[str, Sequence[str]],
-    "files": Mapping[str, str], "digest": str,
+    "files": Mapping[str, str], "digest": str, "salt": str | None, "salt_hash": str,
 }  # fmt: skip
 _MOST = {"users": 2**31 - 1, "weeks": 100_000}
 
@@ -93,9 +94,22 @@ def counted_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_key(content: Mapping[str, Any]) -> str:
-    """What the shards of a run carry: its identity, and the versions of the libraries that made them."""
-    made = [content.get("identity"), content.get("versions")]
+    """What the shards of a run carry: its identity, the versions of the libraries that made them, hash of its salt."""
+    made = [content.get("identity"), content.get("versions"), content.get("salt_hash")]
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def salted_seed(content: Mapping[str, Any], source: Path | str) -> int:
+    """Seed and salt of a run, from which its events can be made again (core/draws.py).
+
+    Raises UsageError where the manifest does not tell the salt.
+    """
+    if (salt := content.get("salt", "0x0")) is None:
+        raise UsageError(
+            f"{source} does not tell its salt (hash {content.get('salt_hash')}), so that its events cannot be made "
+            "again; take a run with a public salt, or one with salt=draw that has ended"
+        )
+    return salted(int(content["seed"]), int(salt, 16))
 
 
 UNNAMED = run_key({})  # of a run whose manifest names neither

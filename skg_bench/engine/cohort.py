@@ -13,7 +13,7 @@ from skg_bench.core import state
 from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
-from skg_bench.core.draws import arms_word, key
+from skg_bench.core.draws import key, unsalted, word
 from skg_bench.core.grid import I32, I64
 from skg_bench.core.record import replay
 from skg_bench.core.saving import Surroundings
@@ -41,7 +41,7 @@ _SIMULATED = 3  # of these, how many are simulated; the one nearest in size of i
 class Setting:
     """What all arms and cohorts of a run share."""
 
-    seed: int
+    seed: int  # with its salt (core/draws.py)
     world: World[Any]
     similarity: Callable[[], Similarity]  # of the world's messages; a new one for each cohort, as it may keep examples
     weeks: int
@@ -127,7 +127,9 @@ def run_cohort(
         rows = cohort.side_by_side(len(arms))
         rollout = Rollout(setting, arms, rows)
         labels = setting.labels(rollout.assistant.reasons)
-        return rollout, Logbook.empty(arms[0].name, setting.seed, rows.user, rows.n, top_k=top_k, labels=labels)
+        return rollout, Logbook.empty(
+            arms[0].name, unsalted(setting.seed), rows.user, rows.n, top_k=top_k, labels=labels
+        )
 
     names, resumed = [arm.name for arm in arms], None
     if keeper is not None:  # texts of a checkpoint have the ids of its process: a setting without texts of this one
@@ -150,7 +152,7 @@ class Rollout:
     def __init__(self, setting: Setting, arms: Sequence[Arm], cohort: Cohort) -> None:
         self._setting, self._arms, self._user, self._n = setting, arms, cohort.user, cohort.n
         self.assistant = assistant = ensemble(arms)
-        rows, keys = len(cohort.n), key(arms_word(setting.seed), cohort.user)
+        rows, keys = len(cohort.n), key(word(setting.seed, b"arms"), cohort.user)
         self._scene = Scene(
             setting.world, WithWritten(setting.similarity(), setting.texts), Keys(key(setting.seed, cohort.user), keys),
             setting.texts, setting.type_names, assistant, setting.reading,

@@ -1,6 +1,6 @@
 """A plan, carried out: cohorts under arms, in one process or several, from wherever an earlier attempt was cut off.
 
-Tasks are user ids. Events are a pure function of seed and user, so the process that carries out a task makes them.
+Tasks are user ids. Events are a pure function of salt, seed and user: the process that carries out a task makes them.
 """
 
 import os
@@ -59,7 +59,7 @@ def execute(
     is full, or was moved away.
     """
     _prepare(out)
-    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.seed), arms=placed(plan.arms, out))
+    plan = replace(plan, simulator=Relabelled(plan.simulator, plan.salted), arms=placed(plan.arms, out))
     vectors = plan.embedder.embed(plan.simulator.messages, embedding)
     check(vectors, len(plan.simulator.messages))
     plan = fitted(plan, out, vectors)
@@ -148,7 +148,7 @@ class Counting:
     def begin(self) -> Callable[[I32, Tick], I32]:
         """Counts of users of these ids."""
         plan = self.plan
-        return lambda users, _tick: plan.simulator.count(plan.seed, users, plan.weeks)
+        return lambda users, _tick: plan.simulator.count(plan.salted, users, plan.weeks)
 
 
 # ----------------------------------------------------------------------------------------------------- tasks
@@ -168,7 +168,7 @@ class Job:
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and keeps what comes out."""
         embedding = Embedding(lambda: self.vectors, self.plan.embedder)
-        setting = Setting(self.plan.seed, self.plan.simulator, self._similarity(), self.plan.weeks, embedding)
+        setting = Setting(self.plan.salted, self.plan.simulator, self._similarity(), self.plan.weeks, embedding)
         made = _Made(setting)
 
         def run(task: Task, tick: Tick) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
+from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay
 from skg_bench.core.types import Embedder
@@ -22,6 +23,12 @@ class Plan:
     simulator: World[Any]
     embedder: Embedder
     arms: tuple[Arm, ...]
+    salt: int = 0  # 128 bits, in the key of every draw beside the seed
+
+    @property
+    def salted(self) -> int:
+        """Seed and salt, as worlds and keys take them (core/draws.py)."""
+        return salted(self.seed, self.salt)
 
     def __post_init__(self) -> None:
         if self.simulator.stream == "reactive" and len(self.arms) > 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core.draws import Purpose, arms_word, draw, key
+from skg_bench.core.draws import Purpose, draw, key, word
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Stream, Supposing, World
 
@@ -32,7 +32,7 @@ class Relabelled:
 
     def _order(self, kind: int, n: int) -> I64:
         """The old id of each new one."""
-        keys = key(arms_word(self.seed), kind)
+        keys = key(word(self.seed, b"ids"), kind)
         order: I64 = np.argsort(draw(keys, np.arange(n), Purpose.RELABEL), kind="stable")
         return order
 

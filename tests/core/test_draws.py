@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import skg_bench.simulator
-from skg_bench.core.draws import Purpose, draw, fold, gumbel, key, mix, uniform
+from skg_bench.core.draws import Purpose, draw, fold, gumbel, key, mix, salted, uniform, unsalted, word
 from skg_bench.core.grid import F64
 
 MILLION = 1_000_000
@@ -113,6 +114,33 @@ def test_the_bits_are_those_of_splitmix64_folded_in_plain_python(s: int, fields:
     assert int(fold(fold(fold(fold(h, event), int(Purpose.RATING)), item), n)[0]) == expected
     assert abs(draw(h, event, Purpose.RATING, item, n)[0] - expected / 2**64) <= 2.0**-52
     assert [int(x) for x in mix(np.array([1], np.uint64))] == [6238072747940578789]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**63 - 1), st.integers(0, 2**128 - 1))
+def test_the_default_salt_gives_the_keys_of_the_seed_alone_and_any_other_salt_gives_others(s: int, salt: int) -> None:
+    users, seed = np.arange(3), salted(s, salt)
+    assert unsalted(seed) == s
+    assert salted(s, 0) == s
+    assert (not salt) == np.array_equal(key(seed, users), key(s, users)) == (word(seed, b"arms") == word(s, b"arms"))
+
+
+def test_each_bit_of_a_salt_changes_the_keys_of_worlds_and_of_arms() -> None:
+    bits = [0, *(1 << i for i in range(128)), *((1 << i) | (1 << (i + 64)) for i in range(64)), 2**128 - 1]
+    keys = {int(key(salted(0, salt), np.array([0]))[0]) for salt in bits}
+    words = {word(salted(0, salt), whose) for salt in bits for whose in (b"arms", b"ids")}
+    assert (len(keys), len(words)) == (len(bits), 2 * len(bits))
+
+
+def test_the_word_of_arms_is_one_way_and_that_of_today() -> None:
+    assert word(0, b"arms") == int.from_bytes(blake2b(b"arms" + bytes(8), digest_size=8).digest(), "little")
+    assert word(1, b"arms") != word(1, b"ids")
+
+
+@pytest.mark.parametrize(("seed", "salt"), [(-1, 0), (2**64, 0), (0, -1), (0, 2**128)])
+def test_what_is_no_seed_or_no_salt_is_refused(seed: int, salt: int) -> None:
+    with pytest.raises(ValueError, match="valid are"):
+        salted(seed, salt)
 
 
 def test_the_open_interval_holds_at_both_ends() -> None:

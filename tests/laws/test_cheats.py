@@ -197,7 +197,7 @@ def test_the_cheat_is_told_from_honest_curators_where_the_key_is_the_worlds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the test above could not fail."""
-    monkeypatch.setattr(cohort, "arms_word", lambda seed: seed)
+    monkeypatch.setattr(cohort, "word", lambda seed, _whose: seed)
     right, by_event, _ = guesses(tmp_path / "run")
     assert np.array_equal(right, by_event)
 

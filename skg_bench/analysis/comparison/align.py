@@ -38,7 +38,7 @@ def align(pools: Sequence[RunTables]) -> Aligned:
     if not users:
         raise UsageError(
             f"{' and '.join(str(combined.path) for combined in pools)} share no user; "
-            "compare runs of the same seeds and users"
+            "compare runs of the same seeds, salts and users"
         )
     shared = [(user, min(counts[user] for counts in turns)) for user in users]
     gaps = [

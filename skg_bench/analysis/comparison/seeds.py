@@ -14,6 +14,7 @@ from skg_bench.core.run import Run, flat
 from skg_bench.core.shards import LogName
 
 STRIDE = 10**9  # users of the n-th seed are numbered from n times this on
+_Seed = tuple[int, str]  # and the hash of its salt
 _LABELLED = 3  # more keys than this are no label
 
 
@@ -73,17 +74,17 @@ def by_configuration(runs: Sequence[Run]) -> list[SeedRuns]:
 
     Runs that are the same in all, seed included, stay apart.
     """
-    seeds = sorted({int(run.manifest["seed"]) for run in runs})
+    seeds = sorted({_seed(run) for run in runs})
     gathered: dict[tuple[str, int], list[Run]] = {}
-    seen: dict[tuple[str, int], int] = {}
+    seen: dict[tuple[str, _Seed], int] = {}
     for run in runs:
-        key, seed = _besides_seed(run), int(run.manifest["seed"])
+        key, seed = _besides_seed(run), _seed(run)
         again = seen[key, seed] = seen.get((key, seed), -1) + 1
         gathered.setdefault((key, again), []).append(run)
     groups = []
     for members in gathered.values():
-        ordered = sorted(members, key=lambda run: int(run.manifest["seed"]))
-        groups.append(SeedRuns(tuple(ordered), tuple(seeds.index(int(run.manifest["seed"])) for run in ordered)))
+        ordered = sorted(members, key=_seed)
+        groups.append(SeedRuns(tuple(ordered), tuple(seeds.index(_seed(run)) for run in ordered)))
     return groups
 
 
@@ -111,10 +112,16 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def _seed(run: Run) -> _Seed:
+    """Runs that differ in one of these had other draws."""
+    return int(run.manifest["seed"]), str(run.manifest.get("salt_hash", ""))
+
+
 def _besides_seed(run: Run) -> str:
-    whole = [_counted(run.config), run.manifest.get("code"), run.manifest.get("data"), run.arms]
+    data = {key: value for key, value in (run.manifest.get("data") or {}).items() if key != "salt"}
+    whole = [_counted(run.config), run.manifest.get("code"), data, run.arms]
     return json.dumps(whole, sort_keys=True)
 
 
 def _counted(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in config.items() if key not in (*BESIDE, "seed")}
+    return {key: value for key, value in config.items() if key not in (*BESIDE, "seed", "salt")}

@@ -23,7 +23,7 @@ from skg_bench.core.run import Run, same_events
 from skg_bench.core.schema import LOGGED
 
 EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
-_WORLD = ("seed", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
+_WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share
 _SAID_BY_OTHERS = (
     "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in LOGGED),
 )  # fmt: skip
@@ -134,6 +134,8 @@ def paired(base: Panel, new: Panel, name: str) -> None:
     ours, theirs = new.made["config"], base.made["config"]
     keys = [key for key in ("seed", "weeks") if ours.get(key) != theirs.get(key)]
     gaps = [f"{key}={theirs.get(key)} there, {ours.get(key)} in the run" for key in keys]
+    if (there := _salt(base)) != (here := _salt(new)):
+        gaps.append(f"salt {there} there, {here} in the run; where salt=env, SKG_BENCH_SALT gives it")
     if not np.array_equal(base.users, new.users):
         shared = len(np.intersect1d(base.users, new.users))
         gaps.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")
@@ -142,6 +144,25 @@ def paired(base: Panel, new: Panel, name: str) -> None:
             f"{name} is of another panel: {'; '.join(gaps)}. Users are compared with themselves: run the same panel, "
             "or write a new baseline, and its anchor, with --update --move-anchor"
         )
+
+
+def salt_of(source: Panel) -> int | None:
+    """The salt of the draws that a panel met (0: the public default); None: it is not told."""
+    given = source.made["config"].get("salt", 0)
+    if given == "draw" or "salt" in (source.made.get("data") or {}):
+        return None
+    return 0 if given == "env" else int(str(given), 0)
+
+
+def _salt(source: Panel) -> str:
+    secret = (source.made.get("data") or {}).get("salt", "not told")
+    return (
+        "0, the public default"
+        if (salt := salt_of(source)) == 0
+        else f"with hash {secret}"
+        if salt is None
+        else str(salt)
+    )
 
 
 def rounded(values: F64) -> F64:

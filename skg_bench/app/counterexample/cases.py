@@ -18,6 +18,7 @@ from skg_bench.app.components import build, refuse_remote_code
 from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
 from skg_bench.core.arms import Arm
+from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import I32, Bool
@@ -49,7 +50,7 @@ Row = dict[str, Any]
 class Scenario:
     """The user, and the components that make the user's events and their vectors."""
 
-    seed: int
+    seed: int  # with its salt (core/draws.py)
     weeks: int
     user: int
     simulator: Node  # as in the configuration
@@ -269,7 +270,11 @@ def _check(case: Case) -> None:
                     why = "must be a component"
                 if why is not None:
                     raise UsageError(f"arm {arm!r}: {key}={value!r} {why}")
-    limits = {"seed": (place.seed, 2**63 - 1), "weeks": (place.weeks, _WEEKS), "user": (place.user, 2**31 - 1)}
+    limits = {
+        "seed": (place.seed, 2 ** (64 + SALT_BITS) - 1),
+        "weeks": (place.weeks, _WEEKS),
+        "user": (place.user, 2**31 - 1),
+    }
     for event in case.events:
         limits |= {f"number of {event['message']!r}": (event["number"], 2**31 - 1)}
         limits |= {f"time of {event['message']!r}": (event["time"], _WEEKS * 7 * 86_400)}

@@ -17,6 +17,7 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
+from skg_bench.core.manifest import salted_seed
 from skg_bench.core.run import Run, same_events
 from skg_bench.core.world import Events, calls, hits
 from skg_bench.engine.excerpt import Excerpts, table_of
@@ -55,6 +56,8 @@ def find(
     for key in ("seed", "weeks", "simulator", "embedder"):
         if run.config[key] != other.config[key]:
             raise UsageError(f"{run.path} and {other.path} differ in {key}; a session must be the same for both arms")
+    if salted_seed(run.manifest, run.path) != salted_seed(other.manifest, other.path):
+        raise UsageError(f"{run.path} and {other.path} differ in salt; a session must be the same for both arms")
     name = reference or str(other.config["reference"])
     specs = {"arm": _spec(run, arm), "reference": _spec(other, name)}
     if metric is not None:
@@ -130,7 +133,7 @@ def _scenario(run: Run, user: int) -> Scenario:
     if not 0 <= user < int(config["users"]):
         raise UsageError(f"user={user}: {run.path} has users 0 to {int(config['users']) - 1}")
     nodes = (cases.whole_node(config[seam]) for seam in ("simulator", "embedder"))
-    return Scenario(config["seed"], config["weeks"], user, *nodes)
+    return Scenario(salted_seed(run.manifest, run.path), config["weeks"], user, *nodes)
 
 
 def _spec(run: Run, arm: str) -> ArmSpec:

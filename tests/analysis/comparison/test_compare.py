@@ -73,7 +73,9 @@ def test_runs_that_share_no_user_are_refused(tmp_path: Path) -> None:
         make_run(tmp_path / "first", users=4, weeks=1),
         make_run(tmp_path / "other", users=4, weeks=2, seed=1),
     )
-    with pytest.raises(UsageError, match=r"first and .*other share no user; compare runs of the same seeds and users"):
+    with pytest.raises(
+        UsageError, match=r"first and .*other share no user; compare runs of the same seeds, salts and users"
+    ):
         compare([first, other])
     far = make_run(tmp_path / "far", users=4, weeks=1, first_user=50)
     with pytest.raises(UsageError, match=r"first and .*far share no user"):
