@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
-from skg_bench.analysis.comparison.claims import Verdict
+from skg_bench.analysis.comparison.assay import Verdict
 
 CUTS = (0.05, 0.9)  # shares of the prior from which on a claim is attainable, and robust
 ENOUGH = 3000  # draws, none of which may hold before a claim is called impossible

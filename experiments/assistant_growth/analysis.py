@@ -7,13 +7,10 @@ from io import StringIO
 from math import nan
 from typing import Any
 
-from skg_bench.analysis.comparison import claims
 from skg_bench.analysis.counts.kinds import WORDS
-from skg_bench.analysis.counts.measure import SHOWN
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun, needed
-from skg_bench.core.run import Run
 
 COMMAND = "make demo; skg-bench experiment assistant_growth RUN --write reports"
 ARMS = (
@@ -89,38 +86,6 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
     ]
 
 
-def measured(run: Run, summary: Summary) -> list[claims.Finding]:
-    """Of K01, what a skillbook spares; of K01 and K02, whether it serves users better."""
-    against, learned = summary["differences"]["skg"], summary["effects"]["frozen_100"]["metrics"]
-    evidence = claims.Evidence.of([run], COMMAND)
-    questions = (
-        ("K01", "a skillbook makes answers cheaper", against["cost_usd"], "US dollars per request", "lower"),
-        ("K01", "a skillbook makes answers faster", against["latency_ms"], "ms per request", "lower"),
-        ("K01", "a skillbook serves users better", against["utility"], "utility per request", "higher"),
-        ("K02", "what is learned later serves users better", learned["utility"], "utility per request", "higher"),
-    )  # fmt: skip
-    alone = _measured(against["utility"], "utility per request")
-    results = []
-    for name, claimed, figure, unit, wanted in questions:
-        shown = figure["significant"] and figure["verdict"] in SHOWN
-        holds = shown and (figure["mean"] > 0) == (wanted == "higher")
-        beyond = alone if name == "K02" else None  # K01 is about the difference to `never` itself
-        verdict = claims.verdict(holds=holds, fails=shown and not holds, beyond=beyond)
-        words = "it is the other way round" if shown and not holds else "it is so" if holds else "not shown either way"
-        words = "the corpus was used up" if figure["verdict"] == "not testable here" else words
-        words = claims.ONLY_LESS if holds and verdict != "reproduced" else words
-        value = _measured(figure, unit) or "too few users or intents"
-        results.append(
-            claims.Finding(name, claimed, value, verdict, f"skg against the arm without: {words}.", evidence, beyond)
-        )
-    return results
-
-
-def _measured(figure: dict[str, Any], unit: str) -> claims.Measured | None:
-    mean, low, high = (figure[part] for part in ("mean", "low_new", "high_new"))
-    return None if low is None else claims.Measured(mean, low, high, unit)
-
-
 def arms(summary: Summary) -> Table:
     """Figures of all arms, and what they are worth beyond `never`."""
     rows = []
@@ -185,7 +150,6 @@ def analyse(run: OneRun) -> Report:
         tables,
         page("Does an assistant that learns serve its user better?", COMMAND, scope, *tables),
         holds=all(result.holds for result in results),
-        findings=lambda: measured(run, summary),
     )
 
 

@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skg_bench.analysis.comparison.claims import ONLY_LESS, Evidence, Finding, Measured
-from skg_bench.analysis.comparison.claims import Verdict as Judged
-from skg_bench.analysis.comparison.claims import verdict as claim_verdict
 from skg_bench.analysis.comparison.matched import Fallbacks, Hits, Ladder, Matched, hits, ladder, matched
 from skg_bench.analysis.counts.measure import Difference, contrast, differences, identical, measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
@@ -27,14 +24,6 @@ RIVALS = ("exact_match", "frequency", "centroid")
 CAPTURED = "captured"  # of an arm's name: it goes on from the captures of skg
 SEED = 0  # of resamples
 COMMAND = "skg-bench experiment controls RUN --write reports"
-ASKED = (  # claim, arm that it speaks for, what that is held against, in words
-    ("K26", "skg", "rag", "stored answers of skg against static retrieval into the prompt"),
-    ("K26", "skg_prompted", "rag", "prompts of skg's skills against static retrieval into the prompt"),
-    ("K27", "skg", "cache_60", "skg against a semantic cache of every answer, by GPTCache's rule"),
-    ("K27", "skg", "lru", "skg against a semantic cache with room for 5, its captures asked for in the same way"),
-    ("K31", "exp4", "skg", "weights of the signals tuned online by EXP4 against fixed ones"),
-    ("K31", "linucb", "skg", "LinUCB in the place of the combined score"),
-)
 
 
 @dataclass(frozen=True)
@@ -168,44 +157,6 @@ def _kept(arm_hits: Hits, steps: Ladder, wrong: float) -> F64:
     return np.where(arm_hits.score >= steps.threshold[level], 1.0, np.where(last, 1.0 - share, 0.0))
 
 
-def findings(run: Run) -> list[Finding]:
-    """What the run says of claims that hold one arm against another, in utility, corrected for their number.
-
-    Raises UsageError for a run without these arms.
-    """
-    arms = dict.fromkeys(["never", *(arm for question in ASKED for arm in question[1:3])])
-    if missing := sorted(set(arms) - set(run.arms)):
-        raise UsageError(f"{run.path} has no arm {', '.join(missing)}; make a run of experiment=controls with all arms")
-    requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
-    tally = {arm: tallies(run, arm, requests)[0] for arm in arms}
-    effects = [contrast([utility], tally[arm], tally[other], requests)["utility"] for _, arm, other, _ in ASKED]
-    alone = {
-        arm: contrast([utility], tally[arm], tally["never"], requests)["utility"] for arm in arms if arm != "never"
-    }
-    evidence, results = Evidence.of([run], COMMAND), []
-    for (name, arm, _, asks), difference in zip(ASKED, differences(utility, effects), strict=True):
-        beyond = Measured.of(alone[arm])
-        verdict, words = judged(difference, beyond)
-        sentence = f"{asks[:1].upper()}{asks[1:]}: {words}."
-        measured = Measured.of(difference.estimate)
-        results.append(Finding(name, asks, measured, verdict, sentence, evidence, beyond))
-    return results
-
-
-def judged(difference: Difference, beyond: Measured) -> tuple[Judged, str]:
-    """`beyond`: the arm beyond one that reuses nothing."""
-    better, worse = difference.verdict == "better", difference.verdict == "worse"
-    says = claim_verdict(holds=better, fails=worse, beyond=beyond)
-    if difference.verdict == "not testable here":
-        return says, "the corpus was used up"
-    if better:
-        return says, "it serves users better" if says == "reproduced" else ONLY_LESS
-    open_ = f"not shown either way; such a run finds {difference.mde_new:.4f}"
-    if difference.verdict == "withheld":
-        open_ = f"not shown either way: {difference.estimate.intents:.1f} effective intents are too few for an interval"
-    return says, "it serves users worse" if worse else open_
-
-
 def analyse(run: OneRun) -> Report:
     """From a run of `controls`; nothing expected is checked."""
     arm_rows = rows(run)
@@ -221,7 +172,7 @@ def analyse(run: OneRun) -> Report:
         "Controls", COMMAND, f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}.", as_run, hindsight,
         f"## {matched_table.title}\n\n{chosen}", matched_table.markdown(), *unmatched,
     )  # fmt: skip
-    return Report([as_run, hindsight, chosen, matched_table, *unmatched], text, findings=lambda: findings(run))
+    return Report([as_run, hindsight, chosen, matched_table, *unmatched], text)
 
 
 def _as_run(run: Run, arm_rows: Sequence[Row]) -> Table:

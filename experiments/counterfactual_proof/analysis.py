@@ -22,7 +22,7 @@ from experiments.guardian.verdicts import (
     spread,
 )
 from experiments.masses import Share
-from skg_bench.analysis.comparison.claims import Finding
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.grid import Bool

@@ -13,7 +13,7 @@ from experiments.guardian.verdicts import (
     spread,
     within,
 )
-from skg_bench.analysis.comparison.claims import Finding
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 
 NAME = "generic"

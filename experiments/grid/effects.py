@@ -34,7 +34,6 @@ class Effect:
     metric: Metric
     estimate: Estimate
     p: float  # for new requests, corrected for all effects that are tested together
-    beyond: Estimate | None = None  # the option beyond `never`
 
     @property
     def holds(self) -> bool:
@@ -108,16 +107,13 @@ def _measured(name: str, combined: SeedRuns) -> tuple[Grid, list[Effect]]:
         for router in factors["router"]
         for reranker in factors["reranker"]
     }
-    never, effects = tallies(combined, "never", requests)[0], []
+    effects = []
     for side, (factor, plain) in enumerate(FACTORS.items()):
         level = {option: mean([tally[cell] for cell in tally if cell[side] == option]) for option in factors[factor]}
         for option in factors[factor]:
             if option != plain:
                 against = contrast(wanted, level[option], level[plain], requests)
-                beyond = contrast(wanted, level[option], never, requests)
-                effects += [
-                    Effect(name, factor, option, m, e := against[m.name], e.p(new=True), beyond[m.name]) for m in wanted
-                ]
+                effects += [Effect(name, factor, option, m, e := against[m.name], e.p(new=True)) for m in wanted]
     table = compare(combined.runs, REFERENCE, correction="bh")
     return Grid(name, combined, table, saturation(requests)), effects
 

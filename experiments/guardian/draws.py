@@ -17,7 +17,7 @@ from experiments import prior
 from experiments.guardian.lives import Draw, Life, Lives, Measure
 from experiments.guardian.replays import books_of_others
 from experiments.guardian.study import PRIOR, Study, lives, study
-from skg_bench.analysis.comparison.claims import Evidence
+from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence
 from skg_bench.app.experiment_report import Report
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import provenance, write_json
@@ -56,10 +56,11 @@ class Drawn:
     def evidence(self) -> Evidence:
         """For findings."""
         made = provenance()
-        commit = str(made["commit"] or "an installed package") + (", with uncommitted changes" if made["dirty"] else "")
+        commit = str(made["commit"] or "an installed package") + (UNCOMMITTED if made["dirty"] else "")
         draws = len(self.table)
         weeks = round(self.study.triggers / self.study.world.triggers_per_week)
-        return Evidence(self.command, commit, self.study.users * draws, weeks, (self.study.seed,))
+        users = self.study.users * draws
+        return Evidence(self.command, commit, users, weeks, (self.study.seed,), (self.study.source,))
 
 
 def drawn(

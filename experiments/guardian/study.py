@@ -12,11 +12,12 @@ import numpy as np
 
 from experiments import prior
 from experiments.guardian.lives import TRIGGERS, USERS, Draw, Life, Lives
+from skg_bench.analysis.comparison.findings import Source
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composer, compose
 from skg_bench.app.overrides import parse
-from skg_bench.app.run_identity import identity
+from skg_bench.app.run_identity import described, identity
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
@@ -70,6 +71,7 @@ class Study:
     parameters: tuple[prior.Parameter, ...]  # that are drawn
     given: Mapping[str, float]  # parameters of the prior that an override has set, for all draws
     kept: Mapping[str, frozenset[str]]  # by arm, parameters that the arm sets itself
+    source: Source  # for findings
 
     @property
     def seed(self) -> int:
@@ -139,7 +141,8 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     Raises UsageError for bad overrides, another world, an empty panel, and a prior that leaves a parameter's range.
     """
     known = parse(list(overrides))
-    composed = compose([f"experiment={name}", f"users={USERS}", *overrides])
+    asked = [f"experiment={name}", f"users={USERS}", *overrides]
+    composed = compose(asked)
     root = composed.root
     world, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
     if not isinstance(world, Guardian):
@@ -172,6 +175,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     whole = Study(
         name, root, identity(counted, composed.arms, data), root["users"], triggers, world, embedder,
         build("launcher", root["launcher"]), made, tuple(p for p in parameters if p.name not in fixed), fixed, kept,
+        Source.of(asked, described(root, composed.arms, {}), data),
     )  # fmt: skip
     check_prior(whole, file)
     return whole

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from experiments.conditions import NOWHERE, condition
 from experiments.guardian.draws import Drawn
 from experiments.guardian.lives import Difference
 from experiments.masses import CUTS, Share, cut_between
-from skg_bench.analysis.comparison.claims import Finding, Measured
+from skg_bench.analysis.comparison.assay import Measured
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.grid import Bool
 
@@ -163,9 +165,14 @@ def finding(drawn: Drawn, statement: Statement, more: str = "") -> Finding:
         f"{spread(drawn.table, statement.figure, statement.unit)}, in brackets nine draws of ten. Moved most by "
         f"{moved(drawn, statement.figure)}."
     )
+    where = ""
+    if part.verdict == "attainable":
+        known = drawn.table[drawn.table[statement.figure].notna()]
+        found = condition(known, drawn.parameters, statement.holds(known))
+        where, sentence = (str(found), sentence) if found else ("", f"{sentence} {NOWHERE}")
     if part.verdict == "not testable here":
         cut = cut_between(least, most) if any(least < c <= most for c in CUTS) else CUTS[0]
         sentence += f" So many draws leave open whether that is {100 * cut:.0f} % of the prior."
     words = f"{sentence} {more}".strip()
     measured = Measured(100 * part.share, 100 * least, 100 * most, "% of the prior") if part.draws else "no draw"
-    return Finding(statement.id, statement.claimed, measured, part.verdict, words, drawn.evidence)
+    return Finding(statement.id, statement.claimed, measured, part.verdict, words, drawn.evidence, where=where)

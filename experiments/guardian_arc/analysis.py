@@ -20,7 +20,7 @@ from experiments.guardian.verdicts import (
 )
 from experiments.guardian_arc.measure import BOOKS, LIVED, STEPS, measure
 from experiments.masses import Share
-from skg_bench.analysis.comparison.claims import Finding
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.core.grid import Bool
 

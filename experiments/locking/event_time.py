@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from skg_bench.analysis.comparison.claims import Measured
+from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.counts.measure import Difference, contrast, differences
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies

@@ -21,7 +21,7 @@ from experiments.guardian.verdicts import (
 )
 from experiments.masses import Share
 from experiments.personal_or_shared.measure import measure, replayed
-from skg_bench.analysis.comparison.claims import Finding
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.grid import Bool

@@ -15,7 +15,8 @@ from experiments.guardian.verdicts import (
 )
 from experiments.masses import Share
 from experiments.seeds.measure import BOOKS, measure
-from skg_bench.analysis.comparison.claims import Finding, Measured
+from skg_bench.analysis.comparison.assay import Measured
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 
 NAME = "seeds"

@@ -1,163 +1,41 @@
 """Which of the paper's numbers and parts matter: verdicts on a run of `skg_parameters`."""
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 
-from skg_bench.analysis.comparison import contrasts
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict, verdict
-from skg_bench.analysis.comparison.compare import compare
+from experiments.skg_parameters.spared import spared
+from experiments.skg_parameters.verdicts import REFERENCE, Line, lines
+from skg_bench.analysis.comparison.assay import Measured
+from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.comparison.matched import Pair
-from skg_bench.analysis.counts.measure import contrast, measure
+from skg_bench.analysis.comparison.seeds import SeedRuns, by_configuration
+from skg_bench.analysis.counts.measure import measure
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.counts.wording import interval, number
-from skg_bench.analysis.statistics.intervals import ALPHA, holm
-from skg_bench.analysis.summary.saturation import saturation
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.app.experiments import Experiment, OneRun
+from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
-REFERENCE = "skg"
-UNSHOWN = "but its own arm is not ahead of one that reuses nothing"
-NUMBERS = ("K11", "K16", "K17", "K19")  # the paper chooses one, and the arm has another; all else are parts
-COMMAND = "skg-bench run experiment=skg_parameters profile=demo; skg-bench experiment skg_parameters RUN"
+COMMAND = "skg-bench claims --make skg_parameters"
 COLUMNS = (
-    "claim", "asks about", "at hits", "arm - reference", "utility", "new requests", "at most", "p (Holm)", "hit rate",
-    "at equal errors", "verdict",
+    "claim", "asks about", "at hits", "arm - reference", "utility", "new requests", "by seed", "reference - never",
+    "at most", "p (Holm)", "hit rate", "at equal errors", "verdict",
 )  # fmt: skip
-POINTS = (("As the paper has it", False), ("Every answer is captured, and the threshold is 0.6", True))
+POINTS = (("As the paper has it", False), ("At the sensitive point", True))
 SWEPT = ("threshold", "candidates that reach it", "hits", "right hits", "utility")
 VERBATIM = 0.9999  # cosine of a text with itself, on the grid of vectors
 READ = (
-    "*At hits*: the operating point, the hit rate of the reference. *At most*: what an oracle in the place of the part "
-    "brings over the reference, the largest effect that could have been found here. A part is called worth less than "
-    "the margin only where an oracle is shown to be worth more than it. A dash: no oracle, or one that does harm."
+    "*At hits*: the operating point, the hit rate of the reference. *Reference - never*: a verdict needs a reference "
+    "that is shown to be ahead of `never` and behind an oracle of the run. *By seed*: the mean difference of each; "
+    "one interval is made of the users of all, and a seed with another sign vetoes. *At most*: what an oracle in the "
+    "place of the part brings over the reference, the largest effect that could have been found here. A part is called "
+    "worth less than the margin only where an oracle is shown to be worth more than it. A dash: no oracle, or one that "
+    "does harm. *p*: corrected over the contrasts of its table."
 )
-_ASKS = re.compile(r"(K\d\d): (.+)")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One contrast, in words."""
-
-    id: str
-    asks: str
-    hits: float  # of the reference: the operating point
-    utility: contrasts.ContrastResult
-    hit_rate: contrasts.ContrastResult
-    matched: Pair | None  # hit rate of both at the lower of their error rates, over the whole run
-    p: float  # two-sided, of utility, new requests, corrected over all contrasts
-    beyond: Measured  # the arm that the claim speaks for, beyond `never`
-    verdict: Verdict
-    words: str
-
-
-def lines(run: Run) -> list[Line]:
-    """One for each contrast that names a claim.
-
-    Raises UsageError for a run of another experiment.
-    """
-    results = contrasts.findings(run)
-    utility, hits = (
-        [finding for finding in results if finding.metric.name == name] for name in ("utility", "hit_rate")
-    )
-    named = [_ASKS.fullmatch(finding.contrast.asks) for finding in utility]
-    if not named or not all(named):
-        raise UsageError(f"{run.path} is no run of skg_parameters; make one: skg-bench run experiment=skg_parameters")
-    equal = {match.arm: match.figures["hit_rate"] for match in compare([run], REFERENCE).matched}
-    ps = holm([finding.estimate.p(new=True) for finding in utility])
-    numbers = [bool(name and name[1] in NUMBERS) for name in named]
-    operating = _hit_rates(run, [finding.contrast.reference for finding in utility])
-    used_up = saturation(events(run)).reasons
-    alone = _beyond_never(run, [finding.contrast for finding in utility], numbers)
-    return [
-        Line(
-            name[1],
-            name[2],
-            operating[finding.contrast.reference],
-            finding,
-            hit,
-            _matched(finding, equal),
-            float(p),
-            beyond,
-            *judged(finding, float(p), beyond, number=name[1] in NUMBERS, tests=len(ps), used_up=used_up),
-        )
-        for name, finding, hit, p, beyond in zip(named, utility, hits, ps, alone, strict=True)
-        if name
-    ]
-
-
-def _hit_rates(run: Run, arms: Sequence[str]) -> dict[str, float]:
-    requests, hit_rate = events(run), metrics(Utility.of(run.config))["hit_rate"]
-    return {
-        arm: measure([hit_rate], tallies(run, arm, requests)[0], requests)["hit_rate"].mean
-        for arm in dict.fromkeys(arms)
-    }
-
-
-def _beyond_never(run: Run, pairs: Sequence[contrasts.Contrast], numbers: Sequence[bool]) -> list[Measured]:
-    """Of the arm with the paper's number or part, from the turn on at which a contrast counts."""
-    requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
-    since = [contrasts.parting(run, pair) for pair in pairs]
-    arms = [pair.reference if number else pair.arm for pair, number in zip(pairs, numbers, strict=True)]
-    tally = {arm: tallies(run, arm, requests, since=sorted(set(since))) for arm in dict.fromkeys(["never", *arms])}
-    return [
-        Measured.of(contrast([utility], tally[arm][turn], tally["never"][turn], requests)["utility"])
-        for arm, turn in zip(arms, since, strict=True)
-    ]
-
-
-def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pair | None:
-    """Of arms against skg, and of skg against them; None: neither is skg."""
-    arm, reference = finding.contrast.arm, finding.contrast.reference
-    if reference == REFERENCE:
-        return equal.get(arm)
-    turned = equal.get(reference) if arm == REFERENCE else None
-    return turned and Pair(turned.reference, turned.arm, -turned.difference, -turned.high, -turned.low)
-
-
-def judged(
-    finding: contrasts.ContrastResult,
-    p: float,
-    beyond: Measured,
-    *,
-    number: bool,
-    tests: int,
-    used_up: Sequence[str] = (),
-) -> tuple[Verdict, str]:
-    """The paper's number is held against another one; a part against its absence, `arm` being the one with it.
-
-    `p` is corrected for so many `tests`.
-    """
-    e = finding.estimate
-    at_most = e.limit(1 - ALPHA)  # one-sided
-    better, worse = p < ALPHA and e.mean > 0, p < ALPHA and e.mean <= 0
-    largest = finding.largest
-    could = largest is None or largest.interval(new=True)[0] > finding.margin  # an oracle is worth more than the margin
-    small = not (better or worse) and at_most < finding.margin and could
-    holds, fails = (worse or small, better) if number else (better, worse or small)
-    if better:
-        words = "this serves users better" if number else "it serves users better"
-    elif worse:
-        words = "this serves users worse" if number else "users are served worse with it"
-    elif small:
-        words = (
-            f"this is no more than {finding.margin:g} better" if number else f"it is worth less than {finding.margin:g}"
-        )
-    elif e.withheld:
-        words = f"not shown either way: {e.intents:.1f} effective intents are too few for an interval"
-    elif not could and at_most < finding.margin:
-        words = f"nothing in its place is shown to be worth {finding.margin:g} here, an oracle neither"
-    else:
-        words = f"not shown either way; such a run finds {e.detectable(new=True, level=ALPHA / tests):.4f}"
-    says = verdict(holds=holds, fails=fails, beyond=beyond, used_up=used_up)
-    if used_up:
-        return says, f"{words}, but the corpus was used up: {'; '.join(used_up)}"
-    return says, f"{words}, {UNSHOWN}" if holds and says != "reproduced" else words
 
 
 def cells(line: Line) -> tuple[str, ...]:
@@ -166,10 +44,18 @@ def cells(line: Line) -> tuple[str, ...]:
     return (
         line.id, line.asks, number(line.hits, "share"), f"{contrast.arm} - {contrast.reference}",
         number(e.mean, "utility", signed=True), interval(*e.interval(new=True), "utility", signed=True),
+        ", ".join(number(mean, "utility", signed=True) for mean in line.by_seed), _ahead(line),
         "-" if largest is None or largest.mean < 0 else number(largest.mean, "utility", signed=True), f"{line.p:.3f}",
         number(line.hit_rate.estimate.mean, "difference", signed=True), _hits(line.matched),
         f"{line.verdict}: {line.words}",
     )  # fmt: skip
+
+
+def _ahead(line: Line) -> str:
+    ahead = line.assay.ahead
+    if ahead is None:
+        return "-"
+    return f"{number(ahead.value, 'utility', signed=True)} ({interval(ahead.low, ahead.high, 'utility', signed=True)})"
 
 
 def _hits(pair: Pair | None) -> str:
@@ -179,28 +65,34 @@ def _hits(pair: Pair | None) -> str:
     return f"{number(pair.difference, 'difference', signed=True)} ({between})"
 
 
-def findings(run: Run, claim_lines: Sequence[Line]) -> list[Finding]:
-    """One a line, for `skg-bench claims`."""
-    evidence = Evidence.of([run], COMMAND)
-    return [
-        Finding(
-            line.id,
-            f"varied: {line.asks}, at {number(line.hits, 'share')} hits",
-            Measured.of(line.utility.estimate),
-            line.verdict,
-            f"{line.asks[:1].upper()}{line.asks[1:]}, stored answers, {number(line.hits, 'share')} hits: {line.words}.",
-            evidence,
-            line.beyond,
-        )
-        for line in claim_lines
-    ]
+def findings(runs: Sequence[Run], claim_lines: Sequence[Line]) -> list[Finding]:
+    """One for each question, for `skg-bench claims`: at the sensitive point where it was asked there, else at the
+    paper's own, whose figure stands beside it.
+    """
+    evidence = Evidence.of(runs, COMMAND)
+    own = {(line.id, line.asks): line for line in claim_lines if not line.sensitive}
+    asked = {**own, **{(line.id, line.asks): line for line in claim_lines if line.sensitive}}
+    known = {key: line for key, line in asked.items() if isfinite(line.utility.estimate.mean)}  # else: too few weeks
+    return [_finding(line, own.get(key), evidence) for key, line in known.items()]
 
 
-def _often(line: Line) -> bool:
-    return line.utility.contrast.reference.startswith("often")
+def _finding(line: Line, own: Line | None, evidence: Evidence) -> Finding:
+    hits = number(line.hits, "share")
+    beside = None if own is line or own is None or not isfinite(own.utility.estimate.mean) else own
+    point = "" if line.sensitive else ", at the paper's own operating point"
+    words = f"{line.asks[:1].upper()}{line.asks[1:]}, at {hits} hits{point}: {line.words}."
+    if beside is not None:
+        e = beside.utility.estimate
+        told = f"{number(e.mean, 'utility', signed=True)} ({interval(*e.interval(new=True), 'utility', signed=True)})"
+        words += f" As the paper has it, at {number(beside.hits, 'share')} hits, it is {told}: {beside.words}."
+    measured = Measured.of(line.utility.estimate)
+    return Finding(
+        line.id, line.asks, measured, line.verdict, words, evidence, line.assay, line.by_seed,
+        None if beside is None else Measured.of(beside.utility.estimate),
+    )  # fmt: skip
 
 
-def thresholds(run: Run) -> list[tuple[str, ...]]:
+def thresholds(run: SeedRuns) -> list[tuple[str, ...]]:
     """Rows under SWEPT: of the arms that differ from skg in their threshold."""
     requests, shown = events(run), metrics(Utility.of(run.config))
     score = run.turns(REFERENCE, ["skill_score"])["skill_score"].to_numpy()
@@ -218,7 +110,7 @@ def thresholds(run: Run) -> list[tuple[str, ...]]:
     return rows
 
 
-def verbatim(run: Run) -> str:
+def verbatim(run: SeedRuns) -> str:
     """How far scores lie below 1 where a message is word for word an example."""
     table = run.turns(REFERENCE, ["max_sim", "skill_score"])
     same = table["max_sim"].to_numpy() > VERBATIM
@@ -234,20 +126,26 @@ def verbatim(run: Run) -> str:
     )
 
 
-def analyse(run: OneRun) -> Report:
-    """From a run of `skg_parameters`; nothing expected is checked."""
+def analyse(runs: Runs) -> Report:
+    """From runs of `skg_parameters` that differ in their seeds; nothing expected is checked."""
+    groups = by_configuration(runs)
+    if len(groups) > 1:
+        raise UsageError(f"{runs[0].path} and {groups[1].path} differ in more than their seeds; give runs of one kind")
+    run = groups[0]
     claim_lines = lines(run)
     tables = [
-        Table(title, COLUMNS, [cells(line) for line in claim_lines if _often(line) == often]) for title, often in POINTS
+        Table(title, COLUMNS, [cells(line) for line in claim_lines if line.sensitive == sensitive])
+        for title, sensitive in POINTS
     ]
-    m = run.manifest
-    scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
+    m, seeds = run.manifest, ", ".join(str(each.manifest["seed"]) for each in run.runs)
+    scope = f"{m['users']} users of each of the seeds {seeds}, {m['weeks']} weeks; 95 % for new users and requests."
     sweep = Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run))
     text = page(
-        "Numbers and parts of the SKG paper", f"{COMMAND} --write reports", scope, READ,
+        "Numbers and parts of the SKG paper", COMMAND, scope, READ,
         *(table for table in tables if table.rows), sweep, verbatim(run),
     )  # fmt: skip
-    return Report([*tables, sweep], text, findings=lambda: findings(run, claim_lines))
+    evidence = Evidence.of(run.runs, COMMAND)
+    return Report([*tables, sweep], text, findings=lambda: [*spared(run, evidence), *findings(run.runs, claim_lines)])
 
 
 EXPERIMENT = Experiment(analyse)

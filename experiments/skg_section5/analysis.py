@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from experiments.conditions import NOWHERE, condition
 from experiments.masses import ENOUGH, cut_between
 from experiments.skg_section5 import picture, prior
 from experiments.skg_section5.draws import read
@@ -18,15 +19,18 @@ from experiments.skg_section5.readings import (
     Frame,
     Mass,
     derived,
+    holds,
     known,
     lasted,
     mass,
     separating,
 )
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, Verdict
+from skg_bench.analysis.comparison.assay import Measured, Verdict
+from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence, Finding, Source
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
+from skg_bench.core.shapes import shaped
 
 COMMAND = "skg-bench experiment skg_section5 FOLDER ... --latency --write reports"
 SPLIT = ("claim", "as read here", "all")  # and a column for each kind of skill
@@ -52,13 +56,19 @@ class Corpus:
         return {kind: self.draws[self.draws[prior.KIND] == kind] for kind in prior.kinds().options}
 
     @property
+    def parameters(self) -> list[str]:
+        """Names of what was drawn, kinds of skill among them."""
+        return [*(p.name for p in prior.parameters()), *prior.kinds().options]
+
+    @property
     def evidence(self) -> Evidence:
         """How to make them again."""
         more = " ".join(self.manifest["overrides"])
         command = f"skg-bench experiment skg_section5/draws {more}".strip()
-        commit = str(self.manifest["commit"]) + (", with uncommitted changes" if self.manifest["dirty"] else "")
+        commit = str(self.manifest["commit"]) + (UNCOMMITTED if self.manifest["dirty"] else "")
         users = int(self.manifest["users"]) * len(self.draws)
-        return Evidence(command, commit, users, int(self.manifest["weeks"]), (int(self.manifest["seed"]),))
+        sources = (shaped(Source, self.manifest["source"], "source"),) if "source" in self.manifest else ()
+        return Evidence(command, commit, users, int(self.manifest["weeks"]), (int(self.manifest["seed"]),), sources)
 
 
 def corpus(folder: Path) -> Corpus:
@@ -151,8 +161,13 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, comman
                 cut = f" But so many draws leave open whether that is {cut_at:.0f} % of the prior."
                 used_up = " But whether it does depends on draws in which the corpus was used up."
                 sentence += used_up if m.used_up else cut
+            where = ""
+            if m.verdict == "attainable":
+                told = source.draws[known(m.reading, source.draws)]
+                found = condition(told, source.parameters, holds(m.reading, told))
+                where, sentence = (str(found), sentence) if found else ("", f"{sentence} {NOWHERE}")
             measured = Measured(100 * m.share, 100 * least, 100 * most, "% of the prior")
-            results.append(Finding(m.reading.id, claimed, measured, m.verdict, sentence, source.evidence))
+            results.append(Finding(m.reading.id, claimed, measured, m.verdict, sentence, source.evidence, where=where))
     (_, three, need_three), (_, six, need_six) = contradiction()
     results.append(
         Finding(
@@ -236,10 +251,9 @@ def markdown(corpora: Sequence[Corpus], hits: Hits | None) -> str:
 
 
 def _regions(source: Corpus) -> list[tuple[str, str, str]]:
-    names = [*(p.name for p in prior.parameters()), *prior.kinds().options]
     rows = []
     for m in source.found:
-        separation = ", ".join(f"{name} {p:.2f}" for name, p in separating(m.reading, source.draws, names))
+        separation = ", ".join(f"{name} {p:.2f}" for name, p in separating(m.reading, source.draws, source.parameters))
         rows.append((m.reading.id, m.reading.claimed, separation or "-"))
     return rows
 

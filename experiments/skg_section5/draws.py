@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -20,11 +20,12 @@ import typer
 
 from experiments.skg_section5 import prior
 from experiments.skg_section5.crowd import Answering, Crowd, OwnWeights, Weekly, side_by_side
+from skg_bench.analysis.comparison.findings import Source
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import Experiment
-from skg_bench.app.run_identity import identity, provenance, write_json
+from skg_bench.app.run_identity import described, identity, provenance, write_json
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
@@ -59,7 +60,8 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
 
     Raises UsageError for bad ones, and for simulated users without the parameters of the prior.
     """
-    composed = compose(["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides])
+    asked = ["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides]
+    composed = compose(asked)
     root = composed.root
     simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
     if not isinstance(simulator, AssistantUsers):
@@ -67,7 +69,9 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     prior_digest = sha256(prior.FILE.read_bytes()).hexdigest()
     data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": prior_digest}
     sizes = {name: root[name] for name in ("seed", "users", "weeks")}
+    source = Source.of(asked, described(root, composed.arms, {}), data)
     manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **sizes, "data": data}
+    manifest |= {"source": asdict(source)}
     by_kind = {arm.name: arm for arm in arms({kind: composed.arms[kind] for kind in prior.kinds().options})}
     vectors = partial(embedder.embed, simulator.messages)
     return Study(manifest, **sizes, simulator=simulator, arms=by_kind, vectors=vectors)

@@ -13,7 +13,7 @@ from experiments.two_loops import figure
 from experiments.two_loops.counters import CONCORDANCE
 from experiments.two_loops.measure import DIFFERENCES, REFERENCE, measure
 from experiments.two_loops.tables import acceptances, decisions, grid, made_table, maps, users_needed
-from skg_bench.analysis.comparison.claims import Finding
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 

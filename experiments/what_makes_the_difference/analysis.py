@@ -5,8 +5,6 @@ from dataclasses import replace
 from itertools import product
 
 from experiments.what_makes_the_difference.composites import worth
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Measured, verdict
-from skg_bench.analysis.comparison.contrasts import MARGINS
 from skg_bench.analysis.counts.measure import contrast, measure
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, events, tallies
@@ -14,7 +12,6 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, holm
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun, needed
-from skg_bench.core.run import Run
 
 FACTORS: Mapping[str, Sequence[str]] = {  # the plain option first, the best one last
     "representation": ("stored", "prompted", "procedure"),
@@ -71,10 +68,8 @@ def rows(arms: Mapping[str, Tally], never: Tally, requests: LoggedEvents, shown:
     return Table("Arms", ("arm", "hits", "right hits", "utility - never", "new requests"), cells)
 
 
-def effects(
-    tally: Mapping[Cell, Tally], requests: LoggedEvents, utility: Metric
-) -> tuple[list[tuple[str, str, Estimate, float]], Table]:
-    """Of each option against the plain one, over all combinations of the others: factor, option, difference, p."""
+def effects(tally: Mapping[Cell, Tally], requests: LoggedEvents, utility: Metric) -> Table:
+    """Of each option against the plain one, over all combinations of the others."""
     estimates = []
     for at, (factor, options) in enumerate(FACTORS.items()):
         plain = weighted(level(at, options[0]), tally)
@@ -86,7 +81,7 @@ def effects(
         (factor, option, FACTORS[factor][0], *_told(e), f"{p:.3f}", _verdict(e, p)) for factor, option, e, p in tested
     ]
     headings = ("factor", "option", "against", "utility", "new requests", "p (Holm)", "verdict")
-    return tested, Table("What each choice is worth", headings, cells)
+    return Table("What each choice is worth", headings, cells)
 
 
 def shares(tally: Mapping[Cell, Tally], never: Tally, requests: LoggedEvents, utility: Metric) -> Table:
@@ -123,34 +118,6 @@ def composite(ceiling: Mapping[str, Estimate]) -> Table:
     return Table("Composite skills: what could be anticipated", ("of all requests", "measured", "new requests"), rows)
 
 
-def findings(
-    run: Run, tested: Sequence[tuple[str, str, Estimate, float]], beyond: Mapping[str, Estimate], ceiling: Estimate
-) -> list[Finding]:
-    """Of K12 and K20, what a skill is; of K31, what composite ones could bring at most."""
-    evidence = Evidence.of([run], COMMAND)
-    by_option = {option: (e, p) for factor, option, e, p in tested if factor == "representation"}
-    results = []
-    for claim, option, claimed, words in (
-        ("K12", "procedure", "a skill that is run serves users better than a stored answer", "procedures"),
-        ("K20", "prompted", "a skill's prompt serves users better than a stored answer", "prompts"),
-    ):
-        e, p = by_option[option]
-        alone = Measured.of(beyond[f"{option}_maxsim_skg"])
-        says = verdict(holds=p < ALPHA and e.mean > 0, fails=p < ALPHA and e.mean < 0, beyond=alone)
-        text = f"Over all routers and curators {words} bring {_told(e)[0]} utility a request over stored answers"
-        text += "." if says == "reproduced" else "; with the paper's router and captures they are not ahead of `never`."
-        results.append(Finding(claim, claimed, Measured.of(e), says, text, evidence, alone))
-    small = ceiling.interval(new=True)[1] < MARGINS["utility"]
-    claimed = "the next request can be anticipated from the user's own history, for composite skills"
-    words = f"Answered at once and for nothing, they would bring less than {MARGINS['utility']:g} utility a request."
-    if not small:
-        words = "What they would bring at most rests on too few intents, or is not shown to be small."
-    says = "not reproduced" if small else "not testable here"
-    most = Measured.of(ceiling, "utility per request at most")
-    results.append(Finding("K31", claimed, most, says, words, evidence))
-    return results
-
-
 def analyse(run: OneRun) -> Report:
     """From a run of `what_makes_the_difference`; nothing expected is checked."""
     names = {cell: "_".join(cell) for cell in CELLS}
@@ -158,16 +125,14 @@ def analyse(run: OneRun) -> Report:
     requests, shown = events(run), metrics(Utility.of(run.config))
     arms = {arm: tallies(run, arm, requests)[0] for arm in run.arms}
     tally, never, utility = {cell: arms[name] for cell, name in names.items()}, arms[NEVER], shown["utility"]
-    tested, options = effects(tally, requests, utility)
+    options = effects(tally, requests, utility)
     ceiling = worth(run, requests, NEVER)
     tables = [
         options, shares(tally, never, requests, utility), composite(ceiling), rows(arms, never, requests, shown),
     ]  # fmt: skip
     m = run.manifest
     scope = f"{m['users']} users, {m['weeks']} weeks, seed {m['seed']}; 95 % intervals for new users and requests."
-    beyond = {arm: contrast([utility], arms[arm], never, requests)["utility"] for arm in run.arms if arm != NEVER}
-    return Report(tables, page("What makes the difference?", COMMAND, scope, *tables),
-                  findings=lambda: findings(run, tested, beyond, ceiling["at most"]))  # fmt: skip
+    return Report(tables, page("What makes the difference?", COMMAND, scope, *tables))
 
 
 EXPERIMENT = Experiment(analyse)

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from skg_bench.analysis.comparison.claims import Line, lines
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import blocks
+from skg_bench.app.claim_inputs import by_id, refusals
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
@@ -13,17 +15,24 @@ from skg_bench.core.paths import DATA
 
 FORMATS = ("table", "markdown", "json")
 HEADINGS = ("id", "claimed", "measured", "verdict", "carried by")
-_STATES = ("measured", "built so", "configured", "outside", "open")
+_STATES = ("measured", "built so", "configured", "refused", "outside", "open")
 
 
 def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
     """Print the claims of these ids, default all. `only_open`: those of them that are open.
 
-    Raises UsageError for an id that no source has, and for an unknown format.
+    Raises UsageError for an id that no source has, for an unknown format, and, once all else is printed, for files of
+    findings about these claims that are refused.
     """
     if form not in FORMATS:
         raise UsageError(f"--format {form}: valid are {', '.join(FORMATS)}")
-    chosen = [line for line in _chosen(ids) if line.state == "open" or not only_open]
+    _show(ids, form, chosen := _chosen(ids, only_open=only_open))
+    refused = {name: reason for line in chosen for name, reason in line.refused.items()}
+    if refused:
+        raise UsageError(by_id(refused))
+
+
+def _show(ids: Sequence[str], form: str, chosen: Sequence[Line]) -> None:
     screen = console()
     if form == "json":
         screen.out(
@@ -50,13 +59,15 @@ def show(ids: Sequence[str], form: str, *, only_open: bool) -> None:
         screen.print(f"{len(chosen)} claims: " + ", ".join(f"{states.count(state)} {state}" for state in _STATES))
 
 
-def _chosen(ids: Sequence[str]) -> list[Line]:
-    every = {line.claim.id: line for line in lines(DATA.parent)}
+def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:
+    root = DATA.parent
+    every = {line.claim.id: line for line in lines(root, refusals(root / "reports" / "claims"))}
     for claim_id in ids:
         if claim_id not in every:
             close = nearest(claim_id.upper(), every)
             raise UsageError(f"no source has a claim {claim_id!r}; {close or 'ids are K01-K33, P01-P51, U01-U14'}")
-    return [every[claim_id] for claim_id in ids] or list(every.values())
+    asked = [every[claim_id] for claim_id in ids] or list(every.values())
+    return [line for line in asked if line.state == "open" or not only_open]
 
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:
@@ -72,7 +83,8 @@ def cells(line: Line) -> Iterator[tuple[str, ...]]:
         label = finding.claimed if claimed.count(finding.claimed) == 1 else finding.words
         first = not i and not claim.held
         link = f"reports/claims/{experiment}.json"
-        yield claim.id if first else "", label, str(finding.measured), f"measured: {finding.verdict}", link
+        where = f" {finding.where}" if finding.where else ""
+        yield claim.id if first else "", label, str(finding.measured), f"measured: {finding.verdict}{where}", link
 
 
 def told(line: Line) -> Iterator[str]:
@@ -84,9 +96,11 @@ def told(line: Line) -> Iterator[str]:
         yield f"  outside the project: {claim.why}"
     for experiment, finding in line.findings:
         e = finding.evidence
-        yield f"  {experiment}: {finding.verdict}. {finding.words}"
+        yield f"  {experiment}: {finding.verdict}{f' {finding.where}' if finding.where else ''}. {finding.words}"
+        yield from (f"    {text}" for text in _beside(finding))
         yield f"    {e.command}    # {e.users:,} users, {e.weeks} weeks, seeds {', '.join(map(str, e.seeds))}"
         yield f"    measured at commit {e.commit}"
+    yield from (f"  {name}: refused, as {reason}" for name, reason in line.refused.items())
     if claim.held:
         yield f"  {claim.held}" + (f": {claim.note}" if claim.note else "")
         yield from (f"    {name}" for name in claim.by)
@@ -94,3 +108,14 @@ def told(line: Line) -> Iterator[str]:
         yield f"  {claim.note}"
     others = [name for name in line.tests if name not in claim.by]
     yield from (f"  see also {name}" for name in others)
+
+
+def _beside(finding: Finding) -> Iterator[str]:
+    """What stands beside a difference of arms: where its reference lies, each seed, and the paper's own point."""
+    if finding.assay is not None:
+        ahead = "it is never" if finding.assay.ahead is None else f"beyond never {finding.assay.ahead}"
+        yield f"reference: {ahead}; an oracle is beyond it by {finding.assay.room}"
+    if finding.by_seed:
+        yield f"by seed: {', '.join(f'{mean:+.4f}' for mean in finding.by_seed)}"
+    if finding.own is not None:
+        yield f"at the paper's own operating point: {finding.own}"

@@ -185,12 +185,35 @@ def list_(
 
 @app.command(epilog=examples.of("claims"))
 def claims(
-    ids: Annotated[list[str] | None, typer.Argument(help="K24 P31 ...; default: all.", metavar="[ID]...")] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="K24 P31 ..., of --make and --check skg_parameters ...; default: all.", metavar="[ID]..."),
+    ] = None,
+    *,
     only_open: Annotated[bool, typer.Option("--open", help="Only those that nothing carries yet.")] = False,
     form: Annotated[str, typer.Option("--format", help="table, markdown or json.")] = "table",
+    make: Annotated[
+        bool, typer.Option("--make", help="Make the files of findings of experiments anew; says first what it costs.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Do the files of experiments still count? A small run of each tells.")
+    ] = False,
+    runs: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Of --make: where runs are kept; default: runs/claims.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Of --make: print commands and CPU minutes only.")] = False,
 ) -> None:
-    """What the sources claim, and what was found. Which tests and experiments carry each claim."""
+    """What the sources claim, and what was found. Which tests and experiments carry each claim. Exit code 2 where a
+    file of findings is refused.
+    """
     with plain_errors():
+        if make or check:
+            from skg_bench.app import claim_files
+
+            if make and check:
+                raise UsageError("--make and --check: give one of them")
+            claim_files.check(ids or []) if check else claim_files.make(ids or [], runs, dry=dry_run)
+            return
         from skg_bench.app.claims import show as command
 
         command(ids or [], form, only_open=only_open)

@@ -13,8 +13,10 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.text import Text
 
-from skg_bench.analysis.comparison import claims
+from skg_bench.analysis.comparison import findings as findings_files
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import blocks
+from skg_bench.app.claim_inputs import analysis
 from skg_bench.core.errors import UsageError
 
 _FIGURE = re.compile(
@@ -72,7 +74,7 @@ class Report:
     page: str  # NAME.md
     holds: bool = True  # the figures are as the README expects; otherwise the exit code is 1
     figures: Mapping[str, str] = field(default_factory=dict)  # file name -> SVG
-    findings: Callable[[], Sequence[claims.Finding]] | None = None  # claims/NAME.json; may refuse the run
+    findings: Callable[[], Sequence[Finding]] | None = None  # claims/NAME.json; may refuse the run
 
     def show(self, screen: Console) -> None:
         """Print the parts."""
@@ -95,7 +97,7 @@ class Report:
             for file, text in texts.items():
                 (staged / file).write_text(text, "utf-8")
             if results is not None:
-                claims.write(staged / "claims", name, results)
+                findings_files.write(staged / "claims", name, results, analysis(name))
             moves = {file: folder / file.relative_to(staged) for file in sorted(staged.rglob("*")) if file.is_file()}
             for target in moves.values():
                 check_folder(target.parent)

@@ -19,6 +19,7 @@ from skg_bench.core.temporary import replace_whole
 from skg_bench.core.version import VERSION
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
+_OUTPUT = (":(exclude,top)reports",)  # nothing of it is read by a run
 _NOT_CODE = ("_conf", "_data", "_experiments", "__pycache__")  # resolved into configuration and digests, or caches
 
 
@@ -143,7 +144,7 @@ def _commit() -> tuple[str | None, str | None]:
     package_root = packages()[0].root
     if _git(package_root, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None, None
-    commit, diff = _git(package_root, "rev-parse", "HEAD"), _git(package_root, "diff", "HEAD", "--", "..")
+    commit, diff = _git(package_root, "rev-parse", "HEAD"), _git(package_root, "diff", "HEAD", "--", "..", *_OUTPUT)
     return (commit or b"").decode().strip() or None, hashlib.sha256(diff).hexdigest()[:16] if diff else None
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.shortlist import top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
-from skg_bench.core.world import RIGHT
+from skg_bench.core.world import NEAR, RIGHT
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class RightSkill:
     oracle's choice.
     """
 
+    near: bool  # a skill of the same intent will do, as it does in a prompt
     sees_truth: ClassVar[bool] = True
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
@@ -28,7 +29,7 @@ class RightSkill:
         if query.truth.worth is not None:
             skill = _best(query.truth.worth, books.active)
         else:
-            right = (query.truth.quality == RIGHT) & books.active
+            right = (query.truth.quality >= (NEAR if self.near else RIGHT)) & books.active
             skill = top(np.zeros(right.shape, np.int32), right, 1)
         return Shortlist(skill, (skill >= 0).astype(np.float64))
 

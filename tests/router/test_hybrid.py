@@ -77,7 +77,7 @@ def test_a_router_with_itself_keeps_its_order_and_its_best_similarity(seed: int)
 
 
 def test_it_sees_the_truth_exactly_if_a_part_does() -> None:
-    assert Hybrid(RightSkill(), KNN(5, 5), 60, 5).sees_truth
+    assert Hybrid(RightSkill(near=False), KNN(5, 5), 60, 5).sees_truth
     assert not Hybrid(MaxSim(5), KNN(5, 5), 60, 5).sees_truth
 
 

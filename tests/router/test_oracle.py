@@ -27,7 +27,7 @@ def advised(seed: int) -> tuple[Query, Skillbooks, np.ndarray]:
 @given(seed=seeds)
 def test_the_skill_that_is_worth_most_is_listed_unless_the_generic_question_is_worth_as_much(seed: int) -> None:
     query, books, worth = advised(seed)
-    made = RightSkill().route(query, books)
+    made = RightSkill(near=False).route(query, books)
     for u in range(30):
         better = [s for s in np.flatnonzero(books.active[u]).tolist() if worth[u, 1 + s] > worth[u, 0]]
         expected = min(better, key=lambda s, u=u: (-worth[u, 1 + s], s), default=-1)  # type: ignore[misc]
@@ -37,7 +37,7 @@ def test_the_skill_that_is_worth_most_is_listed_unless_the_generic_question_is_w
 
 def test_whoever_always_takes_a_skill_takes_the_one_of_the_oracle() -> None:
     query, books, _ = advised(3)
-    made = RightSkill().route(query, books)
+    made = RightSkill(near=False).route(query, books)
     shown = replace(candidates(0, 30, 1), skill=made.skill, combined=np.where(made.skill >= 0, 0.3, -1.0))
     share = Always().propensities(shown, None)
     assert np.array_equal(share[:, 1] == 1, made.skill[:, 0] >= 0)
@@ -48,4 +48,4 @@ def test_rightness_of_answers_says_nothing_about_advice() -> None:
     query, books, _ = advised(4)
     assert query.truth is not None
     other = replace(query, truth=replace(query.truth, quality=1 - query.truth.quality))
-    assert np.array_equal(RightSkill().route(query, books).skill, RightSkill().route(other, books).skill)
+    assert np.array_equal(RightSkill(near=False).route(query, books).skill, RightSkill(near=False).route(other, books).skill)

@@ -29,10 +29,10 @@ from skg_bench.router.repeat_last import RepeatLast
 from tests.core import samples
 
 ROUTERS: list[Router] = [
-    MaxSim(5), Frequency(5), Exact(5), RightSkill(), MaxSim(70), Frequency(1), Exact(70), Masked(MaxSim(5), 1, None),
-    Masked(MaxSim(5), 0, 0.6), Masked(RightSkill(), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
+    MaxSim(5), Frequency(5), Exact(5), RightSkill(near=False), MaxSim(70), Frequency(1), Exact(70), Masked(MaxSim(5), 1, None),
+    Masked(MaxSim(5), 0, 0.6), Masked(RightSkill(near=False), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
     BM25(5, 1.5, 0.75), Hybrid(MaxSim(20), BM25(20, 1.5, 0.75), 60, 5), Centroid(70), MaxSimCentroid(1, 0.3),
-    KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(RightSkill(), KNN(20, 20), 0, 70),
+    KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(RightSkill(near=False), KNN(20, 20), 0, 70),
     Masked(BM25(5, 1.5, 0.75), 1, 0.6),
     RepeatLast(), Probe(5, 32, 0.3), Probe(70, 1, 1.0), Probe(70, 5, 0.1),
     Recipe(5, 32, 4.0, 0.3), Recipe(70, 5, 16.0, 1.0),
@@ -200,7 +200,7 @@ def test_the_oracle_finds_a_right_answer_exactly_if_there_is_one(seed: int) -> N
     query, books, _ = world(seed)
     assert query.truth is not None
     right = (query.truth.quality == RIGHT) & books.active
-    made = RightSkill().route(query, books)
+    made = RightSkill(near=False).route(query, books)
     assert np.array_equal(made.skill[:, 0] >= 0, right.any(axis=1))
     for u in np.flatnonzero(made.skill[:, 0] >= 0):
         assert made.skill[u, 0] == np.flatnonzero(right[u])[0]
@@ -211,7 +211,7 @@ def test_only_the_oracle_is_given_the_truth_and_it_cannot_do_without() -> None:
     assert [r.sees_truth for r in ROUTERS] == ["RightSkill" in repr(r) for r in ROUTERS]
     query, books, _ = world(4)
     with pytest.raises(ValueError, match="needs the truth"):
-        RightSkill().route(replace(query, truth=None), books)
+        RightSkill(near=False).route(replace(query, truth=None), books)
 
 
 @pytest.mark.parametrize("router", [MaxSim, Frequency, Exact])

@@ -5,35 +5,22 @@
 * *built so*: the code is made so, a contract; `by` links to the assertions, tests that carry the id by
   `@pytest.mark.req("K14")`.
 * *configured*: a constant or a choice of this project makes it so, with the same links.
-* *measured*: an experiment found it so or not, in `reports/claims/<experiment>.json`, a list of findings that the
-  experiment's analysis writes (`write`), never a hand.
+* *measured*: an experiment found it so or not, in a file of findings (`findings.py`) that is not refused.
 
 A mark alone carries nothing. All other ids are open, unless they are about somebody's environment (kind E).
 """
 
 import ast
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from math import inf, isfinite
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
 
 import yaml
 
-from skg_bench.analysis.statistics.intervals import Estimate
+from skg_bench.analysis.comparison.findings import Finding, files
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.paths import DATA
-from skg_bench.core.run import Run
-from skg_bench.core.shapes import shaped
 
-Verdict = Literal[
-    "reproduced", "not reproduced", "robust", "attainable", "strained", "impossible", "contradictory",
-    "not testable here",
-]  # fmt: skip
-VERDICTS: tuple[str, ...] = get_args(Verdict)
-ONLY_LESS = "it is ahead, but not of an arm that reuses nothing: such a difference may come from reusing less"
 KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
 HELD = ("built so", "configured")
 
@@ -59,86 +46,6 @@ class Claim:
             )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A figure with its interval."""
-
-    value: float
-    low: float
-    high: float
-    unit: str  # "share" is shown in percent, any other unit is shown as it is
-
-    @classmethod
-    def of(cls, e: Estimate, unit: str = "utility per request") -> "Measured":
-        """That of an estimate, for new users and new requests; an interval that is withheld has no ends."""
-        low, high = e.interval(new=True)
-        return cls(e.mean, -inf, inf, unit) if e.withheld else cls(e.mean, low, high, unit)
-
-    def __str__(self) -> str:
-        scale, unit = (100.0, "%") if self.unit == "share" else (1.0, self.unit)
-        value, low, high = (f"{scale * x:.3g}" for x in (self.value, self.low, self.high))
-        return f"{value} {unit} ({f'{low} to {high}' if isfinite(self.low) else 'no interval: too few intents'})"
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """How to make the figures again."""
-
-    command: str
-    commit: str  # of the code that measured; what was not committed then is said
-    users: int
-    weeks: int
-    seeds: tuple[int, ...]
-
-    @classmethod
-    def of(cls, runs: Sequence[Run], command: str) -> "Evidence":
-        """That of runs which differ in their seeds."""
-        first = runs[0].manifest
-        commit = str(first.get("commit") or "an installed package")
-        if any(run.manifest.get("dirty") for run in runs):
-            commit += ", with uncommitted changes"
-        return cls(command, commit, first["users"], first["weeks"], tuple(run.manifest["seed"] for run in runs))
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What an experiment found about a claim. A claim of several figures has several findings."""
-
-    id: str
-    claimed: str  # the figure, or the statement, that was tested
-    measured: Measured | str  # a text where no figure can be given
-    verdict: Verdict
-    words: str  # one sentence; of "not testable here": the reason
-    evidence: Evidence
-    beyond: Measured | None = None  # the arm that the claim speaks for, beyond one that reuses nothing
-
-    def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise UsageError(f"{self.id}: verdict={self.verdict!r}, valid are {', '.join(VERDICTS)}")
-        for name in ("claimed", "words"):
-            if not getattr(self, name).strip():
-                raise UsageError(f"{self.id}: {name} is empty; say it in a sentence")
-        m = self.measured
-        if isinstance(m, Measured) and not (isfinite(m.value) and m.low <= m.value <= m.high):
-            raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
-
-
-def verdict(*, holds: bool, fails: bool, beyond: Measured | None, used_up: Sequence[str] = ()) -> Verdict:
-    """That of a claim which a run measures. `holds`: it is shown to be true; `fails`: it is shown to be false;
-    `used_up`: reasons why the run's corpus is too small to show anything (`Saturation.reasons`).
-
-    `beyond`: the utility of the arm that the claim speaks for, beyond one that reuses nothing (`never`); None: the
-    claim itself is about that difference. An arm that is not ahead of doing nothing shows nothing by being ahead of
-    another: it may only reuse less. What is shown neither way is not testable here: that nothing was found refutes no
-    claim.
-    """
-    if used_up:
-        return "not testable here"
-    if holds:
-        return "reproduced" if beyond is None or beyond.low > 0 else "not testable here"
-    return "not reproduced" if fails else "not testable here"
-
-
 def claims() -> dict[str, Claim]:
     """All statements by id, in the order of the file."""
     rows = yaml.safe_load((DATA / "claims.yaml").read_text("utf-8"))
@@ -146,57 +53,6 @@ def claims() -> dict[str, Claim]:
     if len(statements) < len(rows):
         raise UsageError(f"{DATA / 'claims.yaml'} lists an id twice")
     return statements
-
-
-def write(folder: Path, experiment: str, results: Sequence[Finding]) -> Path:
-    """Write `<experiment>.json` into `folder`, which for the project's own is `reports/claims`; returns the file.
-
-    Raises UsageError for ids that no source has.
-    """
-    if unknown := sorted({result.id for result in results} - set(claims())):
-        raise UsageError(f"no source has a statement {', '.join(unknown)}; data/claims.yaml lists them")
-    rows = []
-    for result in results:
-        row = asdict(result)
-        for figure in (row["measured"], row["beyond"]):
-            if isinstance(figure, dict):  # JSON has no infinity: an interval that was withheld has no ends
-                figure |= {end: figure[end] if isfinite(figure[end]) else None for end in ("low", "high")}
-        rows.append(row | row.pop("evidence"))
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{experiment}.json"
-    file.write_text(json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-    return file
-
-
-def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
-    """By id, what the files of `folder` say: name of the experiment, and finding.
-
-    Raises UsageError for a file that `write` did not write.
-    """
-    by_id: dict[str, list[tuple[str, Finding]]] = {}
-    for file in sorted(folder.glob("*.json")):
-        try:
-            for row in json_file(file):
-                finding = _finding(row)
-                by_id.setdefault(finding.id, []).append((file.stem, finding))
-        except (UsageError, *FAULTS) as error:
-            again = f"write it again: skg-bench experiment {file.stem} ... --write reports"
-            raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
-    return by_id
-
-
-def _finding(row: Mapping[str, Any]) -> Finding:
-    measured = row["measured"] if isinstance(row["measured"], str) else _measured(row["measured"])
-    evidence = shaped(Evidence, {f.name: row[f.name] for f in fields(Evidence)}, "evidence")
-    claim_id, claimed, words = (shaped(str, row[name], name) for name in ("id", "claimed", "words"))
-    beyond = None if row.get("beyond") is None else _measured(row["beyond"])
-    return Finding(claim_id, claimed, measured, row["verdict"], words, evidence, beyond)
-
-
-def _measured(figure: Mapping[str, Any]) -> Measured:
-    ends = {end: figure[end] if figure[end] is not None else without for end, without in (("low", -inf), ("high", inf))}
-    measured: Measured = shaped(Measured, {"value": figure["value"], "unit": figure["unit"], **ends}, "measured")
-    return measured
 
 
 def markers(folder: Path) -> dict[str, list[str]]:
@@ -236,13 +92,17 @@ class Line:
     claim: Claim
     tests: tuple[str, ...]
     findings: tuple[tuple[str, Finding], ...]  # name of the experiment, and what it found
+    refused: Mapping[str, str] = field(default_factory=dict)  # why findings of these experiments do not count, by name
 
     @property
     def state(self) -> str:
-        """One of: measured (an experiment gave a verdict), built so, configured, outside, open."""
+        """One of: measured (an experiment gave a verdict), built so, configured, refused (its findings do not count),
+        outside, open.
+        """
         if self.findings:
             return "measured"
-        return self.claim.held or ("outside" if self.claim.kind == "E" else "open")
+        refused = "refused" if self.refused else None
+        return self.claim.held or refused or ("outside" if self.claim.kind == "E" else "open")
 
     @property
     def links(self) -> list[str]:
@@ -251,7 +111,25 @@ class Line:
         return [*reports, *self.claim.by]
 
 
-def lines(root: Path) -> list[Line]:
-    """Every claim, with the tests and the reports of the checkout in folder `root`, if there are any."""
-    carried, reports = markers(root / "tests"), findings(root / "reports" / "claims")
-    return [Line(claim, tuple(carried.get(i, ())), tuple(reports.get(i, ()))) for i, claim in claims().items()]
+def lines(root: Path, refused: Mapping[str, str] | None = None) -> list[Line]:
+    """Every claim, with the tests and the reports of the checkout in folder `root`, if there are any.
+
+    `refused`: files of findings that do not count, by experiment, and why. Raises UsageError for a file that is none,
+    or has an id that no source has.
+    """
+    carried, why = markers(root / "tests"), refused or {}
+    counted: dict[str, list[tuple[str, Finding]]] = {}
+    left_out: dict[str, dict[str, str]] = {}
+    for file in files(root / "reports" / "claims"):
+        for finding in file.findings:
+            if file.experiment in why:
+                left_out.setdefault(finding.id, {})[file.experiment] = why[file.experiment]
+            else:
+                counted.setdefault(finding.id, []).append((file.experiment, finding))
+    every = claims()
+    if unknown := sorted({*counted, *left_out} - set(every)):
+        raise UsageError(f"no source has a statement {', '.join(unknown)}; data/claims.yaml lists them")
+    return [
+        Line(claim, tuple(carried.get(i, ())), tuple(counted.get(i, ())), left_out.get(i, {}))
+        for i, claim in every.items()
+    ]

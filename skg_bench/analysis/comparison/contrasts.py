@@ -13,7 +13,7 @@ from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import Tally, events, tallies
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
-from skg_bench.core.run import Run
+from skg_bench.core.run import RunTables
 
 KINDS = ("nothing by construction", "control", "effect")
 Verdict = Literal["equivalent", "not equivalent", "inconclusive"]
@@ -44,14 +44,14 @@ class ContrastResult:
     largest: Estimate | None  # of `bound` against the reference; None: there is no such arm
 
 
-def contrasts(run: Run) -> list[Contrast]:
+def contrasts(run: RunTables) -> list[Contrast]:
     """Those that the run's configuration names."""
-    return [Contrast(**entry) for entry in run.config.get("contrasts") or ()]
+    return [Contrast(**entry) for entry in run.manifest["config"].get("contrasts") or ()]
 
 
-def findings(run: Run) -> list[ContrastResult]:
+def findings(run: RunTables) -> list[ContrastResult]:
     """All contrasts in the metrics that have a margin, in order, per metric."""
-    pairs, requests, shown = contrasts(run), events(run), metrics_of(run, Utility.of(run.config))
+    pairs, requests, shown = contrasts(run), events(run), metrics_of(run, Utility.of(run.manifest["config"]))
     since = {pair: parting(run, pair) for pair in pairs}
     starts = sorted(set(since.values()))
     arms = dict.fromkeys(arm for pair in pairs for arm in (pair.arm, pair.reference, pair.bound) if arm is not None)
@@ -67,7 +67,7 @@ def findings(run: Run) -> list[ContrastResult]:
     return rows
 
 
-def parting(run: Run, pair: Contrast) -> int:
+def parting(run: RunTables, pair: Contrast) -> int:
     """The turn from which on two arms can differ: that of the fork which they do not share."""
     forks = {run.manifest["compositions"][arm]["fork"] for arm in (pair.arm, pair.reference)} - {None}
     return min((int(fork.partition("@")[2]) for fork in forks), default=0)

@@ -1,0 +1,198 @@
+"""What experiments found about claims, in files of `reports/claims` that say what they were made from.
+
+An experiment's analysis writes them (`write`), never a hand. Besides its findings a file holds digests of what they
+follow from: configuration and data of the runs, source of the analysis, and decisions of a small run. A file of which
+one has changed since is refused (`skg-bench claims`). The code of the package is no input: else every commit would void
+them all. What it decides is one, by the small run.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from hashlib import sha256
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+from skg_bench.analysis.comparison.assay import VERDICTS, Assay, Measured, Verdict
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file
+from skg_bench.core.manifest import BESIDE, counted_of
+from skg_bench.core.run import Run
+from skg_bench.core.shapes import shaped
+
+UNCOMMITTED = ", with uncommitted changes"
+_EACH = ("seed", "salt", *BESIDE)  # differ between the runs of a file, or change nothing
+
+
+@dataclass(frozen=True)
+class Source:
+    """What runs that differ in their seeds were made from."""
+
+    overrides: tuple[str, ...]
+    configuration: str  # digest of what the overrides gave, with all that stands in conf/
+    data: Mapping[str, str]  # digests by what they are of
+
+    @classmethod
+    def of(cls, overrides: Sequence[str], content: Mapping[str, Any], data: Mapping[str, str]) -> "Source":
+        """`content`: `config`, `compositions` and `beside`, as in a manifest."""
+        counted = counted_of({**content, "data": {}, "code": ""})
+        counted["config"] = {key: value for key, value in counted["config"].items() if key not in _EACH}
+        digest = sha256(json.dumps(counted, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]
+        kept = tuple(text for text in overrides if text.partition("=")[0].lstrip("+~") not in _EACH)
+        return cls(kept, digest, {name: data[name] for name in ("simulator", "embedder") if name in data})
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How to make the figures again."""
+
+    command: str
+    commit: str  # of the code that measured; what was not committed then is said
+    users: int
+    weeks: int
+    seeds: tuple[int, ...]
+    sources: tuple[Source, ...] = field(default=(), compare=False)  # written once for all findings of a file
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], command: str) -> "Evidence":
+        """That of runs which differ in their seeds."""
+        first = runs[0].manifest
+        commit = str(first.get("commit") or "an installed package")
+        if any(run.manifest.get("dirty") for run in runs):
+            commit += UNCOMMITTED
+        whole = [run.manifest for run in runs if "config" in run.manifest]
+        sources = [Source.of(m.get("overrides") or (), m, m.get("data") or {}) for m in whole]
+        unique = tuple(source for i, source in enumerate(sources) if source not in sources[:i])
+        seeds = tuple(run.manifest["seed"] for run in runs)
+        return cls(command, commit, first["users"], first["weeks"], seeds, unique)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an experiment found about a claim. A claim of several figures has several findings."""
+
+    id: str
+    claimed: str  # the figure, or the statement, that was tested
+    measured: Measured | str  # a text where no figure can be given
+    verdict: Verdict
+    words: str  # one sentence; of "not testable here": the reason
+    evidence: Evidence
+    assay: Assay | None = None  # of a difference between arms: where the reference lies
+    by_seed: tuple[float, ...] = ()  # the difference in each seed
+    own: Measured | None = None  # the same difference at the paper's own operating point, where that is another one
+    where: str = ""  # of what is attainable: the condition under which it holds
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise UsageError(f"{self.id}: verdict={self.verdict!r}, valid are {', '.join(VERDICTS)}")
+        for name in ("claimed", "words"):
+            if not getattr(self, name).strip():
+                raise UsageError(f"{self.id}: {name} is empty; say it in a sentence")
+        m = self.measured
+        if isinstance(m, Measured) and not (isfinite(m.value) and m.low <= m.value <= m.high):
+            raise UsageError(f"{self.id}: measured {m} must be finite, and lie in its interval")
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the findings of a file follow from."""
+
+    sources: tuple[Source, ...] = ()
+    analysis: str = ""  # digest of the source that turned runs into findings
+    decisions: str = ""  # digest of what a small run decided, by the code of the runs; empty: there was none
+    surroundings: str = ""  # digest of conf/ and data/ when all this was so: while they are, nothing is composed
+
+
+@dataclass(frozen=True)
+class FindingsFile:
+    """A file of `reports/claims`."""
+
+    experiment: str
+    made: Made
+    findings: tuple[Finding, ...]
+
+    @property
+    def dirty(self) -> bool:
+        """Was it made from code that is in no commit?"""
+        return any(UNCOMMITTED in finding.evidence.commit for finding in self.findings)
+
+
+# --------------------------------------------------------------------------------------------------- writing
+
+
+def write(folder: Path, experiment: str, results: Sequence[Finding], analysis: str = "") -> Path:
+    """Write `<experiment>.json` into `folder`, which for the project's own is `reports/claims`; returns the file."""
+    rows = [_row(result) for result in results]
+    every = [source for result in results for source in result.evidence.sources]
+    sources = [asdict(source) for i, source in enumerate(every) if source not in every[:i]]
+    made = {"sources": sources, "analysis": analysis, "decisions": "", "surroundings": ""}
+    folder.mkdir(parents=True, exist_ok=True)
+    return _written(folder / f"{experiment}.json", {"made": made, "findings": rows})
+
+
+def stamp(file: Path, decisions: str, surroundings: str) -> None:
+    """Write into a file of findings what a small run decided, by the code that made its runs, and digests of conf/ and
+    data/, which gave what its runs were made from.
+    """
+    content = json_file(file)
+    _written(file, {**content, "made": {**content["made"], "decisions": decisions, "surroundings": surroundings}})
+
+
+def _written(file: Path, content: Mapping[str, Any]) -> Path:
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    return file
+
+
+def _row(result: Finding) -> dict[str, Any]:
+    row = asdict(replace(result, evidence=replace(result.evidence, sources=())))
+    for figure in (row["measured"], row["own"], *(row["assay"] or {}).values()):
+        if isinstance(figure, dict):  # JSON has no infinity: an interval that was withheld has no ends
+            figure |= {end: figure[end] if isfinite(figure[end]) else None for end in ("low", "high")}
+    evidence = {key: value for key, value in row.pop("evidence").items() if key != "sources"}
+    return {**row, **evidence}
+
+
+# --------------------------------------------------------------------------------------------------- reading
+
+
+def files(folder: Path) -> Iterator[FindingsFile]:
+    """All files of findings in `folder`, by name.
+
+    Raises UsageError for a file that `write` did not write.
+    """
+    for file in sorted(folder.glob("*.json")):
+        try:
+            content = json_file(file)
+            made, rows = content["made"], content["findings"]
+            sources = tuple(shaped(Source, source, "sources") for source in made["sources"])
+            digests = (shaped(str, made[name], name) for name in ("analysis", "decisions", "surroundings"))
+            found = tuple(_finding(row) for row in rows)
+        except (UsageError, *FAULTS) as error:
+            again = f"write it again: skg-bench claims --make {file.stem}"
+            raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
+        yield FindingsFile(file.stem, Made(sources, *digests), found)
+
+
+def _finding(row: Mapping[str, Any]) -> Finding:
+    measured = row["measured"] if isinstance(row["measured"], str) else _measured(row["measured"])
+    made = {f.name: row[f.name] for f in fields(Evidence) if f.name != "sources"}
+    evidence = shaped(Evidence, {**made, "sources": []}, "evidence")
+    claim_id, claimed, words = (shaped(str, row[name], name) for name in ("id", "claimed", "words"))
+    by_seed = shaped(tuple[float, ...], row["by_seed"], "by_seed")
+    own = None if row["own"] is None else _measured(row["own"])
+    where = shaped(str, row["where"], "where")
+    assay = _assay(row["assay"])
+    return Finding(claim_id, claimed, measured, row["verdict"], words, evidence, assay, by_seed, own, where)
+
+
+def _assay(figures: Mapping[str, Any] | None) -> Assay | None:
+    if figures is None:
+        return None
+    return Assay(None if figures["ahead"] is None else _measured(figures["ahead"]), _measured(figures["room"]))
+
+
+def _measured(figure: Mapping[str, Any]) -> Measured:
+    ends = {end: figure[end] if figure[end] is not None else without for end, without in (("low", -inf), ("high", inf))}
+    measured: Measured = shaped(Measured, {"value": figure["value"], "unit": figure["unit"], **ends}, "measured")
+    return measured

@@ -1,0 +1,143 @@
+"""Whether a file of findings still follows from what it was made from, and if not, why it is refused."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from skg_bench.analysis.comparison.findings import FindingsFile, Source, files
+from skg_bench.core.paths import CONF, DATA, EXPERIMENTS
+
+ROOT = DATA.parent
+_WITHIN = ("experiments", "skg_bench.analysis.comparison", "skg_bench.analysis.counts", "skg_bench.analysis.statistics",
+           "skg_bench.analysis.summary")  # fmt: skip
+_READ = (".yaml", ".toml")  # priors and texts beside an experiment
+_FORM = ("skg_bench.analysis.comparison.claims", "skg_bench.analysis.comparison.findings")  # say it, and find nothing
+
+
+def refusals(folder: Path) -> dict[str, str]:
+    """By experiment, why `skg-bench claims` does not count its file; empty where it does.
+
+    Raises UsageError for a file that is no file of findings.
+    """
+    found = ((file.experiment, refusal(file)) for file in files(folder))
+    return {name: reason for name, reason in found if reason}
+
+
+def refusal(file: FindingsFile) -> str:
+    """Why a file does not count; empty: it does. What a small run decides now is not looked at: `claims --check`."""
+    if file.dirty:
+        return "it was made from code that is in no commit"
+    if not (file.made.analysis and file.made.decisions and file.made.sources):
+        return "it does not say what it was made from"
+    if file.made.analysis != analysis(file.experiment):
+        return "its analysis has changed since"
+    if file.made.surroundings == surroundings():
+        return ""
+    reasons = (changed(source) for source in file.made.sources)
+    return next((reason for reason in reasons if reason), "")
+
+
+def changed(source: Source) -> str:
+    """What of configuration and data is not as it was; empty: nothing."""
+    now = _now(source.overrides)
+    if now is None or now.configuration != source.configuration:
+        return "its configuration has changed since"
+    differ = [name for name, digest in source.data.items() if now.data.get(name) != digest]
+    return f"its data have changed since: {', '.join(differ)}" if differ else ""
+
+
+@cache
+def surroundings() -> str:
+    """Digest of all that configurations and data come from. What is only about claims and gates is left out."""
+    digest = sha256()
+    for folder in (CONF, DATA):
+        for file in sorted(folder.rglob("*")):
+            place = file.relative_to(folder).as_posix()
+            if file.is_file() and place != "claims.yaml" and not place.startswith("gate/"):
+                digest.update(f"{place}\0".encode() + sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:32]
+
+
+@cache
+def _now(overrides: tuple[str, ...]) -> Source | None:
+    """What these overrides give today; None: they are not accepted any more."""
+    from skg_bench.app.components import build
+    from skg_bench.app.compose import compose
+    from skg_bench.app.run_identity import described
+    from skg_bench.core.errors import UsageError
+
+    try:
+        composed = compose(list(overrides))
+        parts = {seam: build(seam, composed.root[seam]).digest for seam in ("simulator", "embedder")}
+    except (UsageError, OSError):
+        return None
+    return Source.of(overrides, described(composed.root, composed.arms, {}), parts)
+
+
+# ------------------------------------------------------------------------------------------------------ analysis
+
+
+@cache
+def analysis(experiment: str) -> str:
+    """Digest of the source that makes findings of runs: the experiment's own, with the priors beside it, and what it
+    imports of other experiments and of the analysis. Comments and docstrings do not count, nor does what draws pages.
+    """
+    digest = sha256()
+    modules = _imported(f"experiments.{experiment}.analysis", {})
+    for name, file in sorted(modules.items()):
+        digest.update(f"{name}\0{ast.dump(_bare(file))}\0".encode())
+    folders = {file.parent for file in modules.values()} - {EXPERIMENTS}
+    for file in sorted(file for folder in folders for suffix in _READ for file in folder.glob(f"*{suffix}")):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _imported(module: str, known: dict[str, Path]) -> dict[str, Path]:
+    """The module and all that it imports, and so on, that lies in the folders of _WITHIN."""
+    file = _file(module)
+    if file is None or module in known or module in _FORM or not module.startswith(_WITHIN):
+        return known
+    known[module] = file
+    for name in _names(ast.parse(file.read_text("utf-8"))):
+        _imported(name, known)
+    return known
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """Modules that a module may import: of `from a import b` both a and a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file(module: str) -> Path | None:
+    first, *rest = module.split(".")
+    base = {"experiments": EXPERIMENTS, "skg_bench": Path(__file__).parents[1]}.get(first)
+    if base is None:
+        return None
+    place = base.joinpath(*rest)
+    found = [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+    return found[0] if found else None
+
+
+@cache
+def _bare(file: Path) -> ast.Module:
+    """The module without docstrings."""
+    tree = ast.parse(file.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
+            node.body = node.body[1:]
+    return tree
+
+
+def by_id(refused: Mapping[str, str]) -> str:
+    """One sentence for each file that is refused."""
+    return "\n".join(
+        f"reports/claims/{name}.json is refused: {reason}; make it again: skg-bench claims --make {name}"
+        for name, reason in sorted(refused.items())
+    )
