@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skg_bench.analysis.comparison import findings as findings_files
+from skg_bench.analysis.comparison.claims import claims
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.app import blocks
 from skg_bench.app.claim_inputs import analysis
@@ -91,6 +92,8 @@ class Report:
         """
         texts = {f"{name}.md": self.page, **dict(self._tables(name)), **self.figures}
         results = None if self.findings is None else self.findings()
+        if unknown := sorted({result.id for result in results or ()} - set(claims())):
+            raise UsageError(f"no source has a statement {', '.join(unknown)}; data/claims.yaml lists them")
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder, prefix=".writing-") as temporary:
             staged = Path(temporary)

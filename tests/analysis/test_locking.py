@@ -16,7 +16,8 @@ from experiments.locking.event_time import AT_ONCE, SITTINGS, Losses, Setting, a
 from experiments.locking.held import Held
 from experiments.locking.processes import Outcome
 from experiments.locking.writers import JobEnd
-from skg_bench.analysis.comparison.claims import Finding, Measured
+from skg_bench.analysis.comparison.assay import Measured
+from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.core.errors import UsageError
 from skg_bench.core.skillbook import Operation
 from skg_bench.core.storing import Rule

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from experiments.skg_parameters.analysis import analyse, findings, judged, lines, thresholds, verbatim
+from experiments.skg_parameters.analysis import analyse, findings, thresholds, verbatim
+from experiments.skg_parameters.verdicts import judged, lines
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison import contrasts
-from skg_bench.analysis.comparison.claims import Measured
+from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.compare import compare
+from skg_bench.analysis.comparison.seeds import SeedRuns
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.api import run as simulate
@@ -21,6 +23,11 @@ from tests.analysis.synthetic import make_run
 from tests.report.conftest import ARMS as SYNTHETIC
 
 AHEAD, BEHIND = Measured(0.02, 0.01, 0.03, "utility per request"), Measured(-0.03, -0.05, -0.01, "utility per request")
+BETWEEN = Assay(AHEAD, AHEAD)
+
+
+def one(run: Run) -> SeedRuns:
+    return SeedRuns((run,), (0,))
 
 
 def found(mean: float, se: float, largest: Estimate | None = None) -> contrasts.ContrastResult:
@@ -44,22 +51,22 @@ def found(mean: float, se: float, largest: Estimate | None = None) -> contrasts.
 def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part: str) -> None:
     finding = found(mean, se)
     p = finding.estimate.p(new=True)
-    assert judged(finding, p, AHEAD, number=True, tests=1)[0] == number
-    assert judged(finding, p, AHEAD, number=False, tests=1)[0] == part
+    assert judged(finding, p, BETWEEN, [mean], number=True, tests=1)[0] == number
+    assert judged(finding, p, BETWEEN, [mean], number=False, tests=1)[0] == part
 
 
 @pytest.mark.parametrize(("largest", "says"), [(0.02, "not reproduced"), (0.006, "not testable here")])
 def test_what_no_part_could_have_moved_by_more_is_no_verdict_on_the_part(largest: float, says: str) -> None:
     """An oracle in its place is worth 0.02, or is not shown to be worth more than the margin of 0.005."""
     finding = found(0.001, 0.001, Estimate(largest, 0.002, 99, 0.002, 99, 100, 0))
-    verdict, words = judged(finding, finding.estimate.p(new=True), AHEAD, number=False, tests=1)
+    verdict, words = judged(finding, finding.estimate.p(new=True), BETWEEN, [0.001], number=False, tests=1)
     assert verdict == says
     assert ("an oracle neither" in words) == (says == "not testable here")
 
 
 def test_beside_a_verdict_stand_its_operating_point_and_what_an_oracle_would_have_brought(run: Run) -> None:
     arms = summary.read(run).arms
-    number, part = lines(run)
+    number, part = lines(one(run))
     assert number.hits == pytest.approx(arms["skg"]["hit_rate"].mean)
     assert part.hits == pytest.approx(arms["no_reranker"]["hit_rate"].mean)
     assert number.utility.largest is None
@@ -69,41 +76,55 @@ def test_beside_a_verdict_stand_its_operating_point_and_what_an_oracle_would_hav
 
 
 def test_thresholds_are_told_by_how_many_candidates_reach_them(run: Run) -> None:
-    rows = thresholds(run)
+    rows = thresholds(one(run))
     assert [row[0] for row in rows] == ["0.4", "0.7"]
     reached = [float(row[1].removesuffix(" %")) for row in rows]
     score = run.turns("skg", ["skill_score"])["skill_score"].to_numpy()
     assert reached == pytest.approx([100 * (score[score > 0] >= t).mean() for t in (0.4, 0.7)], abs=0.06)
-    assert "quartiles" in verbatim(run)
+    assert "quartiles" in verbatim(one(run))
 
 
 def test_a_run_whose_corpus_was_used_up_shows_nothing_and_that_is_the_reason() -> None:
     says, words = judged(
-        found(0.02, 0.002), 0.0, AHEAD, number=False, tests=1, used_up=["7.0% were drawn before (limit 5%)"]
+        found(0.02, 0.002), 0.0, BETWEEN, [0.02], number=False, tests=1, used_up=["7.0% were drawn before (limit 5%)"]
     )
     assert says == "not testable here"
     assert words == "it serves users better, but the corpus was used up: 7.0% were drawn before (limit 5%)"
 
 
-def test_an_arm_that_loses_to_doing_nothing_reproduces_nothing() -> None:
-    for mean, number in ((0.02, False), (-0.02, True), (0.001, True)):  # better with a part, worse or equal at another
-        finding = found(mean, 0.001)
-        says, words = judged(finding, finding.estimate.p(new=True), BEHIND, number=number, tests=1)
-        assert says == "not testable here"
-        assert words.endswith("not ahead of one that reuses nothing")
-    refuted = found(0.02, 0.002)
-    assert judged(refuted, 0.0, BEHIND, number=True, tests=1)[0] == "not reproduced"
+@pytest.mark.parametrize("mean", [0.02, -0.02, 0.001])
+@pytest.mark.parametrize("number", [False, True])
+@pytest.mark.parametrize("where", [Assay(BEHIND, AHEAD), Assay(AHEAD, BEHIND)])
+def test_below_never_or_above_the_oracle_nothing_is_said_whichever_way_it_came_out(
+    mean: float, number: bool, where: Assay
+) -> None:
+    finding = found(mean, 0.001)
+    says, words = judged(finding, finding.estimate.p(new=True), where, [mean], number=number, tests=1)
+    assert says == "not testable here"
+    assert ("not shown to be ahead of one that reuses nothing" in words) == (where.ahead == BEHIND)
+    assert ("no oracle of the run" in words) == (where.ahead == AHEAD)
 
 
-def test_who_has_to_be_ahead_of_doing_nothing_is_the_arm_with_the_papers_number_or_part(run: Run) -> None:
-    means = {arm: row["utility"].mean for arm, row in summary.read(run).arms.items()}
-    for line, arm in zip(lines(run), ("skg", "skg"), strict=True):
-        assert line.beyond.value == pytest.approx((means[arm] or 0.0) - (means["never"] or 0.0), abs=1e-9)
+@pytest.mark.parametrize(("mean", "other"), [(0.02, -0.001), (-0.02, 0.001), (0.001, 0.006)])
+def test_a_seed_that_says_otherwise_vetoes_the_interval_of_all(mean: float, other: float) -> None:
+    finding = found(mean, 0.001)
+    says, words = judged(finding, finding.estimate.p(new=True), BETWEEN, [mean, other], number=False, tests=1)
+    assert says == "not testable here"
+    assert "the seeds disagree" in words
+
+
+def test_the_reference_is_what_has_to_lie_between_never_and_the_oracle(run: Run) -> None:
+    means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read(run).arms.items()}
+    for line, arm in zip(lines(one(run)), ("skg", "no_reranker"), strict=True):
+        assert line.assay.ahead is not None
+        assert line.assay.ahead.value == pytest.approx(means[arm] - means["never"], abs=1e-9)
+        assert line.assay.room.value == pytest.approx(means["oracle"] - means[arm], abs=1e-9)
+        assert line.by_seed == pytest.approx([line.utility.estimate.mean])
 
 
 def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(run: Run) -> None:
     equal = {match.arm: match.figures["hit_rate"] for match in compare([run], "skg").matched}
-    number, part = (line.matched for line in lines(run))
+    number, part = (line.matched for line in lines(one(run)))
     assert number == equal["threshold_70"]
     turned = equal["no_reranker"]
     assert part is not None
@@ -114,7 +135,7 @@ def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(r
 def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim() -> None:
     root = compose(["experiment=skg_parameters"]).root
     named = {contrast[side] for contrast in root["contrasts"] for side in ("arm", "reference")}
-    assert set(root["arms"]) - named == {"never", *(c["bound"] for c in root["contrasts"])}
+    assert set(root["arms"]) - named == {"never", *(c["bound"] for c in root["contrasts"])} - named
     assert all("bound" in contrast for contrast in root["contrasts"])
 
 
@@ -134,17 +155,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.req("K11", "K10")
 def test_findings_carry_the_contrasts_own_figures(run: Run, tmp_path: Path) -> None:
-    table = lines(run)
+    table = lines(one(run))
     assert [line.id for line in table] == ["K11", "K10"]
-    results = findings(run, table)
+    results = findings([run], table)
     assert results[0].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
     assert results[0].evidence.users == 8
-    analyse(run).write(tmp_path, "skg_parameters")
+    analyse([run]).write(tmp_path, "skg_parameters")
     assert (tmp_path / "skg_parameters.md").read_text("utf-8").count("\n| K") == 2
-    assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))) == 2
+    assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))["findings"]) == 2
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
     other = make_run(tmp_path / "run", users=4, weeks=2, per_week=10.0, arms=SYNTHETIC)
     with pytest.raises(UsageError, match="is no run of skg_parameters"):
-        analyse(other)
+        analyse([other])

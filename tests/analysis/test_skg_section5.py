@@ -15,7 +15,7 @@ import skg_bench
 from experiments.skg_section5 import analysis, latency, picture, prior
 from experiments.skg_section5 import draws as made
 from experiments.skg_section5.readings import READINGS, Reading, mass, separating
-from skg_bench.analysis.comparison.claims import Evidence, findings
+from skg_bench.analysis.comparison.findings import Evidence, findings
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64

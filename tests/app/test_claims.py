@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.analysis.comparison.claims import Evidence, Finding, Line, claims
+from skg_bench.analysis.comparison.claims import Line, claims
+from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.app.claims import cells
 from skg_bench.app.cli import app
 from skg_bench.core.paths import DATA

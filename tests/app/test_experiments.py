@@ -21,7 +21,7 @@ TOY = '''
 import os
 from typing import Annotated
 import typer
-from skg_bench.analysis.comparison.claims import Evidence, Finding
+from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError

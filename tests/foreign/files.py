@@ -17,7 +17,7 @@ import yaml
 
 import skg_bench
 from skg_bench.analysis import summary
-from skg_bench.analysis.comparison.claims import findings
+from skg_bench.analysis.comparison.findings import findings
 from skg_bench.analysis.counts.tally import COUNTS
 from skg_bench.analysis.gate import baseline
 from skg_bench.analysis.gate.against import Reference, hold
@@ -267,10 +267,11 @@ def scored(folder: Path) -> object:
 def a_finding() -> Files:
     row = {
         "id": "K01", "claimed": "cheaper", "measured": {"value": 0.5, "low": None, "high": 1.0, "unit": "share"},
-        "verdict": "reproduced", "words": "It is so.", "beyond": None, "command": "make demo", "commit": "abc",
-        "users": 100, "weeks": 26, "seeds": [0, 1],
+        "verdict": "reproduced", "words": "It is so.", "assay": None, "by_seed": [0.5], "own": None, "where": "",
+        "command": "make demo", "commit": "abc", "users": 100, "weeks": 26, "seeds": [0, 1],
     }  # fmt: skip
-    return {"experiment.json": text([row])}
+    made = {"sources": [], "analysis": "a", "decisions": "b", "surroundings": "c"}
+    return {"experiment.json": text({"made": made, "findings": [row]})}
 
 
 def found(folder: Path) -> object:

@@ -67,7 +67,7 @@ FAULTS: list[tuple[tuple[Any, ...], Any, str]] = [  # reader, file and place; wh
     (("recording", "1-a.jsonl.zst", 0, "answer"), None, "it.answer is None"),
     (("recording", "1-a.jsonl.zst", 0, "cost_usd"), 10**400, "a cost or a latency"),
     (("pool", "arm.json", "arrays", "hidden"), [[[0.5]]], "does not hold the numbers"),
-    (("findings", "experiment.json", 0), {"id": "K01"}, "is no file of findings"),
+    (("findings", "experiment.json", "findings", 0), {"id": "K01"}, "is no file of findings"),
     (("case", "case.json", "events", 0, "number"), 2**40, "is no counterexample"),
     (("case", "case.json", "events", 0, "time"), "noon", "events[0].time is 'noon'"),
     (("case", "case.json", "place", "weeks"), 10**9, "weeks is 1000000000"),

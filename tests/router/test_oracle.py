@@ -48,4 +48,6 @@ def test_rightness_of_answers_says_nothing_about_advice() -> None:
     query, books, _ = advised(4)
     assert query.truth is not None
     other = replace(query, truth=replace(query.truth, quality=1 - query.truth.quality))
-    assert np.array_equal(RightSkill(near=False).route(query, books).skill, RightSkill(near=False).route(other, books).skill)
+    assert np.array_equal(
+        RightSkill(near=False).route(query, books).skill, RightSkill(near=False).route(other, books).skill
+    )

@@ -29,7 +29,8 @@ from skg_bench.router.repeat_last import RepeatLast
 from tests.core import samples
 
 ROUTERS: list[Router] = [
-    MaxSim(5), Frequency(5), Exact(5), RightSkill(near=False), MaxSim(70), Frequency(1), Exact(70), Masked(MaxSim(5), 1, None),
+    MaxSim(5), Frequency(5), Exact(5), RightSkill(near=False), MaxSim(70), Frequency(1), Exact(70),
+    Masked(MaxSim(5), 1, None), RightSkill(near=True),
     Masked(MaxSim(5), 0, 0.6), Masked(RightSkill(near=False), 0, None), Centroid(5), MaxSimCentroid(5, 0.5), KNN(5, 5),
     BM25(5, 1.5, 0.75), Hybrid(MaxSim(20), BM25(20, 1.5, 0.75), 60, 5), Centroid(70), MaxSimCentroid(1, 0.3),
     KNN(70, 1), KNN(2, 100), BM25(70, 0, 1), Hybrid(RightSkill(near=False), KNN(20, 20), 0, 70),

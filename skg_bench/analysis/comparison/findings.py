@@ -174,6 +174,15 @@ def files(folder: Path) -> Iterator[FindingsFile]:
         yield FindingsFile(file.stem, Made(sources, *digests), found)
 
 
+def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
+    """By id, what the files of `folder` say, refused or not: name of the experiment, and finding."""
+    by_id: dict[str, list[tuple[str, Finding]]] = {}
+    for file in files(folder):
+        for finding in file.findings:
+            by_id.setdefault(finding.id, []).append((file.experiment, finding))
+    return by_id
+
+
 def _finding(row: Mapping[str, Any]) -> Finding:
     measured = row["measured"] if isinstance(row["measured"], str) else _measured(row["measured"])
     made = {f.name: row[f.name] for f in fields(Evidence) if f.name != "sources"}
