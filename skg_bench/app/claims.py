@@ -65,7 +65,7 @@ def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:
     for claim_id in ids:
         if claim_id not in every:
             close = nearest(claim_id.upper(), every)
-            raise UsageError(f"no source has a claim {claim_id!r}; {close or 'ids are K01-K33, P01-P51, U01-U14'}")
+            raise UsageError(f"no source has a claim {claim_id!r}; {close}")
     asked = [every[claim_id] for claim_id in ids] or list(every.values())
     return [line for line in asked if line.state == "open" or not only_open]
 

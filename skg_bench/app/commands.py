@@ -179,8 +179,9 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
 def _draw(compared: "Comparison", file: Path, screen: Console) -> None:
     from skg_bench.analysis.report import forest
     from skg_bench.analysis.summary import replace_text
+    from skg_bench.core.temporary import PUBLIC
 
-    replace_text(file, forest.svg(compared))
+    replace_text(file, forest.svg(compared), mode=PUBLIC)
     screen.print(f"figure: {file}", soft_wrap=True)
 
 

@@ -29,6 +29,7 @@ from skg_bench.app.salts import MAKE_ONE, VARIABLE
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
+from skg_bench.core.temporary import PUBLIC
 
 CODES: Mapping[State, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 _COMPUTABLE = (
@@ -162,7 +163,7 @@ def update(
         after = replace(before, panel=new, anchor=anchor)
     held = _against(new, before, after, str(file)) if before else []
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(file, baselines.text(after))
+    replace_text(file, baselines.text(after), mode=PUBLIC)
     return after, held
 
 
@@ -240,12 +241,12 @@ def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Consol
     for path, text in ((files.junit, outputs.junit), (files.markdown, outputs.markdown)):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_text(path, text(outcome))
+            replace_text(path, text(outcome), mode=PUBLIC)
     if files.counterexample is not None:
         if case is None:
             screen.print(f"{files.counterexample}: not written, no session shows it", soft_wrap=True)
         else:
-            files.counterexample.parent.mkdir(parents=True, exist_ok=True)
+            files.counterexample.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             cases.save(case, files.counterexample)
     if files.annotations:
         for line in outputs.annotations(outcome):

@@ -188,8 +188,17 @@ def check(override: Override, tree: Tree, where: str = "") -> None:
                 known = [f"arms.{name}" for name in tree["arms"]]
                 hint = f"to add an arm write +{override.text.lstrip('+~')}; {nearest(path, known)}"
             else:
-                hint = nearest(path, _near(tree, path))
+                hint = _hint(path, tree)
             raise UsageError(f"{where}{override.text}: there is no key {path!r}; {hint}")
+
+
+def _hint(path: str, tree: Tree) -> str:
+    """The nearest key; where none is near, the keys of the root, and the command that lists all."""
+    near = nearest(path, _near(tree, path))
+    if near and (path.split(".")[0] in tree or near.startswith("did you mean")):
+        return near
+    roots = ", ".join(sorted(tree))
+    return f"keys begin with {roots}; `skg-bench list config` shows those of no seam, `skg-bench list` the others"
 
 
 def _near(tree: Tree, path: str) -> list[str]:

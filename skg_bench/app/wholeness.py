@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 from rich.console import Console
@@ -9,9 +10,12 @@ from rich.console import Console
 from skg_bench.app.progress import console
 from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
+from skg_bench.core.lock import worked_on
 from skg_bench.core.manifest import NAME
 from skg_bench.core.run import Run
 from skg_bench.core.wholeness import faults
+
+_LOOKS, _PAUSE = 2, 0.25  # further looks at what is wrong, and seconds before each
 
 
 def check(texts: Sequence[str]) -> bool:
@@ -41,17 +45,17 @@ def _out(texts: Sequence[str]) -> Path:
 
 
 def _checked(folder: Path, screen: Console) -> bool:
-    n_faults = 0
-    for line in _lines(folder):
-        n_faults += 1
+    lines, busy = _lasting(folder)
+    for line in lines:
         screen.print(line, soft_wrap=True, markup=False, highlight=False)
+    n_faults = len(lines)
     try:
         run = Run(folder)
     except UsageError:
         return False
     files = [file for log in shards.LOGS for arm in run.arms for file in run.shards(log, arm) if file.exists()]
     size = sum(file.stat().st_size for file in files) / 1e6
-    state = "" if run.finished else "unfinished, "
+    state = "at work, tables and page not looked at, " if busy else "" if run.finished else "unfinished, "
     end = "all is as it was written" if not n_faults else f"{n_faults:,} faults"
     screen.print(
         f"{folder}: {state}{len(run.arms)} arms, {len(files):,} files of logs, {size:,.1f} MB: {end}", soft_wrap=True
@@ -59,15 +63,31 @@ def _checked(folder: Path, screen: Console) -> bool:
     return not n_faults
 
 
-def _lines(folder: Path) -> Iterator[str]:
-    """What is wrong, a line each. Rows are looked at where all files are whole."""
+def _lasting(folder: Path) -> tuple[list[str], bool]:
+    """What is wrong at every one of several looks, and whether a process works on the run. Files change between two
+    reads of a look while a run goes on, and while `report` writes them anew: such a difference is gone at the next one.
+    """
+    busy = worked_on(folder)
+    lines = list(_lines(folder, busy=busy))
+    for _ in range(_LOOKS):
+        if not lines:
+            break
+        sleep(_PAUSE)
+        busy = busy or worked_on(folder)
+        again = set(_lines(folder, busy=busy))
+        lines = [line for line in lines if line in again]
+    return lines, busy
+
+
+def _lines(folder: Path, *, busy: bool) -> Iterator[str]:
+    """What is wrong, a line each. Rows are looked at where all files are whole. `busy`: tables are being written."""
     try:
         run = Run(folder)
-        lines = list(faults(run))
+        lines = list(faults(run, tables=not busy))
         yield from lines
         if not lines:
             yield from _misfits(run)
-        if not lines and run.finished:
+        if not lines and run.finished and not busy:
             yield from _other_tables(run)
     except UsageError as error:
         yield str(error)
@@ -91,11 +111,12 @@ def _misfits(run: Run) -> Iterator[str]:
         ):
             yield f"arm {arm} has other events than arm {run.arms[0]}"
         first = first or events
-        known = (user << 32) + turn
+        known, present = (user << 32) + turn, np.unique(user // shards.USERS)  # other shards have come since
         for log in shards.IN_ORDER[:-1]:
             rows = getattr(run, log)(arm, [])
-            about = (rows["user"].to_numpy().astype(np.int64) << 32) + np.maximum(rows["turn"].to_numpy(), 0)
-            if lost := int((~np.isin(about, known)).sum()):
+            whose = rows["user"].to_numpy().astype(np.int64)
+            about = (whose << 32) + np.maximum(rows["turn"].to_numpy(), 0)
+            if lost := int((~np.isin(about, known) & np.isin(whose // shards.USERS, present)).sum()):
                 yield f"arm {arm}: {lost:,} rows of {log} are of turns that are not there"
 
 

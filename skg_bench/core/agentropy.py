@@ -25,6 +25,7 @@ from skg_bench.core.foreign import LONGEST, bytes_of, json_file, json_of, lines_
 from skg_bench.core.grid import F32
 from skg_bench.core.shapes import shaped
 from skg_bench.core.skillbook import Skill, Skillbook
+from skg_bench.core.temporary import private, write_private
 
 SKILLS, VECTORS, SIGNALS, OURS, PICKLE, MODEL = (
     "skills.jsonl", "embeddings.fvecs", "signals.jsonl", "skg_bench.json", "rerank-model.pkl", "rerank-model.json",
@@ -68,7 +69,7 @@ def write(folder: Path, index: AgentropyIndex, monday: datetime) -> None:
     _write_lines(folder / SIGNALS, index.signals)
     write_fvecs(folder / VECTORS, index.vectors)
     ours = {"version": index.book.version, "hash": index.book.hash.hex(), "archived": archived}
-    (folder / OURS).write_text(json.dumps(ours, ensure_ascii=False) + "\n", "utf-8")
+    write_private(folder / OURS, json.dumps(ours, ensure_ascii=False) + "\n")
 
 
 def read(folder: Path, monday: datetime) -> AgentropyIndex:
@@ -113,16 +114,24 @@ def _line(skill: Skill, answers: Sequence[str | None], monday: datetime) -> Line
     examples = [{"message": m, "answer": a} for m, a in zip(skill.examples, answers, strict=True)]
     updated = (monday + timedelta(seconds=skill.last_ok)).isoformat()
     return {
-        "name": skill.name, "prompt": skill.examples[0] if skill.examples else "", "examples": examples,
+        "name": skill.name, "prompt": _prompt(skill), "examples": examples,
         "embedding_count": skill.embedding_count, "success_rate": skill.success_rate, "last_updated": updated,
         "skg_bench": {name: value for name, value in asdict(skill).items() if name in _OWN},
     }  # fmt: skip
+
+
+def _prompt(skill: Skill) -> str:
+    """What the skill is used with: its first example, what it says, or its name. Strategies have no examples."""
+    if skill.examples or skill.content is None:
+        return skill.examples[0] if skill.examples else skill.name
+    return "\n\n".join(dict.fromkeys(filter(None, (skill.content.issue, skill.content.insight))))
 
 
 def _skill(line: Line, i: int, monday: datetime, folder: Path) -> Skill:
     """A skill, from our own fields or, where there are none, from the paper's."""
     where = f"{folder / SKILLS}: skill {i + 1}"
     with refusing(where):
+        _check_paper(line, where)
         examples = tuple(_text(example["message"], f"{where}: a message") for example in line["examples"])
         blank = Skill(
             i, _text(line["name"], f"{where}: name"), -1, examples, True, 0, 0, 0, 0, 0, 0, 0, (0,) * 8, 0, -1
@@ -144,6 +153,15 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or len(value) > LONGEST:
         raise UsageError(f"{where} is {reprlib.repr(value)}, valid is a text of at most {LONGEST:,} characters")
     return value
+
+
+def _check_paper(line: Line, where: str) -> None:
+    """Raises UsageError for a prompt that says nothing, and for a success rate that is no share."""
+    if not _text(line["prompt"], f"{where}: prompt").strip():
+        raise UsageError(f"{where}: prompt is empty, valid is a text that says something")
+    rate = line["success_rate"]
+    if rate is not None and (isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1):
+        raise UsageError(f"{where}: success_rate is {reprlib.repr(rate)}, valid is a share, 0 to 1, or null")
 
 
 def _check(skill: Skill, where: str) -> None:
@@ -187,7 +205,7 @@ def _ours(file: Path) -> _Ours:
 
 
 def _write_lines(file: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    file.write_text("".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines), "utf-8")
+    write_private(file, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines))
 
 
 def _read_lines(file: Path, wanted: Sequence[str]) -> Iterator[Line]:
@@ -212,7 +230,8 @@ def write_fvecs(file: Path, vectors: F32) -> None:
     raw = np.empty((n, 1 + width), "<f4")
     raw[:, :1] = np.full((n, 1), width, "<i4").view("<f4")
     raw[:, 1:] = vectors
-    file.write_bytes(raw.tobytes())
+    with open(file, "wb", opener=private) as written:
+        written.write(raw.tobytes())
 
 
 def read_fvecs(file: Path) -> F32:

@@ -112,6 +112,14 @@ def remove_dead(folder: Path) -> None:
                 file.unlink(missing_ok=True)
 
 
+def worked_on(folder: Path) -> bool:
+    """Whether a process that may be alive holds a lock of this folder, or is about to; unreadable folders have none."""
+    with suppress(OSError):
+        others = [_other(file, time.time()) for file in folder.iterdir() if file.name.startswith(".lock.")]
+        return any(other is not None and not other.dead() for other in others)
+    return False
+
+
 def _slug(scope: str) -> str:
     if match := _PART.fullmatch(scope):
         return f"part-{match['part']}-of-{match['of']}"
@@ -164,7 +172,10 @@ class _Other:
     alive: bool | None  # None where only the age can tell
 
     def dead(self) -> bool:
-        return self.age > _LEFT if self.alive is None else not self.alive
+        """A time in the future is no sign of life either: owners touch by the clock of the file system, and again
+        within seconds after that clock was set back.
+        """
+        return abs(self.age) > _LEFT if self.alive is None else not self.alive
 
 
 def _take(lock: Lock, slug: str, content: bytes, wait: float) -> None:

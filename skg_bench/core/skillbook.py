@@ -47,8 +47,11 @@ class Skill:
 
     @property
     def success_rate(self) -> float | None:
-        """Share of uses marked successful (SKG paper, 2.3); None before the first use."""
-        return self.ok / self.uses if self.uses else None
+        """Share of uses marked successful, 0 to 1 (SKG paper, 2.3); None before the first use or rating. Of ratings,
+        where there are more of them than uses: advice is rated by several witnesses, and by each at several times.
+        """
+        known = max(self.uses, self.ok + self.partial + self.miss)
+        return self.ok / known if known else None
 
     @property
     def shown_id(self) -> str:

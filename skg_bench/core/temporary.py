@@ -16,6 +16,7 @@ from pathlib import Path
 
 from skg_bench.core.process import Owner, alive, this_process
 
+PRIVATE, PUBLIC = 0o600, 0o666  # modes of files that hold messages, and of files for others, such as a page of CI
 _HOUR = 3600.0  # seconds without a write after which another machine's temporary counts as left behind
 _NAME = re.compile(
     r"\..+\.(?P<host>[A-Za-z0-9-]+)\.(?P<pid>\d{1,10})-(?P<start>\d*)-(?P<machine>[0-9a-f]{8})?\.[0-9a-f]{8}\.tmp",
@@ -41,8 +42,8 @@ def sweep(folder: Path) -> list[Path]:
     """Removes temporaries of this folder whose process is gone, and returns them.
 
     A process of another machine counts as gone when its file was not modified for an hour, by the clock of the file
-    system. Other files, and folders in this folder, are left alone. Raises OSError, FileNotFoundError if the folder is
-    missing.
+    system, or will only be modified in more than an hour. Other files, and folders in this folder, are left alone.
+    Raises OSError, FileNotFoundError if the folder is missing.
     """
     removed: list[Path] = []
     clock: float | None = None
@@ -53,7 +54,7 @@ def sweep(folder: Path) -> list[Path]:
         if living is None:
             clock = _clock(folder) if clock is None else clock
             with suppress(FileNotFoundError):
-                living = clock - file.lstat().st_mtime <= _HOUR
+                living = abs(clock - file.lstat().st_mtime) <= _HOUR
         if living is False:
             with suppress(FileNotFoundError):  # another process has removed it
                 file.unlink()
@@ -61,23 +62,34 @@ def sweep(folder: Path) -> list[Path]:
     return removed
 
 
-def replace_whole(path: Path, data: bytes) -> None:
+def private(path: str, flags: int) -> int:
+    """Opener of files that hold messages: a new one is read and written by its owner only."""
+    return os.open(path, flags, PRIVATE)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a new text file that only its owner can read; line ends stay as they are."""
+    with open(path, "w", encoding="utf-8", newline="", opener=private) as file:
+        file.write(text)
+
+
+def replace_whole(path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
     """Writes a file whole or not at all; `replacing` says what that means."""
-    with replacing(path) as file:
+    with replacing(path, mode=mode) as file:
         file.write(data)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BufferedRandom]:
+def replacing(path: Path, *, mode: int = PRIVATE) -> Iterator[BufferedRandom]:
     """An empty file to be written, which then takes the place of `path`: after a crash at any moment, what was there
-    before is still there, or all that was written is.
+    before is still there, or all that was written is. Its mode is `mode`, less what the umask takes away.
 
     The folder is never made: one that was moved away must not come back with a single file in it. Raises OSError that
     names a path; `path` is then as it was, unless only the folder could not be synchronized.
     """
     part = temporary(path)
     try:
-        with part.open("x+b") as file:
+        with open(part, "x+b", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -13,14 +13,15 @@ Place = tuple[str, int]  # arm, and number of a shard
 _NEVER: Mapping[str, Sequence[str]] = MappingProxyType({})  # the run has not ended yet
 
 
-def faults(run: Run) -> Iterator[str]:
+def faults(run: Run, *, tables: bool = True) -> Iterator[str]:
     """A line for each file of a run that is missing, torn or changed; of an unfinished run those that are there.
 
-    All bytes are read once in a process, at 1 to 2 GB a second.
+    All bytes are read once in a process, at 1 to 2 GB a second. `tables`: those and the page are looked at too.
     """
     places = [(arm, number) for arm in run.arms for number in run.numbers(arm)]
     yield from lost_shards(run, places, run.manifest.get("shards", {}))
-    yield from lost_tables(run)
+    if tables:
+        yield from lost_tables(run)
 
 
 def lost_tables(run: Run) -> Iterator[str]:

@@ -109,7 +109,7 @@ def _prepare(out: Path) -> None:
     """
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in (*shards.LOGS, pieces.FOLDER):
-        (out / folder).mkdir(exist_ok=True)
+        (out / folder).mkdir(mode=0o700, exist_ok=True)
     for folder in ("", *shards.LOGS, pieces.FOLDER):
         temporary.sweep(out / folder)
 

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -90,6 +91,8 @@ class SQLite:
         if self._connection is not None:  # of the parent process: closing it would drop its locks
             self._inherited.append(self._connection)
             self._connection = None
+        with suppress(OSError):  # SQLite says what is wrong
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # it holds what was learned of people
         connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("pragma journal_mode = wal")

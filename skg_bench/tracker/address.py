@@ -6,25 +6,33 @@ from urllib.parse import urlsplit
 
 from skg_bench.core.errors import UsageError
 
-_USER = re.compile(r"(?<=://)[^/@\s]+@")
+_USER = re.compile(r"""(?<=://)[^/\s"'<>][^\s"'<>]*@""")
+_QUERY = re.compile(r"""(://[^\s"'<>?#]*[?#])[^\s"'<>]+""")
+_FILE = ("sqlite", "file")  # addresses of files, whose names may have an @
 _SECRET = re.compile(r"(MLFLOW|OPIK)_\w*(KEY|PASSWORD|SECRET|TOKEN)\w*")
 
 
 def check(key: str, address: str | None, instead: str) -> None:
-    """An address from the configuration, which ends up in manifests, carries no user and no password.
+    """An address from the configuration, which ends up in manifests and on pages, carries no user, password, query or
+    fragment: tokens stand in any of them.
 
     Raises UsageError; `instead` says which variables of the environment are for them.
     """
-    if address is not None and (not address or "@" in urlsplit(address).netloc):
+    if address is None:
+        return
+    named = "@" in (urlsplit(address).netloc if address.startswith(_FILE) else address)
+    if not address or named or "?" in address or "#" in address:
         raise UsageError(
-            f"{key}={without_secrets(address)!r} must be an address without user and password, as manifests hold it; "
-            f"give those in the environment: {instead}"
+            f"{key}={without_secrets(address)!r} must be an address without user, password, query (?...) and fragment "
+            f"(#...), as manifests and pages hold it; give those in the environment: {instead}"
         )
 
 
 def without_secrets(text: str) -> str:
-    """A text that may be shown: no user in addresses, no value of a secret variable of the environment."""
+    """A text that may be shown: no user, query or fragment in addresses, no value of a secret variable of the
+    environment.
+    """
     for name, value in os.environ.items():
         if len(value) > 3 and _SECRET.fullmatch(name):
             text = text.replace(value, "***")
-    return _USER.sub("***@", text)
+    return _QUERY.sub(r"\1***", _USER.sub("***@", text))

@@ -13,6 +13,7 @@ from time import time
 from typing import TYPE_CHECKING
 
 from skg_bench.core.errors import UsageError
+from skg_bench.tracker.address import without_secrets
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -28,13 +29,42 @@ def prepare(address: str) -> None:
     from mlflow.store.db.db_types import DATABASE_ENGINES, SQLITE
     from sqlalchemy import make_url
 
-    scheme = address.partition(":")[0].partition("+")[0]
-    if scheme not in DATABASE_ENGINES:
+    if _engine(address) not in DATABASE_ENGINES:
         return
     url = make_url(address)
-    if scheme == SQLITE and url.database and not Path(url.database).exists():
-        _make(url, Path(url.database))
+    if _engine(address) == SQLITE:
+        if not url.database or url.database == ":memory:":
+            raise UsageError(
+                f"{without_secrets(address)} is a database in memory, which ends with its process; name a file, as "
+                "sqlite:///runs/mlflow.db"
+            )
+        if not Path(url.database).exists():
+            _make(url, Path(url.database))
     _verify(address)
+
+
+def artifacts(address: str, run: Path) -> str | None:
+    """Where files of MLflow's runs lie, as an address: beside a database that is a file, beside the folder `run` for
+    another database, which holds no files; None: the server says. MLflow itself would take the current folder.
+    """
+    from mlflow.store.db.db_types import DATABASE_ENGINES, SQLITE
+    from sqlalchemy import make_url
+
+    if _engine(address) not in DATABASE_ENGINES:
+        return None
+    database = make_url(address).database if _engine(address) == SQLITE else None
+    beside = _beside(run if database is None else Path(database))
+    beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
+    return beside.as_uri()
+
+
+def _engine(address: str) -> str:
+    """`sqlite` of sqlite+pysqlite:///FILE."""
+    return address.partition(":")[0].partition("+")[0]
+
+
+def _beside(file: Path) -> Path:
+    return file.resolve().parent / "mlartifacts"
 
 
 def _make(url: "URL", file: Path) -> None:
@@ -45,9 +75,9 @@ def _make(url: "URL", file: Path) -> None:
         left.unlink(missing_ok=True)
     new = file.with_name(f"{_prefix(file)}{os.getpid()}.{token_hex(4)}")
     try:
-        artifacts = (file.resolve().parent / "mlartifacts").as_uri()
+        new.touch(mode=0o600, exist_ok=False)  # its names and figures may be secret; pages in it hold messages
         address = url.set(database=str(new)).render_as_string(hide_password=False)
-        store = SqlAlchemyStore(address, artifacts)  # type: ignore[no-untyped-call]
+        store = SqlAlchemyStore(address, _beside(file).as_uri())  # type: ignore[no-untyped-call]
         store.engine.dispose()
         _put(new, file)
     finally:
@@ -78,7 +108,7 @@ def _left_behind(file: Path) -> Iterator[Path]:
         if f"{prefix}." == _prefix(file):
             if not _runs(int(rest)):
                 yield leftover
-        elif leftover.stat().st_mtime < time() - _A_DAY:
+        elif abs(leftover.stat().st_mtime - time()) > _A_DAY:
             yield leftover
 
 
@@ -103,8 +133,8 @@ def _verify(address: str) -> None:
         _verify_schema(engine)  # type: ignore[no-untyped-call]
     except MlflowException as error:
         raise UsageError(
-            f"{address} is no complete database of MLflow {__version__}: if it is of another version, back it up and "
-            "run mlflow db upgrade; if it was damaged, move it away, and an export makes a new one"
+            f"{without_secrets(address)} is no complete database of MLflow {__version__}: if it is of another version, "
+            "back it up and run mlflow db upgrade; if it was damaged, move it away, and an export makes a new one"
         ) from error
     finally:
         engine.dispose()

@@ -20,7 +20,7 @@ from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
 from skg_bench.core.run import Run
 from skg_bench.core.schema import LOGGED
-from skg_bench.core.temporary import temporary
+from skg_bench.core.temporary import private, temporary
 from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
@@ -55,7 +55,7 @@ def write(run: Run, users: int | None, texts: Texts | None) -> tuple[Path, int]:
     hides = _hides(run) if texts is None else texts == "hash"
     half, lines = temporary(path), 0
     try:
-        with half.open("w", encoding="utf-8") as file:
+        with open(half, "w", encoding="utf-8", opener=private) as file:
             for arm in run.arms:
                 for trace in _traces(run, arm, sample(run, users), _hasher(identity) if hides else None):
                     about, name = trace["metadata"], trace["name"]

@@ -24,7 +24,7 @@ from skg_bench.core.manifest import BESIDE
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import check
-from skg_bench.tracker.database import prepare
+from skg_bench.tracker.database import artifacts, prepare
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -37,7 +37,7 @@ _DIGEST = 36  # characters of a hash
 _PAGE = "report.html"  # shows messages
 _FILES = (_PAGE, "curves.svg", "curves.csv", "summary.json", "manifest.json", "timings.json")
 _OWN = "skg_bench.simulator.assistant."  # its messages are a corpus: nobody said them
-_LOCAL = ("sqlite:", "file:")
+_LOCAL = ("sqlite:", "sqlite+", "file:")
 _ILLEGAL = re.compile(r"[^\w\-. :/]")
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -98,7 +98,7 @@ class MLflow:
 
     def _deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
         uri, client = self.address(run.path), self._client(run.path)
-        experiment = _experiment(client, run.config["experiment"], uri)
+        experiment = _experiment(client, run.config["experiment"], uri, run.path)
         known, total = _known(client, experiment, run), len(run.arms) + 1
         order = list(reversed(run.arms))  # MLflow shows the last ten of what was made
         order += [_ALL_ARMS] if (run.path / _PAGE).is_file() else []
@@ -113,7 +113,7 @@ class MLflow:
                 self._attach(client, mlflow_run.info.run_id, run, uri)
             client.set_terminated(mlflow_run.info.run_id)
             progress(number, total)
-        look = f"; look: mlflow ui --backend-store-uri {uri}" if uri.startswith("sqlite:") else ""
+        look = f"; look: mlflow ui --backend-store-uri {uri}" if uri.startswith(_LOCAL) else ""
         return f"{total} runs in {uri}{look}"
 
     def _attach(self, client: "MlflowClient", run_id: str, run: Run, uri: str) -> None:
@@ -164,19 +164,14 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _experiment(client: "MlflowClient", name: str, uri: str) -> str:
-    """Id of the experiment; files of one in sqlite lie beside its database."""
+def _experiment(client: "MlflowClient", name: str, uri: str, run: Path) -> str:
+    """Id of the experiment."""
     from mlflow.exceptions import MlflowException
 
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
-        descriptor = None
-        if uri.startswith("sqlite:"):
-            beside = Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts"
-            beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
-            descriptor = beside.as_uri()
         try:
-            return str(client.create_experiment(name, descriptor))
+            return str(client.create_experiment(name, artifacts(uri, run)))
         except MlflowException:
             experiment = client.get_experiment_by_name(name)  # another process may have made it since
             if experiment is None:

@@ -56,6 +56,14 @@ def test_an_unknown_key_is_refused_whatever_sign_stands_before_it(
         assert nearest in message
 
 
+@pytest.mark.parametrize("key", ["foo=1", "foo.bar=1"])
+def test_where_no_key_is_near_the_message_names_those_that_there_are(conf: Path, key: str) -> None:
+    message = refused(key)
+    assert f"there is no key '{key.partition('=')[0]}'; keys begin with " in message
+    assert "policy" in message
+    assert message.rstrip().endswith("`skg-bench list config` shows those of no seam, `skg-bench list` the others")
+
+
 def test_a_known_key_may_carry_any_sign(conf: Path) -> None:
     for sign in ("", "+", "++"):
         composed = compose([f"{sign}seed=7", f"{sign}policy=never"])

@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import skg_bench
 from skg_bench.analysis import report, summary
-from skg_bench.app import launch
+from skg_bench.app import launch, wholeness
 from skg_bench.core import manifest, shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.lock import held
@@ -231,3 +232,50 @@ def test_a_run_that_another_process_works_on_is_refused_with_its_name(elsewhere:
     with held(Path("here"), "part 0/2"):
         assert "part 0/2" in refused("run", *tiny, "out=here", "part=0/2")
         assert call("run", *tiny, "out=here", "part=1/2")[0] == 0
+
+
+# -------------------------------------------------------------------------------------------- a look in mid-run
+
+
+def test_a_look_while_a_process_writes_tables_is_no_alarm(copy: Path) -> None:
+    for name in manifest.TABLES:
+        (copy / name).unlink()
+    with held(copy, "tables"):
+        code, out, _ = call("run", "--check", str(copy))
+        assert code == 0, out
+        assert "at work, tables and page not looked at, 2 arms, 8 files of logs" in out
+    code, out, _ = call("run", "--check", str(copy))
+    assert code == 1
+    assert "summary.json is missing" in out
+
+
+def test_a_torn_shard_is_told_also_while_a_process_works_on_the_run(copy: Path) -> None:
+    file = next((copy / "turns").iterdir())
+    file.write_bytes(file.read_bytes()[:-9])
+    with held(copy, "run"):
+        code, out, _ = call("run", "--check", str(copy))
+    assert (code, str(file) in out) == (1, True)
+
+
+def test_what_is_gone_at_the_next_look_was_no_fault(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where `report` writes a table and then its digest."""
+    table = copy / "summary.json"
+    whole = table.read_bytes()
+    table.write_bytes(b"{}")
+    monkeypatch.setattr(wholeness, "sleep", lambda _seconds: table.write_bytes(whole))
+    code, out, _ = call("run", "--check", str(copy))
+    assert (code, "all is as it was written" in out) == (0, True), out
+
+
+def test_shards_that_come_between_two_reads_are_not_held_against_the_turns(
+    tiny: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = (text for text in tiny if not text.startswith(("users=", "weeks=", "arms=")))
+    run = skg_bench.run([*kept, "users=260", "weeks=1", "arms={never: [policy=never]}", f"out={tmp_path / 'run'}"])
+    numbers, looks = Run.numbers, iter(range(1000))
+
+    def growing(run: Run, arm: str, users: Sequence[int] | None = None) -> list[int]:
+        return numbers(run, arm, users)[: 1 if next(looks) < 2 else None]
+
+    monkeypatch.setattr(Run, "numbers", growing)
+    assert list(wholeness._misfits(run)) == []

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.agentropy import FIELDS, TABLE, AgentropyIndex, read, read_fvecs, write, write_fvecs
+from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
 from skg_bench.core.skillbook import Operation, Skillbook, apply
 
@@ -143,3 +144,46 @@ def test_a_skill_of_another_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "skills.jsonl").write_text(lines, "utf-8")
     with pytest.raises(UsageError, match="skill 1 is not of its form"):
         read(tmp_path, MONDAY)
+
+
+def test_a_strategy_is_written_with_what_it_says_and_with_a_share_of_success(tmp_path: Path) -> None:
+    """Advice has no examples, and is rated more often than it counts as used."""
+    book = Skillbook()
+    says = Content("context", "wait a day", "wanting fades", ("wait",))
+    for batch in (
+        [Operation("ADD", 0, 60, "wait", content=says), Operation("ADD", 1, 60, "alone")],
+        [Operation("TAG", 0, 90, rating="ok", uses=1)],
+        [Operation("TAG", 0, 95, rating="ok"), Operation("TAG", 1, 95, rating="miss")],
+    ):
+        book = apply(book, batch)
+    assert [(skill.ok, skill.uses) for skill in book.skills] == [(2, 1), (0, 0)]
+    write(tmp_path, AgentropyIndex(book, ((), ()), np.zeros((0, 0), np.float32), ()), MONDAY)
+    lines = [json.loads(line) for line in (tmp_path / "skills.jsonl").read_text("utf-8").splitlines()]
+    assert [line["success_rate"] for line in lines] == [1.0, 0.0]
+    assert [line["prompt"] for line in lines] == ["wait a day\n\nwanting fades", "alone"]
+    assert read(tmp_path, MONDAY).book == book
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("success_rate", 2.0, "success_rate is 2.0, valid is a share, 0 to 1, or null"),
+        ("success_rate", -0.1, "success_rate is -0.1"),
+        ("success_rate", True, "success_rate is True"),
+        ("success_rate", "1", "success_rate is '1'"),
+        ("prompt", "", "prompt is empty, valid is a text that says something"),
+        ("prompt", " \n", "prompt is empty"),
+        ("prompt", None, "prompt is None, valid is a text"),
+    ],
+)
+def test_a_rate_that_is_no_share_and_an_empty_prompt_are_refused(
+    field: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    write(tmp_path, index(), MONDAY)
+    file = tmp_path / "skills.jsonl"
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    lines[1][field] = value
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    with pytest.raises(UsageError) as error:
+        read(tmp_path, MONDAY)
+    assert f"skills.jsonl: skill 2: {message}" in str(error.value)

@@ -10,7 +10,7 @@ import pytest
 
 from skg_bench.core import lock as module
 from skg_bench.core import process as process_module
-from skg_bench.core.lock import held
+from skg_bench.core.lock import held, worked_on
 from skg_bench.core.process import this_process
 from tests.core.locks import aged, elsewhere, forged, granted, locks, refused
 from tests.processes import needs_proc
@@ -72,6 +72,19 @@ def test_a_process_that_proc_hides_is_judged_by_its_touches(
     assert "last sign of life" in refused(tmp_path)
     aged(file, 121.0)
     assert granted(tmp_path)
+
+
+@pytest.mark.parametrize("age", [-31_536_000.0, -121.0, 121.0, 31_536_000.0])
+def test_a_lock_of_another_machine_with_a_wrong_clock_does_not_block(age: float, tmp_path: Path) -> None:
+    aged(forged(tmp_path, elsewhere()), age)
+    assert not worked_on(tmp_path)
+    assert granted(tmp_path)
+
+
+def test_a_lock_that_is_a_little_ahead_is_one_of_a_living_process(tmp_path: Path) -> None:
+    aged(forged(tmp_path, elsewhere()), -20.0)
+    assert worked_on(tmp_path)
+    assert "last sign of life was 0 s ago" in refused(tmp_path)
 
 
 @needs_proc

@@ -10,7 +10,7 @@ import pytest
 
 from skg_bench.core import process as module
 from skg_bench.core.process import this_process
-from skg_bench.core.temporary import replace_whole, sweep, temporary
+from skg_bench.core.temporary import PUBLIC, replace_whole, sweep, temporary, write_private
 from tests.core.locks import aged, begin
 from tests.processes import needs_proc
 
@@ -177,3 +177,15 @@ def test_another_machines_temporary_stays_for_an_hour(
     aged(file, 200.0)
     assert sweep(tmp_path) == [file]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_for_their_owner_only_unless_they_are_for_others(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        replace_whole(tmp_path / "messages", b"x")
+        replace_whole(tmp_path / "verdict", b"x", mode=PUBLIC)
+        write_private(tmp_path / "text", "a\nb")
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes == {"messages": 0o600, "verdict": 0o644, "text": 0o600}

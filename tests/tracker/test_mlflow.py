@@ -16,6 +16,7 @@ import pytest
 from skg_bench.app import tracking
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
+from skg_bench.tracker.database import artifacts, prepare
 from skg_bench.tracker.mlflow import MLflow, legal
 from tests.runs import changed
 
@@ -142,6 +143,23 @@ def test_data_are_inputs_and_page_figure_and_tables_are_files(logged: Run) -> No
 
 def test_files_beside_the_database_are_open_to_their_owner_only(logged: Run) -> None:
     assert (logged.path.parent / "mlartifacts").stat().st_mode & 0o777 == 0o700
+    assert (logged.path.parent / "mlflow.db").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])
+def test_files_never_lie_in_the_current_folder(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "current").mkdir()
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path / "current")
+    lies = artifacts(f"{scheme}:///{tmp_path / 'data' / 'mlflow.db'}", tmp_path / "run")
+    assert lies == (tmp_path / "data" / "mlartifacts").as_uri()
+    assert artifacts("postgresql://host/mlflow", tmp_path / "run") == (tmp_path / "mlartifacts").as_uri()
+    assert artifacts("http://host", tmp_path / "run") is None
+    assert list((tmp_path / "current").iterdir()) == []
+    with pytest.raises(UsageError, match="a database in memory, which ends with its process"):
+        prepare("sqlite://")
+    with pytest.raises(UsageError, match=r"address without user, password, query \(\?\.\.\.\)"):
+        MLflow("postgresql://host/mlflow?password=secret", None)
 
 
 def test_a_run_is_logged_once(logged: Run) -> None:

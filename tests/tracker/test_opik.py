@@ -152,7 +152,12 @@ def _lower(headers: dict[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("url", "users", "message"),
     [
-        ("http://me:secret@host/api", 1, "without user and password"),
+        ("http://me:secret@host/api", 1, "without user, password"),
+        ("http://me:se/secret@host/api", 1, "'http://***@host/api' must be"),
+        ("http://me:p@secret@host/api", 1, "'http://***@host/api' must be"),
+        ("http://host/api?key=secret", 1, "'http://host/api?***' must be"),
+        ("http://host/api#secret", 1, "'http://host/api#***' must be"),
+        ("http://host?secret", 1, "give those in the environment: OPIK_API_KEY"),
         ("host:5173/api", 1, "must begin with http:// or https://"),
         ("", 1, "must be an address"),
         (None, 0, "tracker.users=0 must be at least 1"),

@@ -40,7 +40,7 @@ from skg_bench.core import manifest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.run import Run
-from skg_bench.core.temporary import replace_whole
+from skg_bench.core.temporary import PRIVATE, replace_whole
 
 REUSE = {
     "right_per_hit": MetricWords(
@@ -236,6 +236,8 @@ def csv(curves: Sequence[Curve]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Written under another name, then renamed: never half a file."""
-    replace_whole(path, text.encode())
+def replace_text(path: Path, text: str, *, mode: int = PRIVATE) -> None:
+    """Written under another name, then renamed: never half a file. `mode`: PUBLIC for a text that holds no messages
+    and that others are to read.
+    """
+    replace_whole(path, text.encode(), mode=mode)

@@ -19,6 +19,7 @@ from skg_bench.core.conversion import ConvertedBook
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, bytes_of, plain
 from skg_bench.core.skillbook import Skill, Skillbook
+from skg_bench.core.temporary import write_private
 
 FILE = "SKILL.md"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -37,8 +38,8 @@ def write(book: Skillbook, folder: Path, *, by_name: bool = False) -> Mapping[st
             continue
         name = _name(skill.name if by_name else skill.shown_id, skill.id, {path.name for path in folder.iterdir()})
         lost.update(_lost(skill, skill.content, name))
-        (folder / name).mkdir()
-        (folder / name / FILE).write_text(_text(name, skill.content), "utf-8", newline="")
+        (folder / name).mkdir(mode=0o700)
+        write_private(folder / name / FILE, _text(name, skill.content))
     return dict(lost)
 
 

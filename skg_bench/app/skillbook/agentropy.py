@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from shutil import copyfile
+from shutil import copy
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remo
     for user, folder in folders.items():
         write(folder, index(run, arm, user, simulator, embedder, monday=monday), monday)
         if shared.is_file():
-            copyfile(shared, folder / MODEL)
+            copy(shared, folder / MODEL)  # and its mode
     screen.print(f"{len(folders)} skillbooks of arm {arm}, with vectors and signals: {out}/user-*", soft_wrap=True)
     kept = (
         f"{MODEL}: the pool's scorer" if shared.is_file() else f"no {MODEL}: a user's own scorer is not kept in a run"

@@ -172,7 +172,7 @@ def save(file: Path, scorer: Scorer, features: Sequence[str], rated_turns: int) 
         "scorer": type(scorer).__name__, "features": list(features), "rated_turns": rated_turns,
         "arrays": _map(scorer, lambda array: array.tolist(), dict),
     }  # fmt: skip
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
     replace_whole(file, (json.dumps({**model, "digest": _digest(model)}) + "\n").encode())
 
 

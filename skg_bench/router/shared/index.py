@@ -71,7 +71,7 @@ class Index:
 
     def save(self, folder: Path) -> None:
         """Write `index.faiss`, `skill.npy` and `index.json`, which holds the others' hashes."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _faiss().write_index(self.found, str(folder / _FILES[0]))
         np.save(folder / _FILES[1], self.skill)
         description = {"kind": self.kind, "dimensions": self.dimensions, "examples": len(self.skill)}
