@@ -110,6 +110,10 @@ def _seeds(value: Any) -> str | None:
     return None if value is None or (isinstance(value, str) and value) else "must be a name or the file of a skillbook"
 
 
+def _learner(value: Any) -> str | None:
+    return None if value is None or isinstance(value, str) else "must be the name of an arm, or null"
+
+
 def _contrasts(value: Any) -> str | None:
     if value == []:
         return None
@@ -162,6 +166,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "mood": _mood,
     "utility": _utility,
     "reference": _text,
+    "learner": _learner,
     "contrasts": _contrasts,
 }
 
@@ -181,6 +186,8 @@ def check_root(root: Mapping[str, Any]) -> None:
         if (reason := wrong(root[key])) is not None:
             raise UsageError(f"{key}={root[key]!r} {reason}")
     check_arms(root["arms"], root["reference"])
+    if root["learner"] is not None and root["learner"] not in root["arms"]:
+        raise UsageError(f"learner={root['learner']!r} is no arm; {nearest(root['learner'], root['arms'])}")
     for contrast in root["contrasts"]:
         for arm in (contrast["arm"], contrast["reference"], *([contrast["bound"]] if "bound" in contrast else [])):
             if arm not in root["arms"]:

@@ -83,7 +83,10 @@ def compare(
             help="What is too small to matter, to show equivalence; may be given again.", metavar="METRIC=SIZE"
         ),
     ] = None,
-    flips: Annotated[int, typer.Option(help="Tell so many turns that each arm answered worse, and why.", min=0)] = 0,
+    flips: Annotated[
+        int,
+        typer.Option(help="Show N turns per arm that it got wrong and the reference got right, with the cause.", min=0),
+    ] = 0,
     figure: Annotated[Path | None, typer.Option(help="Draw the differences into this file, .svg.")] = None,
     metric: Annotated[
         list[str] | None,

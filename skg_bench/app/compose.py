@@ -36,6 +36,7 @@ class Composed:
     arms: dict[str, Config]  # by name, in order: what the arm uses of SEAMS_OF_ARMS
     without: dict[str, list[str]]  # override of the root: arms whose own component has no such key
     given: Sequence[Override]  # of the root
+    changed: Sequence[str] = ()  # arms that the command changed, or added to those of the experiment
 
 
 class Composer:
@@ -59,7 +60,7 @@ class Composer:
             check(override, raw)
         root = _resolved(_with(tree, values))
         check_root(root)
-        return root
+        return _named_as_chosen(root, overrides)
 
     def arms(self, overrides: Sequence[Override], root: Config) -> Composed:
         """All arms of a root, each the root's overrides and its own."""
@@ -84,7 +85,9 @@ class Composer:
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)
-        return Composed(root, arms, without, overrides)
+        before = _raw(tree)["arms"]
+        changed = [name for name, texts in root["arms"].items() if before.get(name) != texts]
+        return Composed(root, arms, without, overrides, changed)
 
     def options(self, group: str, names: Sequence[str]) -> list[Config]:
         """What these options of a group compose to, interpolations as they are."""
@@ -130,6 +133,35 @@ class Composer:
                 check_interpolations(key, node)
             self._trees[choices] = tree
         return self._trees[choices]
+
+
+def _named_as_chosen(root: Config, overrides: Sequence[Override]) -> Config:
+    """The root, in which the experiment's arm without overrides bears the name of the assistant that the command chose.
+
+    `skg` is what experiments call the default loop; `assistant=ttl` makes another one of it, called `ttl`.
+    """
+    chosen = [str(o.value) for o in overrides if o.choice and o.path == "assistant" and o.value != "pipeline"]
+    own = {part for o in overrides for part in (o.path.split(".")[1:2] if o.path != "arms" else root["arms"])
+           if o.head == "arms"}  # fmt: skip
+    plain = [name for name, texts in root["arms"].items() if not texts and name not in own]
+    if not chosen or not plain or chosen[-1] in root["arms"]:
+        return root
+    old, new = plain[0], chosen[-1]
+
+    def named(name: str | None) -> str | None:
+        return new if name == old else name
+
+    forks = (f"fork={old}@", f"fork={new}@")
+    return {
+        **root,
+        "arms": {named(name): [text.replace(*forks) for text in texts] for name, texts in root["arms"].items()},
+        "reference": named(root["reference"]),
+        "learner": named(root["learner"]),
+        "contrasts": [
+            {key: named(value) if key in ("arm", "reference", "bound") else value for key, value in entry.items()}
+            for entry in root["contrasts"]
+        ],
+    }
 
 
 def _choices(chosen: Mapping[str, str]) -> tuple[str, ...]:

@@ -267,7 +267,7 @@ def update_command(run: Path, baseline: Path, arm: str | None, *, move_anchor: b
         if each.which == "anchor" and each.state != "pass":
             screen.print(f"drift since the anchor: {outputs.SAYS[each.state]}; --move-anchor accepts it")
     for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):
-        screen.print(f"  {name} does not block")
+        screen.print(f"  {name} does not block: this panel has too few trials or users to judge it", soft_wrap=True)
     margins = ", ".join(f"{rule.metric} {rule.margin:g}" for rule in blocking(after.rules))
     commit = after.anchor.made.get("commit")
     who = f"arm {after.panel.arm}, {len(after.panel.users):,} users; anchor: {commit or 'no commit'}"

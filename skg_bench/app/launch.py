@@ -234,6 +234,7 @@ def _manifest(job: PreparedRun) -> dict[str, Any]:
         "weeks": root["weeks"],
         "overrides": [override.text for override in job.composed.given if override.head not in BESIDE],
         "arms": list(job.composed.arms),
+        "changed": list(job.composed.changed),
         **described(root, job.composed.arms, job.data),
         "stream": job.plan.simulator.stream,
         "advice": isinstance(job.plan.simulator, Advised),
@@ -378,7 +379,10 @@ def _say_what_is_made_again(job: PreparedRun, say: Say) -> None:
 
 
 def _write_manifest(job: PreparedRun) -> None:
-    """Of a run that is not finished; what a finished one had is kept, so that it is known what it lost."""
+    """Writes the manifest of an unfinished run.
+
+    Fields of an earlier finished attempt are kept, to detect lost files.
+    """
     before = _run_before(job)
     ended = {} if before is None else {key: before.manifest[key] for key in _ENDED if key in before.manifest}
     manifest.write(job.out, {**_manifest(job), **provenance(), **ended})

@@ -56,9 +56,7 @@ def valid(seam: str, chain: Chain) -> list[str]:
 
 
 def _inside(chain: Chain) -> tuple[str, Chain] | None:
-    """Where a chain goes on inside of another component with an option of a group, the group and the chain from there
-    on: the key `llm` of a curator takes what the group `llm` offers.
-    """
+    """If a nested key (e.g. `curator.llm`) selects from another group, returns that group and the rest of the path."""
     for place, (key, target) in enumerate(chain):
         if place and key in INSIDE:
             return key, (("", target), *chain[place + 1 :])

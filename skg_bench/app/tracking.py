@@ -123,7 +123,7 @@ class Deliveries:
         return all(delivery.complete for delivery in self._running)
 
     def end(self) -> None:
-        """Nothing is left running."""
+        """Stops all delivery processes."""
         for delivery in self._running:
             delivery.process.kill()
             delivery.process.join()
@@ -169,7 +169,7 @@ def reason(error: Exception) -> str:
 
 
 def failed(sink: Sink, out: Path, why: str, known: int, total: int | None) -> str:
-    """What to say of a sink that does not have everything."""
+    """Error message for an incomplete delivery."""
     count = "nothing" if total is None else f"{known:,} of {total:,}"
     command = _command(sink, out, getattr(sink, sink.parameter))
     return f"{sink.name}: {count} delivered ({why}); the rest, once: {command}"

@@ -20,8 +20,9 @@ TABLES = ("summary.json", "curves.csv", "timings.json", "report.html")  # what a
 _ADVICE = "the command that made the run writes it again, from the logs beside it"
 
 _KINDS: Mapping[str, Any] = {
-    "arms": Sequence[str], "seed": int, "users": int, "weeks": int, "config": Mapping[str, Any], "question": str,
-    "identity": str, "stream": str, "incomplete": bool, "advice": bool, "overrides": Sequence[str] | None,
+    "arms": Sequence[str], "changed": Sequence[str], "seed": int, "users": int, "weeks": int, "question": str,
+    "config": Mapping[str, Any], "identity": str, "stream": str, "incomplete": bool, "advice": bool,
+    "overrides": Sequence[str] | None,
     "compositions": Mapping[str, Mapping[str, Any]], "data": Mapping[str, Any], "log": Mapping[str, Any] | None,
     "versions": Mapping[str, str], "packages": Mapping[str, Any], "commit": str | None, "dirty": str | None,
     "code": str | None, "beside": Sequence[Sequence[str]], "shards": Mapping[str, Sequence[str]],

@@ -10,7 +10,7 @@ from skg_bench.analysis.counts.measure import identical
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report import tables
 from skg_bench.analysis.report.arms import looks
-from skg_bench.analysis.report.verdict import words
+from skg_bench.analysis.report.verdict import arms
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 
@@ -32,7 +32,7 @@ def test_table_comparison_and_page_give_one_verdict(run: Run) -> None:
     assert compared["utility"] == "identical"
     shown = tables.differences(content, looks(run.arms, "never", run.manifest["compositions"], {}))
     assert [row.verdict for row in shown[0].rows if row.look.arm == "idle"] == ["identical"]
-    assert words(content)[0].text == "idle and never are identical: they did the same on every turn."
+    assert arms(content)[-1][1].text == "idle and never are identical: they did the same on every turn."
 
 
 def test_equal_sums_from_other_turns_are_not_identical(tmp_path: Path) -> None:

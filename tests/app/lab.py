@@ -83,6 +83,7 @@ ROOT = """
     utility: {wrong: 1.0, usd: 10.0, second: 0.0, offer: 0.0}
     arms: {}
     reference: never
+    learner: null
     question: ""
     contrasts: []
 """

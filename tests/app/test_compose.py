@@ -1,5 +1,6 @@
 """Overrides are checked before anything starts, and each arm is the root's overrides and its own."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,6 +145,32 @@ def test_arms_are_added_removed_changed_and_replaced(conf: Path) -> None:
     assert list(compose(["arms={a: [policy=never], never: [policy=never]}"]).arms) == ["a", "never"]
     assert "write +arms.liv=" in refused("arms.liv=[policy=never]")
     assert "reference='never' is no arm" in refused("~arms.never")
+
+
+def test_arms_that_the_command_changed_or_added_are_known(conf: Path) -> None:
+    assert compose([]).changed == []
+    assert compose(["policy.every=9"]).changed == []
+    assert compose(["arms.live=[policy.every=2]", "+arms.mine=[]"]).changed == ["live", "mine"]
+    whole = compose([]).root["arms"]
+    assert compose([f"arms={json.dumps({**whole, 'mine': ['policy.every=2']})}"]).changed == ["mine"]
+
+
+def test_a_learner_is_an_arm_or_left_to_the_run(conf: Path) -> None:
+    assert compose(["learner=frozen"]).root["learner"] == "frozen"
+    assert "learner='frzen' is no arm; did you mean 'frozen'?" in refused("learner=frzen")
+    assert "learner=3 must be the name of an arm, or null" in refused("learner=3")
+
+
+def test_the_arm_without_overrides_bears_the_name_of_the_assistant_that_the_command_chose(conf: Path) -> None:
+    write(conf / "assistant" / "ttl.yaml", "_target_: lab_parts.things.Part\nrate: 0.0\n")
+    alone = ["~arms.frozen", "~arms.never", "reference=live", "learner=live"]
+    assert list(compose(alone).arms) == ["live"]
+    composed = compose(["assistant=ttl", *alone])
+    assert (list(composed.arms), composed.changed) == (["ttl"], ["ttl"])
+    assert (composed.root["reference"], composed.root["learner"]) == ("ttl", "ttl")
+    assert list(compose(["assistant=pipeline", *alone]).arms) == ["live"]
+    own = compose(["assistant=ttl", "arms={mine: []}", "reference=mine"])  # a name that the command gave stays
+    assert list(own.arms) == ["mine"]
 
 
 @pytest.mark.parametrize("key", ["seed", "users", "weeks", "cohort", "workers", "out", "reference", "utility.wrong"])

@@ -226,3 +226,45 @@ def test_pointing_at_an_arm_shows_its_band(visit: Visit, page_path: Path) -> Non
     assert band.is_hidden()
     page.locator("label.chip", has_text=re.compile("^frozen_30$")).hover()
     assert band.is_visible()
+
+
+def test_another_arm_moves_title_tiles_people_and_losses_and_back(visit: Visit, page_path: Path) -> None:
+    page = visit(page_path)
+
+    def state() -> list[str]:
+        return [
+            page.locator("h1").inner_text(),
+            page.locator(".tiles").inner_text(),
+            page.locator("#users tbody").inner_text(),
+            page.locator("#person header").inner_text(),
+            page.locator("[data-table^=waterfall-]:visible h3").inner_text(),
+        ]
+
+    before = state()
+    page.locator("#learner").select_option("never")
+    page.wait_for_function("document.querySelector('h1').textContent.startsWith('never is')")
+    other = state()
+    assert all(now != then for now, then in zip(other, before, strict=True))
+    assert "in skg; " in other[3]  # why the user is here, and where the user stands under this arm
+    assert page.locator("#users tbody tr.open").count() == 1
+    assert page.locator("[data-choose][aria-pressed=true]").count() == 0  # the reference has no line in the list
+    page.locator("#person .turn summary").first.click()
+    assert page.locator("#person .elsewhere").first.inner_text().startswith("skg")
+    page.locator("button[data-choose=frozen_30]").click()
+    assert page.locator("#learner").input_value() == "frozen_30"
+    assert "frozen_30" in page.locator("h1").inner_text()
+    page.locator("button[data-choose=skg]").click()
+    assert state() == before
+
+
+def test_the_verdict_of_each_arm_is_on_the_first_screen(visit: Visit, tmp_path: Path) -> None:
+    arms = {f"arm_{n:02}": World(hit=0.05 * n) for n in range(12)} | {"never": World(hit=0.0)}
+    run = make_run(tmp_path / "run", users=6, weeks=2, reference="never", arms=arms)
+    summary.write(run)
+    page = visit(report.write(run), viewport={"width": 1440, "height": 900})
+    lines = page.locator(".glance .sentence")
+    assert lines.count() == 12
+    for line in lines.all():
+        box = line.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900

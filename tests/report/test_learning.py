@@ -18,7 +18,7 @@ JOBS = LearningJobs({"applied": 30, "unchanged": 6}, 41, 0, 90_000, 1.234, ["toy
 
 def sentence(jobs: LearningJobs) -> tuple[str, str]:
     """Text and tone."""
-    (said,) = learning_sentences(cast("Any", SimpleNamespace(learning={"model": jobs})))
+    (said,) = learning_sentences(cast("Any", SimpleNamespace(learning={"model": jobs})), "model")
     return said.text, said.tone
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from skg_bench.analysis import report, summary
-from skg_bench.analysis.report import picture
+from skg_bench.analysis.report import page, picture
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import World, make_run
@@ -55,12 +55,12 @@ def test_the_page_is_well_formed_fetches_nothing_and_carries_no_markup_from_data
     assert "@import" not in text
     assert "url(http" not in text
     assert len(outline.ids) == len(set(outline.ids))
-    assert outline.tags.count("script") == 4 + 2 + 12
+    assert outline.tags.count("script") == 5 + 2 + 3 * 12
 
 
 def test_data_in_the_page_is_valid_json_without_a_single_angle_bracket(page_path: Path) -> None:
     blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page_path.read_text("utf-8"), re.S)
-    assert len(blocks) == 14
+    assert len(blocks) == 2 + 3 * 12
     for block in blocks:
         json.loads(block)
         assert not set("<>&\u2028") & set(block)
@@ -93,7 +93,9 @@ def test_a_page_is_written_for_runs_with_little_in_them(
     summary.write(run)
     text = report.write(run).read_text("utf-8")
     assert Outline(text).open == []
-    assert text.count('<tr data-user="') == min(users, 12)
+    listed = re.sub(r"<template.*?</template>", "", text, flags=re.S)  # what waits there is of the other arms
+    assert listed.count('<tr data-user="') == min(users, 12)
+    assert text.count('<tr data-user="') == min(users, 12) * len(arms)
     assert "None" not in re.sub(r"<script.*?</script>|<pre>.*?</pre>", "", text, flags=re.S)
 
 
@@ -116,8 +118,21 @@ def test_the_command_on_the_page_repeats_the_run(run: Run, page_path: Path) -> N
 
 def test_a_page_of_twelve_users_stays_within_five_megabytes(run: Run, page_path: Path) -> None:
     """12 x 1,500 turns of the demo take 4 MB; here the share per turn is held, with texts five times as long."""
-    turns = sum(len(run.turns("skg", ["turn"], [user])) for user in range(12))
+    turns = sum(len(run.turns(arm, ["turn"], range(12))) for arm in run.arms)
     assert page_path.stat().st_size < 250_000 + 420 * turns
+
+
+def test_the_turns_of_all_other_arms_take_no_more_room_than_the_learners(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "CAP", 80)
+    monkeypatch.setattr(page, "LEAST_TURNS", 10)
+    shown: dict[str, int] = {}
+    for name, timeline in re.findall(r'id="user-\d+(-\d+)?">(.*?)</script>', page.html(run), re.S):
+        shown[name] = shown.get(name, 0) + len(json.loads(timeline)["turn"])
+    assert set(shown) == {"", "-1", "-2"}
+    assert 0 < shown["-1"] + shown["-2"] <= 12 * 80
+    assert 0 < shown[""] <= 12 * 80
 
 
 def test_the_picture_is_one_well_formed_file_with_the_arms_asked_for(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from skg_bench.analysis.counts import metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report.people import CAP, kept, pick, timelines
-from skg_bench.analysis.report.roster import roster, utility_of
+from skg_bench.analysis.report.roster import rosters, utility_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run, ratings
 
@@ -52,7 +52,7 @@ def test_too_long_a_history_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_the_list_shows_the_users_own_figures(run: Run) -> None:
-    rows = roster(run, "skg", "never", None)
+    rows = rosters(run, "skg", "never", None)["skg"]
     utility = utility_of(tallies(run, "skg", events(run))[0], metrics.Utility.of(run.config))
     assert rows[0].user == int(np.argmax(utility))
     for row in rows:
@@ -65,7 +65,7 @@ def test_the_list_shows_the_users_own_figures(run: Run) -> None:
 
 def test_a_user_whom_the_run_does_not_have_is_refused_by_name(run: Run) -> None:
     with pytest.raises(UsageError, match=r"user 999 is not in .*; it has users 0 to 15"):
-        roster(run, "skg", "never", [3, 999])
+        rosters(run, "skg", "never", [3, 999])
 
 
 def test_a_timeline_says_what_the_logs_say(run: Run) -> None:

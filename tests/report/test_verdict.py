@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from skg_bench.analysis import summary
+from skg_bench.analysis.counts.measure import Verdict
 from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.report.sentences import Sentence
-from skg_bench.analysis.report.verdict import words
+from skg_bench.analysis.report.verdict import PROFILES, WEEKS, arms, findings, headline, words
 from skg_bench.analysis.summary import Summary
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.synthetic import ARMS, World, make_run
@@ -20,44 +22,53 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     return summary.write(make_run(tmp_path_factory.mktemp("runs") / "run", users=12, weeks=4))
 
 
-def _with(figures: Summary, table: str, arm: str, **values: Any) -> list[Sentence]:
-    """The sentences where the utility of an arm in `differences` or `effects` has other values."""
+def _with(figures: Summary, table: str, arm: str, **values: Any) -> Summary:
+    """The figures, where the utility of an arm in `differences` or `effects` has other values."""
     effect = figures.effects.get(arm)
     metrics = effect.metrics if table == "effects" and effect else figures.differences[arm]
     changed = {**metrics, "utility": replace(metrics["utility"], **values)}
     if table == "effects" and effect:
-        return words(replace(figures, effects={**figures.effects, arm: replace(effect, metrics=changed)}))
-    return words(replace(figures, differences={**figures.differences, arm: changed}))
+        return replace(figures, effects={**figures.effects, arm: replace(effect, metrics=changed)})
+    return replace(figures, differences={**figures.differences, arm: changed})
 
 
-def test_a_learning_arm_that_wins_is_said_to_win_with_its_interval(figures: Summary) -> None:
-    sentence = _with(figures, "differences", "skg", mean=0.0312, low_new=0.012, high_new=0.0504, verdict="better")[0]
+def _title(figures: Summary, arm: str = "skg", **values: Any) -> Sentence:
+    sentence = headline(_with(figures, "differences", arm, **values), arm)
+    assert sentence is not None
+    return sentence
+
+
+def _effect(figures: Summary, **values: Any) -> Sentence:
+    return findings(_with(figures, "effects", "frozen", **values), "skg")[0]
+
+
+def test_an_arm_that_wins_is_said_to_win_with_its_interval(figures: Summary) -> None:
+    sentence = _title(figures, mean=0.0312, low_new=0.012, high_new=0.0504, verdict="better")
     assert sentence.tone == "good"
     assert sentence.text == (
-        "skg serves its users better than the LLM alone (never), if a skill is a stored text: 0.031 more "
-        "utility per request (95 % for new users and requests: +0.012 to +0.050)."
+        "skg serves its users better than the LLM alone (never), if a skill is a stored text: +0.031 utility a request "
+        "(95 % interval +0.012 to +0.050)."
     )
 
 
-def test_a_learning_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
-    sentence = _with(figures, "differences", "skg", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[0]
+def test_an_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
+    sentence = _title(figures, mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")
     assert sentence.tone == "bad"
-    assert (
-        "skg serves its users worse than the LLM alone (never), if a skill is a stored text: 0.200 less "
-        "utility per request" in sentence.text
+    assert sentence.text == (
+        "skg serves its users worse than the LLM alone (never), if a skill is a stored text: -0.200 utility a request "
+        "(95 % interval -0.300 to -0.100)."
     )
-    effect = _with(figures, "effects", "frozen", mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")[1]
+    effect = _effect(figures, mean=-0.2, low_new=-0.3, high_new=-0.1, verdict="worse")
     assert effect.tone == "bad"
-    assert (
-        "Learning hurt: what skg learned after turn 30 (against frozen) cost 0.200 utility per request" in effect.text
+    assert effect.text.startswith(
+        "Learning hurt: what skg learned after turn 30 (against frozen) was worth -0.200 utility a request"
     )
 
 
 def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
-    effect = _with(figures, "effects", "frozen", mean=0.05, low_new=0.02, high_new=0.08, verdict="better")[1]
-    assert effect == Sentence(
-        "Learning helped: what `skg` learned after turn 30 (against `frozen`) was worth 0.050 utility per request "
-        "(95 % for new users and requests: +0.020 to +0.080).",
+    assert _effect(figures, mean=0.05, low_new=0.02, high_new=0.08, verdict="better") == Sentence(
+        "Learning helped: what `skg` learned after turn 30 (against `frozen`) was worth +0.050 utility a request "
+        "(95 % interval +0.020 to +0.080).",
         "good",
     )
 
@@ -65,30 +76,80 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ({"mean": 0.001, "mde_new": 0.01, "p_new": 0.6}, "inconclusive: such a run finds 0.010 in 80 % of cases"),
-        ({"mean": 0.008, "mde_new": 0.01, "p_new": 0.03}, "does not hold once corrected for the number of arms"),
-        ({"verdict": "withheld", "intents": 2.34}, "it rests on 2.3 effective intents, and an interval takes 4"),
-        ({"mean": 0.0, "mde_new": 0.0, "significant": False}, "equal for every user"),
-        ({"mean": 0.0, "p_holm": None, "low_new": None}, "one user says nothing about others"),
+        (
+            {"mean": 0.001, "mde_new": 0.01, "p_new": 0.6},
+            "A run of this size detects 0.010; profile=demo detects less.",
+        ),
+        ({"mean": 0.008, "mde_new": 0.01, "p_new": 0.03}, "It does not hold once corrected for the number of arms."),
+        ({"verdict": "withheld", "intents": 2.34}, "It rests on 2.3 effective intents, and an interval takes 4."),
+        ({"mean": 0.0, "p_holm": None, "low_new": None}, "One user says nothing about others."),
+        ({"verdict": "not testable here"}, "It is not testable here: the corpus was used up."),
     ],
 )
-def test_what_is_not_shown_stays_open_and_says_why(figures: Summary, values: dict[str, Any], why: str) -> None:
-    sentence = _with(figures, "differences", "skg", **{"verdict": "inconclusive", "significant": False, **values})[0]
+def test_what_is_not_shown_says_so_and_why(figures: Summary, values: dict[str, Any], why: str) -> None:
+    sentence = _title(figures, **{"verdict": "inconclusive", "significant": False, **values})
     assert sentence.tone == "open"
-    assert "stays open" in sentence.text
-    assert why in sentence.text
+    assert sentence.text.startswith("Not shown that skg helps or harms")
+    assert sentence.text.endswith(f". {why}")
 
 
-@pytest.mark.parametrize("place", [("differences", "skg"), ("effects", "frozen")])
-def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Summary, place: tuple[str, str]) -> None:
+def test_against_an_arm_that_learns_too_the_other_one_is_named(figures: Summary) -> None:
+    other = replace(figures, reference="frozen")
+    sentence = _title(other, verdict="inconclusive", significant=False)
+    assert sentence.text.startswith("Not shown that skg is better or worse than frozen, if a skill is a stored text: ")
+
+
+@pytest.mark.parametrize("verdict", ["identical", "equal for every user"])
+def test_arms_that_are_equal_are_said_to_be_and_nothing_is_left_open(figures: Summary, verdict: str) -> None:
+    sentence = _title(figures, verdict=verdict, mean=0.0)
+    assert sentence.tone == "plain"
+    assert sentence.text.startswith(f"skg and never are {verdict}")
+
+
+def test_larger_profiles_are_named_by_the_size_of_the_run(figures: Summary) -> None:
+    conf = Path(__file__).parents[2] / "conf" / "profile"
+    profiles = {name: yaml.safe_load((conf / f"{name}.yaml").read_text("utf-8")) for name in PROFILES}
+    assert {name: content["users"] for name, content in profiles.items()} == PROFILES
+    assert {content["weeks"] for content in profiles.values()} == {WEEKS}
+    for users, larger in ((99, "profile=demo"), (100, "profile=paper"), (1000, "one with more users")):
+        sentence = _title(replace(figures, users=users), verdict="inconclusive", p_new=0.5, significant=False)
+        assert sentence.text.endswith(f"; {larger} detects less.")
+
+
+@pytest.mark.parametrize("place", ["differences", "effects"])
+def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Summary, place: str) -> None:
     values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, "mde_new": 0.01}
-    whole, less = (
-        " ".join(sentence.text for sentence in _with(figures, *place, **values, shrunken=shrunken))
-        for shrunken in (None, -0.0054)
-    )
-    words_of_it = "; such a run finds 0.010 in 80 % of cases, so this exaggerates: shrunken, -0.005"
-    assert words_of_it in less
+    told = _title if place == "differences" else _effect
+    whole, less = (told(figures, **values, shrunken=shrunken).text for shrunken in (None, -0.0054))
+    words_of_it = " A run of this size detects 0.010, so this exaggerates; shrunken: -0.005."
+    assert less.endswith(words_of_it)
     assert words_of_it not in whole
+
+
+def test_each_arm_has_a_sentence_proven_ones_first_then_the_learner_and_what_was_changed(figures: Summary) -> None:
+    gap = replace(figures.differences["skg"]["utility"], significant=True)
+    given: dict[str, Verdict] = {
+        "skg": "inconclusive",
+        "frozen": "worse",
+        "exact": "identical",
+        "wide": "better",
+        "narrow": "inconclusive",
+    }
+    against = {arm: {"utility": replace(gap, verdict=verdict)} for arm, verdict in given.items()}
+    levels = dict.fromkeys(given, figures.arms["skg"]) | {"never": figures.arms["never"]}
+    shown = replace(figures, arms=levels, differences=against, changed=["wide"])
+    assert [arm for arm, _ in arms(shown)] == ["wide", "frozen", "skg", "narrow", "exact"]
+    assert [s.text for s in words(shown)[:5]] == [s.text for _, s in arms(shown)]
+    for arm, sentence in arms(shown):
+        assert f"`{arm}`" in sentence.marked
+
+
+def test_each_arm_is_called_by_its_own_name_in_all_that_is_said_of_it(figures: Summary) -> None:
+    """Of `frozen` nothing may be said under the name of `skg`, but that it is its twin."""
+    told = [headline(figures, "frozen"), *findings(figures, "frozen")]
+    marked = [sentence.marked for sentence in told if sentence is not None]
+    assert all("`frozen`" in text for text in marked)
+    assert [text for text in marked if "`skg`" in text] == [text for text in marked if "learned after turn" in text]
 
 
 def test_wrong_answers_are_said_per_hit_and_per_request(figures: Summary) -> None:
@@ -143,11 +204,14 @@ def test_an_interval_has_two_ends() -> None:
 
 
 def test_of_advice_it_is_said_what_users_did_about_it_and_where_regret_comes_from(tmp_path: Path) -> None:
-    arms = {"guardian": drawn(12, 20, 0.9), "never": drawn(12, 20, 0.3)}
-    content = summary.write(make_advice_run(tmp_path / "run", arms))
+    drawn_arms = {"guardian": drawn(12, 20, 0.9), "never": drawn(12, 20, 0.3)}
+    content = summary.write(make_advice_run(tmp_path / "run", drawn_arms))
     sentences = [s.text for s in words(content)]
     text = " ".join(sentences)
-    assert "guardian serves its users better than the generic question alone (never): " in sentences[0]
+    assert sentences[0].startswith("guardian serves its users better than never: ")
+    title = headline(content, "guardian")
+    assert title is not None
+    assert title.text.startswith("guardian serves its users better than the generic question alone (never): ")
     assert f"; users listened to {number(content.arms['guardian']['listened'].mean, 'share')}" in text
     assert "because the best that can be said is not in the book" in text
     assert "from memory" not in text

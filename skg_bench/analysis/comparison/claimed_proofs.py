@@ -104,8 +104,9 @@ class _Turns:
 
 
 def claimed_proofs(run: Run) -> ClaimedProofs | None:
-    """Those of a run; None where skills are no advice, no arm that learns has both of its controls, or fewer than two
-    users have enough interactions.
+    """The three proofs for a run.
+
+    None if the world gives no advice, a learning arm lacks a control, or fewer than two users have enough interactions.
     """
     sets = trios(run) if is_advised(run) else []
     contrasts = seed_contrasts(run) if sets else []

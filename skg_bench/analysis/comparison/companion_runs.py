@@ -1,4 +1,4 @@
-"""What there is to say, beyond differences of arms, about a run and others of the same world beside it."""
+"""Learning effects, transfer matrix, contrasts and order control, from this run and companion runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What the arms of a run are to one another: reference, control without a skillbook, frozen twins of live arms."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ class Roles:
     never: str | None  # answers everything by the LLM
     frozen: dict[str, tuple[str, int]]  # frozen arm -> (its live arm, turn from which on it learns nothing)
     learner: str  # the arm that the question is about
+    changed: Sequence[str]  # arms that the command changed, or added to those of the experiment
 
     def since(self, arm: str) -> list[int]:
         """First turns from which on this arm is compared with a twin, 0 among them."""
@@ -26,23 +27,29 @@ class Roles:
 def roles(run: Run) -> Roles:
     """From the compositions in the manifest.
 
-    Raises UsageError when the configured reference is not an arm of the run.
+    The learner is the configured one, the first arm that the command changed, or the first that learns. Raises
+    UsageError when the configured reference or learner is not an arm of the run.
     """
     arms = run.arms
     compositions: Mapping[str, Mapping[str, Any]] = run.manifest.get("compositions", {})
     reference = run.config.get("reference")
-    if reference is not None and reference not in arms:
-        raise UsageError(f"reference={reference!r} is no arm of {run.path}; it has {', '.join(arms)}")
+    chosen = run.config.get("learner")
+    for role, arm in (("reference", reference), ("learner", chosen)):
+        if arm is not None and arm not in arms:
+            raise UsageError(f"{role}={arm!r} is no arm of {run.path}; it has {', '.join(arms)}")
     frozen: dict[str, tuple[str, int]] = {}
     for arm in arms:
         start = _frozen_at(compositions.get(arm, {}))
         live = None if start is None else _live(arm, arms, compositions)
         if start is not None and live is not None:
             frozen[arm] = (live, start)
-    learners = [live for live, _ in frozen.values()]
+    changed = [arm for arm in run.manifest.get("changed") or () if arm in arms]
+    learners = [] if chosen is None else [chosen]
+    learners += [arm for arm in changed if arm != reference and arm not in frozen]
+    learners += [live for live, _ in frozen.values()]
     learners += [arm for arm in arms if arm != reference and _frozen_at(compositions.get(arm, {})) is None]
     never = [arm for arm in arms if _is(compositions.get(arm, {}).get("policy"), "never")]
-    return Roles(reference, never[0] if never else None, frozen, learners[0] if learners else arms[0])
+    return Roles(reference, never[0] if never else None, frozen, learners[0] if learners else arms[0], changed)
 
 
 def _is(component: Any, module: str) -> bool:

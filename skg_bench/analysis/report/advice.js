@@ -30,7 +30,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     ["later", "Answered later", (p, i) => later(p, p.turn[i]).length > 0],
     ["learned", "Learned", (p, i) => p.changes.has(p.turn[i])],
     ["sittings", "Jobs beside one another", (p, i) => sittings(p, p.turn[i]).length > 0],
-  ].filter(([name]) => name !== "sittings" || settings.advice.conflict !== null); // null: learning takes no time
+  ].filter(([name]) => name !== "sittings" || Object.values(settings.rules).some(({ conflict }) => conflict !== null)); // null: learning takes no time
 
   function said(p, i) {
     if (!spoken(p, i)) return `The ${tier(p, i)} said nothing.`;
@@ -86,7 +86,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
     return version < 0 ? "nothing to write" : meanwhile ? "written on top" : "no conflict";
   }
   function sitting(p, group) {
-    const began = group[0][9][0], rule = settings.advice.conflict;
+    const began = group[0][9][0], rule = p.rules.conflict;
     const row = (job) => {
       const [start, took, read, written, meanwhile] = job[9], from = start - began, result = readable(word(p, job[4]));
       return el("tr", {}, el("th", { scope: "row" }, `${readable(word(p, job[3]))}, of turn ${job[1]}`), el("td", {}, `${from.toFixed(1)} to ${(from + took).toFixed(1)} s`),
@@ -121,7 +121,7 @@ const adviceView = ({ settings, el, word, permille, span, part, address }) => {
   }
 
   function elsewhere(p, i) {
-    return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm]) => arm !== settings.arm)
+    return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm]) => arm !== p.arm)
       .map(([arm, ended]) => el("li", {}, el("b", {}, arm), ` ${readable(outcomes[ended[i]])}`)));
   }
 

@@ -15,10 +15,9 @@ LINKS = {
 ALONE = "the generic question alone"  # what an arm without a skillbook says
 
 
-def advice_sentences(summary: Summary) -> list[Sentence]:
-    """What users did about the learner's advice, and where its regret comes from."""
-    arm, reference = summary.learner, summary.reference
-    figures = summary.arms[arm]
+def advice_sentences(summary: Summary, arm: str) -> list[Sentence]:
+    """Reactions of users to an arm's advice, and where its regret comes from."""
+    reference, figures = summary.reference, summary.arms[arm]
     often = number(figures["interventions_per_week"].mean, "per week")
     text = (
         f"{code(arm)} spoke up {often} times a week; users listened to {share_of(figures['listened'])} of that, and "

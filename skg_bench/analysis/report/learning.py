@@ -4,10 +4,10 @@ from skg_bench.analysis.report.sentences import Sentence, code
 from skg_bench.analysis.summary.content import Summary
 
 
-def learning_sentences(summary: Summary) -> list[Sentence]:
-    """What became of each arm's learning jobs."""
+def learning_sentences(summary: Summary, arm: str) -> list[Sentence]:
+    """The fate of an arm's learning jobs; none where an arm has none."""
     sentences = []
-    for arm, jobs in summary.learning.items():
+    if (jobs := summary.learning.get(arm)) is not None:
         ended = ", ".join(f"{n:,} {result.replace('_', ' ')}" for result, n in jobs.results.items())
         refused = f"; {jobs.refused:,} proposed operations were refused" if jobs.refused else ""
         lost = sum(jobs.results.get(result, 0) for result in ("timed_out", "invalid", "error"))

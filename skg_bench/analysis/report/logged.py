@@ -10,24 +10,30 @@ from skg_bench.analysis.summary.content import Summary
 from skg_bench.core.record import left_out
 
 
-def words(summary: Summary) -> list[Sentence]:
-    """Sentences on `summary.json`'s content, what stays open first."""
-    arm, reference, log = summary.learner, summary.reference, summary.log or {}
-    users = "these pseudo-users" if log["pseudo_users"] else "its users"
-    sentences = [
-        Sentence(
-            f"Whether {code(arm)} serves {users} better than {code(str(reference))} is not known in this log: it does "
-            "not say which answers were right, and nobody was given an answer from memory.",
-            "open",
-        ),
-        Sentence(_answered(summary, arm), "plain"),
-    ]
-    if bounds := _bounds(summary, arm):
-        sentences.append(Sentence(bounds, "plain"))
-    sentences.append(Sentence(_rated(summary, arm), "plain"))
-    sentences += learning_sentences(summary)
-    if summary.incomplete:
-        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+def headline(summary: Summary, arm: str) -> Sentence:
+    """The question that a log leaves open."""
+    users = "these pseudo-users" if (summary.log or {})["pseudo_users"] else "its users"
+    return Sentence(
+        f"Whether {code(arm)} serves {users} better than {code(str(summary.reference))} is not known in this log: it "
+        "does not say which answers were right, and nobody was given an answer from memory.",
+        "open",
+    )
+
+
+def answered(summary: Summary, arm: str) -> Sentence:
+    """The share of requests that an arm would have answered from memory, and how far these answers are known."""
+    return Sentence(_answered(summary, arm), "plain")
+
+
+def findings(summary: Summary, arm: str) -> list[Sentence]:
+    """Bounds of an arm's wrong answers, its ratings, and its learning jobs."""
+    texts = [text for text in (_bounds(summary, arm), _rated(summary, arm)) if text]
+    return [*(Sentence(text, "plain") for text in texts), *_jobs(summary, arm, caution=False)]
+
+
+def cautions(summary: Summary) -> list[Sentence]:
+    """Limits of the log."""
+    log, sentences = summary.log or {}, [said for arm in summary.arms for said in _jobs(summary, arm, caution=True)]
     if log["pseudo_users"]:
         sentences.append(
             Sentence(
@@ -44,6 +50,10 @@ def words(summary: Summary) -> list[Sentence]:
             )
         )
     return sentences
+
+
+def _jobs(summary: Summary, arm: str, *, caution: bool) -> list[Sentence]:
+    return [said for said in learning_sentences(summary, arm) if (said.tone == "caution") == caution]
 
 
 def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
@@ -92,20 +102,18 @@ def _answered(summary: Summary, arm: str) -> str:
 
 
 def _bounds(summary: Summary, arm: str) -> str | None:
-    """Between which shares the wrong answers from memory lie, and if what holds."""
+    """Lower and upper bound of the share of wrong answers from memory, with what each counts."""
     lower, upper = (summary.arms[arm][bound].mean for bound in ("wrong_lower", "wrong_upper"))
     if lower is None or upper is None:  # a lower one alone is the share for another intent, which stands before
         return None
     knows = (summary.log or {})["knows"]
-    least = ["no answer does for two intents"] * ("intent" in knows)
-    least += ["what users rated a miss was wrong"] * ("satisfaction" in knows)
-    most = " unless it was rated partial or miss" if "satisfaction" in knows else ""
-    fewer = f"no fewer if {' and '.join(least)}, " if least else ""
-    return (
-        f"Between {number(lower, 'share')} and {number(upper, 'share')} of the answers from memory of {code(arm)} are "
-        f"wrong: {fewer}no more if what the log answered was right to its own request{most}. Where in between, the log "
-        "does not say."
-    )
+    counted = ["they belong to another intent"] * ("intent" in knows)
+    counted += ["users rated them a miss"] * ("satisfaction" in knows)
+    rated = ", or were rated badly" if "satisfaction" in knows else ""
+    where = f"of the served answers of {code(arm)} are wrong"
+    least = f"At least {number(lower, 'share')} {where}: {', or '.join(counted)}. " if counted else ""
+    most = f"At most {number(upper, 'share')} {'are' if least else where}"
+    return f"{least}{most}: all that differ from the log's answer{rated}."
 
 
 def _rated(summary: Summary, arm: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -13,14 +13,14 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.claimed_proofs import claimed_proofs
 from skg_bench.analysis.comparison.companion_runs import companion_runs
 from skg_bench.analysis.counts.advice import is_advised
-from skg_bench.analysis.report import chart, figures, logged, tables, verdict
+from skg_bench.analysis.report import chart, figures, heads, logged, tables, verdict
 from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
 from skg_bench.analysis.report.claimed import claimed
 from skg_bench.analysis.report.glossary import entries
-from skg_bench.analysis.report.people import CAP, timelines
+from skg_bench.analysis.report.people import CAP, answers, timelines
 from skg_bench.analysis.report.proof import proof
-from skg_bench.analysis.report.purchases import purchases
-from skg_bench.analysis.report.roster import RosterRow, roster
+from skg_bench.analysis.report.purchases import endings, purchases
+from skg_bench.analysis.report.roster import RosterRow, rosters
 from skg_bench.analysis.report.sentences import code
 from skg_bench.analysis.report.typeset import interval, marked, shown
 from skg_bench.analysis.report.waterfall import WORDS, panels
@@ -30,14 +30,9 @@ from skg_bench.core.record import left_out
 from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
 
-TILES = (
-    "hit_rate", "err_per_hit", "correct", "same_answer", "wrong_lower", "wrong_upper", "rated_ok", "calls_saved",
-    "cost_saved_usd",
-)  # fmt: skip
-OF_ADVICE = ("listened", "regret", "blocked_wanted", "interventions_per_week", "worth_it", "skills")
-AGAINST = {"cost_saved_usd": "cost_usd"}  # tile -> the reference's figure beside it
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
-SCRIPTS = ("figures.js", "tables.js", "export.js", "users.js")
+LEAST_TURNS = 60  # of a user in an arm other than the learner
+SCRIPTS = ("figures.js", "tables.js", "export.js", "learner.js", "users.js")
 PACKAGE = "skg_bench.analysis.report"
 
 
@@ -61,7 +56,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
     proofs = claimed_proofs(run)
     offered = None if proofs is None else claimed(proofs, run, all_looks, arm)
     offered_charts = offered.charts if offered else ()
-    people = roster(run, arm, content.reference, users)
+    people = rosters(run, arm, content.reference, users)
     cap = CAP if users is None else ASKED_CAP
     context: dict[str, Any] = {
         "css": _asset("page.css"),
@@ -72,10 +67,11 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "title": f"skg_bench: {run.config.get('experiment') or 'run'}",
         "scope": _scope(run, content),
         "question": content.question,
-        **_verdict(content),
+        "heads": heads.heads(content),
+        "lines": heads.lines(content, all_looks),
+        "cautions": [marked(s.marked) for s in verdict.cautions(content)],
         "learner": arm,
         "reference": content.reference,
-        "tiles": _tiles(content, arm),
         "looks": all_looks,
         "undrawn": _undrawn(all_looks, content.reference),
         "least": figures.least(content.users),
@@ -102,11 +98,12 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "advised": content.advised,
         "noun": _noun(content),
         "person": _person(content),
-        "people": people,
+        "people": people[arm],
+        "people_of_others": {other: rows for other, rows in people.items() if other != arm},
         "asked": users is not None,
         "packed": _safe(figures.packed([c for c in (*small, effect, price, offers, over_turns, *offered_charts) if c])),
-        "settings": _safe(_settings(run, compositions.get(arm) or {}, content)),
-        "timelines": _timelines(run, arm, people, cap),
+        "settings": _safe(_settings(run, compositions, content)),
+        "timelines": _timelines(run, arm, people[arm], cap),
         "facts": _facts(run, content),
         "repeat": _repeat(run),
         "exact": isinstance(run.manifest.get("overrides"), list),
@@ -143,23 +140,26 @@ def _safe(value: Any) -> Markup:
     return Markup(text)  # noqa: S704  no markup is left
 
 
-def _timelines(run: Run, arm: str, people: Sequence[RosterRow], cap: int) -> list[tuple[int, Markup]]:
-    packed = purchases if is_advised(run) else timelines
-    return [(user, _safe(timeline)) for user, timeline in packed(run, arm, [row.user for row in people], cap).items()]
+def _timelines(run: Run, learner: str, people: Sequence[RosterRow], cap: int) -> Iterator[tuple[str, Markup]]:
+    """Turns of users by arm, under the name that `users.js` looks for. Those of all other arms together take as much
+    room as the learner's: fewer turns of a user each.
+    """
+    packed, ended = (purchases, endings) if is_advised(run) else (timelines, answers)
+    users = [row.user for row in people]
+    of_all = ended(run, users)
+    for arm in run.arms:
+        room = cap if arm == learner else max(LEAST_TURNS, cap // max(len(run.arms) - 1, 1))
+        for user, timeline in packed(run, arm, users, room, of_all).items():
+            yield timeline_name(run, arm, learner, user), _safe(timeline)
 
 
-def _verdict(content: Summary) -> dict[str, Any]:
-    """The first sentence opened up: its claim large, its numbers below; then the others, then what to beware of."""
-    sentences = verdict.words(content)
-    spoken = [s for s in sentences if s.tone != "caution"]
-    claim, _, numbers = spoken[0].marked.partition(": ") if spoken else ("No arm to compare with.", "", "")
-    return {
-        "headline": marked(claim.rstrip(".") + "."),
-        "numbers": marked(numbers[:1].upper() + numbers[1:]),
-        "tone": spoken[0].tone if spoken else "plain",
-        "findings": [(s.tone, marked(s.marked)) for s in spoken[1:]],
-        "cautions": [marked(s.marked) for s in sentences if s.tone == "caution"],
-    }
+def timeline_name(run: Run, arm: str, learner: str, user: int) -> str:
+    """The id of an element that holds turns."""
+    return f"user-{user}{_suffix(run, arm, learner)}"
+
+
+def _suffix(run: Run, arm: str, learner: str) -> str:
+    return "" if arm == learner else f"-{run.arms.index(arm)}"
 
 
 def _scope(run: Run, content: Summary) -> list[str]:
@@ -181,31 +181,6 @@ def _noun(content: Summary) -> str:
 
 def _person(content: Summary) -> str:
     return "Pseudo-user" if content.log is not None and content.log["pseudo_users"] else "User"
-
-
-def _tiles(content: Summary, arm: str) -> list[dict[str, str]]:
-    arm_figures, reference = content.arms[arm], content.reference
-    other = content.arms.get(reference) if reference not in (None, arm) else None
-    tiles = []
-    for metric in OF_ADVICE if content.advised else TILES:
-        if metric not in arm_figures or metric not in content.metrics:
-            continue
-        if content.log is not None and arm_figures[metric].mean is None:
-            continue
-        unit = content.metrics[metric].unit
-        counterpart = AGAINST.get(metric, metric)
-        beside = other[counterpart].mean if other and counterpart in other else None
-        part = "of " if counterpart != metric else ""
-        compared = "" if beside is None else marked(f"{part}{code(str(reference))} {shown(beside, unit)}")
-        tiles.append(
-            {
-                "label": tables.label(metric, content.metrics),
-                "value": shown(arm_figures[metric].mean, unit),
-                "interval": interval(arm_figures[metric].low_new, arm_figures[metric].high_new, unit),
-                "against": compared,
-            }
-        )
-    return tiles
 
 
 def _undrawn(all_looks: Sequence[Look], reference: str | None) -> Markup | None:
@@ -243,25 +218,31 @@ def _saturation(content: Summary) -> dict[str, Any]:
     }
 
 
-def _settings(run: Run, composition: Mapping[str, Any], content: Summary) -> dict[str, Any]:
-    """What a timeline needs: the policy's threshold, the weights of the signals, what is known, of whom, and causes."""
-    policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
-    weights = {name: signals[name] for name in ("similarity", "preference", "score") if name in signals}
+def _settings(run: Run, compositions: Mapping[str, Any], content: Summary) -> dict[str, Any]:
+    """Context of the timelines: the learner, what each arm decides by, what is known, of whom, and causes."""
     known: dict[str, Any] = {"person": _person(content), "judged": content.log is None}
     if content.log is not None:
         known["monday"] = content.log["first_day"]
-    arm: dict[str, Any] = {
-        "arm": content.learner,
-        "causes": {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS},
-    }
-    report = f"skg-bench report {run.path} --user"
+    causes = {cause: [str(CAUSES.index(cause)), WORDS[cause][0]] for cause in WORDS}
     if content.advised:
-        jobs = composition.get("jobs") or {"call_seconds": 0}
-        conflict = None if jobs["call_seconds"] == 0 else jobs["conflict"]
         levels = {"tiers": TIERS, "outcomes": OUTCOMES, "satisfactions": SATISFACTIONS}
-        known |= {"advice": {**levels, "conflict": conflict}}
-        arm["causes"] = {}
-    return {"threshold": policy.get("threshold"), "weights": weights, "report": report, **arm, **known}
+        known |= {"advice": levels}
+        causes = {}
+    rules = {arm: _rules(compositions.get(arm) or {}, _suffix(run, arm, content.learner)) for arm in run.arms}
+    report = f"skg-bench report {run.path} --user"
+    return {"learner": content.learner, "rules": rules, "report": report, "causes": causes, **known}
+
+
+def _rules(composition: Mapping[str, Any], suffix: str) -> dict[str, Any]:
+    """One arm's threshold, weights of its signals, and rule for jobs that meet (null: learning takes no time)."""
+    policy, signals = composition.get("policy") or {}, composition.get("signals") or {}
+    jobs = composition.get("jobs") or {"call_seconds": 0}
+    return {
+        "suffix": suffix,
+        "threshold": policy.get("threshold"),
+        "weights": {name: signals[name] for name in ("similarity", "preference", "score") if name in signals},
+        "conflict": None if jobs["call_seconds"] == 0 else jobs["conflict"],
+    }
 
 
 def _facts(run: Run, content: Summary) -> list[tuple[str, str]]:

@@ -97,18 +97,29 @@ def kept(n: int, cap: int) -> list[int]:
     return list(range(n)) if n <= cap else [*range(cap // 2), *range(n - (cap - cap // 2), n)]
 
 
-def timelines(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
-    """What the page needs to show these users' turns in `arm`, by user id; plain lists, ready for json."""
+Answers = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> column
+
+
+def answers(run: Run, users: Sequence[int]) -> Answers:
+    """Who answered these users' turns, and how well, in every arm."""
+    columns = ["fallback_to_llm", "answer_correct", "cause", "same_answer"]
+    return {arm: by_user(run.turns(arm, columns, users)) for arm in run.arms}
+
+
+def timelines(
+    run: Run, arm: str, users: Sequence[int], cap: int, of_all: Answers | None = None
+) -> dict[int, dict[str, Any]]:
+    """Turns of these users in `arm` as the page needs them, by user id; plain lists, ready for json.
+
+    `of_all`: `answers` of these users, which are read if not given.
+    """
     logged = [field.name for field in LOGGED] if run.manifest.get("log") else []
     turns = by_user(run.turns(arm, [*DECISION, *logged], users))
     for columns in turns.values():
         columns["clock"] = columns["logged_time"] if logged else local_times(run, columns["time"])
     updates = by_user(run.updates(arm, None, users))
     feedback = by_user(ratings(run.feedback(arm, None, users)))
-    outcome = {
-        other: by_user(run.turns(other, ["fallback_to_llm", "answer_correct", "cause", "same_answer"], users))
-        for other in run.arms
-    }
+    outcome = answers(run, users) if of_all is None else of_all
     nothing: dict[str, list[Any]] = {}
     return {
         user: _timeline(

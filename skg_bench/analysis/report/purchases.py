@@ -23,11 +23,23 @@ NOTHING: Mapping[str, list[Any]] = {}
 Columns = Mapping[str, list[Any]]
 
 
-def purchases(run: Run, arm: str, users: Sequence[int], cap: int) -> dict[int, dict[str, Any]]:
-    """What the page needs to show these users' purchases in `arm`, by user id; plain lists, ready for json."""
+Endings = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> column
+
+
+def endings(run: Run, users: Sequence[int]) -> Endings:
+    """Outcomes of these users' purchases in every arm."""
+    return {arm: by_user(run.turns(arm, ["outcome"], users)) for arm in run.arms}
+
+
+def purchases(
+    run: Run, arm: str, users: Sequence[int], cap: int, of_all: Endings | None = None
+) -> dict[int, dict[str, Any]]:
+    """Purchases of these users in `arm` as the page needs them, by user id; plain lists, ready for json. `of_all`:
+    `endings` of these users, which are read if not given.
+    """
     turns = by_user(run.turns(arm, _TURN, users))
     updates, feedback, jobs = (by_user(log(arm, None, users)) for log in (run.updates, run.feedback, run.learning))
-    ended = {other: by_user(run.turns(other, ["outcome"], users)) for other in run.arms}
+    ended = endings(run, users) if of_all is None else of_all
     return {
         user: _packed(
             {**turns[user], "clock": local_times(run, turns[user]["time"])},

@@ -33,6 +33,7 @@ class RosterRow:
     logged: str  # as a replayed log names the user; empty: users are simulated
     why: str
     words: str  # said above the user's timeline
+    rank: int  # by utility, 1 for the best
     turns: str
     hit_rate: str
     err_per_hit: str
@@ -43,30 +44,51 @@ class RosterRow:
     spark: Markup
 
 
-def roster(run: Run, arm: str, reference: str | None, users: Sequence[int] | None) -> list[RosterRow]:
-    """Twelve users picked by their utility in `arm`, or the ones asked for.
+def rosters(run: Run, learner: str, reference: str | None, users: Sequence[int] | None) -> dict[str, list[RosterRow]]:
+    """Twelve users picked by their utility in `learner`, or the ones asked for: the same ones in every arm.
 
     Raises UsageError for a user that the run does not have.
     """
     requests = events(run)
-    tally = tallies(run, arm, requests)[0]
-    other = tallies(run, reference, requests)[0] if reference not in (None, arm) and reference else None
     prices = Utility.of(run.config)
-    utility = utility_of(tally, prices)
-    if other is not None and not other.judged:
-        other = None
-    if users is None:
-        picks = pick(requests.users, utility, requests.seed) if tally.judged else drawn(requests.users, requests.seed)
-    else:
-        unknown = [u for u in users if u not in set(requests.users.tolist())]
-        if unknown:
-            raise UsageError(
-                f"user {unknown[0]} is not in {run.path}; it has users {requests.users[0]} to {requests.users[-1]}"
-            )
-        picks = [Pick(user, "asked") for user in dict.fromkeys(users)]
-    beyond = None if other is None else utility - utility_of(other, prices)
+    of_learner = tallies(run, learner, requests)[0]
+    other = of_learner if reference == learner else None if reference is None else tallies(run, reference, requests)[0]
+    picks = _picked(run, requests, of_learner, prices, users)
     names = logged_users(run, [p.user for p in picks])
-    return [replace(_row(p, requests, tally, utility, beyond), logged=names.get(p.user, "")) for p in picks]
+    against = utility_of(other, prices) if other is not None and other.judged else None
+    rows = {}
+    for arm in run.arms:
+        known = of_learner if arm == learner else other if arm == reference else None
+        tally = tallies(run, arm, requests)[0] if known is None else known
+        utility = utility_of(tally, prices)
+        beyond = None if against is None or arm == reference else utility - against
+        made = [_row(p, requests, tally, utility, beyond) for p in picks]
+        if arm != learner:
+            made = [replace(row, words=_words_elsewhere(row, arm, learner, tally, utility)) for row in made]
+        rows[arm] = [replace(row, logged=names.get(row.user, "")) for row in made]
+    return rows
+
+
+def _picked(
+    run: Run, requests: LoggedEvents, tally: Tally, prices: Utility, users: Sequence[int] | None
+) -> Sequence[Pick]:
+    if users is None:
+        if tally.judged:
+            return pick(requests.users, utility_of(tally, prices), requests.seed)
+        return drawn(requests.users, requests.seed)
+    unknown = [u for u in users if u not in set(requests.users.tolist())]
+    if unknown:
+        raise UsageError(
+            f"user {unknown[0]} is not in {run.path}; it has users {requests.users[0]} to {requests.users[-1]}"
+        )
+    return [Pick(user, "asked") for user in dict.fromkeys(users)]
+
+
+def _words_elsewhere(row: RosterRow, arm: str, learner: str, tally: Tally, utility: F64) -> str:
+    """Why a user is on the page who was picked by another arm, and where the user stands in this one."""
+    if not tally.judged or row.why == "asked":
+        return row.words
+    return f"{WHY[row.why]} in {learner}; {row.rank:,} of {len(utility):,} in {arm}"
 
 
 def utility_of(tally: Tally, prices: Utility) -> F64:
@@ -84,6 +106,7 @@ def _row(p: Pick, requests: LoggedEvents, tally: Tally, utility: F64, beyond: F6
         user=p.user,
         logged="",
         why=p.why,
+        rank=rank,
         words=f"{WHY[p.why]} ({rank:,} of {len(utility):,})" if tally.judged else WHY[p.why],
         turns=f"{int(turn):,}",
         hit_rate=shown(hit / turn, "share"),

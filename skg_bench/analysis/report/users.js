@@ -3,8 +3,8 @@
 // Texts are only ever textContent.
 (() => {
   const panel = document.getElementById("person");
-  const rows = [...document.querySelectorAll("#users tbody tr")];
-  if (!panel || !rows.length) return;
+  const rows = () => [...document.querySelectorAll("#users tbody tr")]; // other ones when another arm is chosen
+  if (!panel || !rows().length) return;
   const settings = JSON.parse(document.getElementById("users-data").textContent);
   const PAGE = 30, DAY = 86400, WEEK = 7 * DAY, FIRST_MONDAY = Date.parse(`${settings.monday ?? "2026-01-05"}T00:00:00Z`) / 1000;
   const RATINGS = ["ok", "partial", "miss"];
@@ -13,7 +13,8 @@
   const OUTCOMES = { H: ["skill", "right"], h: ["skill", "wrong"], L: ["LLM", "right"], l: ["LLM", "wrong"], X: ["skill", "not known"], x: ["LLM", "not known"],
     S: ["skill", "same text as the log"], O: ["skill", "another text than the log"] };
   const [FINE, WRONG, SHADE] = settings.judged ? ["right", "wrong", "right"] : ["not for another intent", "for another intent", "unknown"];
-  const loaded = new Map(); // users by id, unpacked when first needed
+  const loaded = new Map(); // users by arm and id, unpacked when first needed
+  let chosen = settings.learner; // the arm whose users are shown
   let view = null; // { title, why, turns: [[user, index]], filters: those on offer, on: those pressed, search, page, index }
 
   function el(tag, attributes, ...children) {
@@ -49,9 +50,11 @@
     ["unhappy", "Rated partial or miss", (p, i) => p.rating[i] > 0],
   ];
 
-  function load(id) {
-    if (loaded.has(id)) return loaded.get(id);
-    const p = JSON.parse(document.getElementById(`user-${id}`).textContent);
+  const rowOf = (id) => rows().find((row) => row.dataset.user === id);
+  function load(id, arm = chosen) {
+    const rules = settings.rules[arm], name = `${id}${rules.suffix}`;
+    if (loaded.has(name)) return loaded.get(name);
+    const p = JSON.parse(document.getElementById(`user-${name}`).textContent);
     const start = Date.parse(p.start + "Z") / 1000;
     p.clock = p.time.map((t) => start + t);
     p.week = p.clock.map((t) => Math.floor((t - FIRST_MONDAY) / WEEK));
@@ -59,13 +62,13 @@
     for (const u of p.updates) p.operations.set(u[0], [...(p.operations.get(u[0]) || []), u]);
     // counters change at nearly every rated use; only new or changed entries count as learned
     p.changes = new Set(p.updates.filter((u) => u[1] !== "TAG").map((u) => u[0]));
-    loaded.set(id, { ...p, id, row: rows.find((row) => row.dataset.user === id) });
-    return loaded.get(id);
+    loaded.set(name, { ...p, id, arm, rules });
+    return loaded.get(name);
   }
 
   // ------------------------------------------------------------------------------------------ one turn
   function reason(p, i) {
-    const best = p.shortlist[i][0], threshold = settings.threshold, name = word(p, p.skill[i]);
+    const best = p.shortlist[i][0], threshold = p.rules.threshold, name = word(p, p.skill[i]);
     const odds = p.propensity[i] < 1000 ? ` The policy makes this choice with probability ${permille(p.propensity[i])}.` : "";
     const stored = p.source[i] < 0 ? "" : ` It returned the answer stored at turn ${p.source_turn[i]}, then given to “${word(p, p.source[i])}”.`;
     if (p.max_sim[i] === null) return (p.hit[i] ? `An earlier answer was given again.${stored}` : "The LLM answered.") + odds; // no skillbook
@@ -84,10 +87,10 @@
   function shortlist(p, i) {
     if (!p.shortlist[i].length) return null;
     const head = ["Skill", "Similarity", "Preference", "Reranker", "Combined"];
-    const weights = [null, settings.weights?.similarity, settings.weights?.preference, settings.weights?.score, null];
+    const { similarity, preference, score } = p.rules.weights, weights = [null, similarity, preference, score, null];
     const bar = (value, chosen) => {
       const track = el("span", { class: chosen ? "bar chosen" : "bar" }, el("i", { style: `width:${Math.min(100, (value || 0) / 10)}%` }));
-      if (settings.threshold !== null) track.append(el("b", { style: `left:${settings.threshold * 100}%` }));
+      if (p.rules.threshold !== null) track.append(el("b", { style: `left:${p.rules.threshold * 100}%` }));
       return track;
     };
     return el("div", { class: "scroll" }, el("table", { class: "shortlist" },
@@ -109,7 +112,7 @@
   }
 
   function elsewhere(p, i) {
-    return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm, o]) => arm !== settings.arm && OUTCOMES[o[i]]).map(([arm, o]) => {
+    return el("ul", { class: "elsewhere" }, ...Object.entries(p.arms).filter(([arm, o]) => arm !== p.arm && OUTCOMES[o[i]]).map(([arm, o]) => {
       const [who, how] = OUTCOMES[o[i]];
       return el("li", { class: "SO".includes(o[i]) ? "not known" : how }, el("b", {}, arm), ` ${who}, ${how}`);
     }));
@@ -238,9 +241,10 @@
 
   function show(title, why, turns, { user = null, filters = [], notes = [] }) {
     view = { user, turns, filters: [...filters, ...FILTERS], on: new Set(), search: "", page: 0, index: turns };
-    for (const r of rows) {
-      r.classList.toggle("open", r === user?.row);
-      r.querySelector("button").setAttribute("aria-expanded", String(r === user?.row));
+    for (const r of rows()) {
+      const open = r.dataset.user === user?.id;
+      r.classList.toggle("open", open);
+      r.querySelector("button").setAttribute("aria-expanded", String(open));
     }
     const count = (test) => turns.filter(([p, i]) => test(p, i)).length.toLocaleString("en-US");
     const buttons = view.filters.map(([key, name, test]) => el("button", {
@@ -267,7 +271,7 @@
   function openUser(id) {
     const user = load(id), some = user.turn.length, number = (k) => k.toLocaleString("en-US");
     const key = (...kinds) => el("p", { class: "key" }, ...kinds.flatMap(([kind, name]) => [el("i", { class: kind }), `${name} `]));
-    show(`${settings.person} ${id}${user.log ? ` (${user.log.user})` : ""}`, user.row.dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
+    show(`${settings.person} ${id}${user.log ? ` (${user.log.user})` : ""}`, rowOf(id).dataset.why, user.turn.map((_, i) => [user, i]), { user, notes: [
       ...(some < user.n ? [others(`Shown are the first and the last turns, ${number(some)} of ${number(user.n)}. All of them: `, id)] : []),
       ...(advice?.begun(user) ?? []),
       strip(user),
@@ -277,15 +281,15 @@
 
   // ------------------------------------------------------------------------------------ addresses
   function everyone(test) { // turns of all users of the page
-    return rows.map((row) => load(row.dataset.user)).flatMap((p) => p.turn.map((_, i) => [p, i])).filter(([p, i]) => test(p, i));
+    return rows().map((row) => load(row.dataset.user, settings.learner)).flatMap((p) => p.turn.map((_, i) => [p, i])).filter(([p, i]) => test(p, i));
   }
   function showLost(arm, cause) {
     const [code, name] = settings.causes[cause];
     const turns = everyone((p, i) => p.causes[arm]?.[i] === code);
-    show(`${name}: turns of arm ${arm}`, "", turns, { notes: [others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `)] });
+    show(`${name}: turns of arm ${arm}`, "", turns, { notes: [others(`Of the ${rows().length} users on this page, with what ${settings.learner} answered. Others: `)] });
   }
   function showFlips(arm, against) {
-    const note = others(`Of the ${rows.length} users on this page, with what ${settings.arm} answered. Others: `);
+    const note = others(`Of the ${rows().length} users on this page, with what ${settings.learner} answered. Others: `);
     if (advice) {
       const filters = [arm, against].map((name, n) => [`flip-${n}`, `Listened to ${name} only`, (p, i) => advice.ends(p, name, i) && !advice.ends(p, [against, arm][n], i)]);
       show(`Purchases that ended differently under ${arm} and ${against}`, "", everyone((p, i) => advice.differ(p, arm, against, i)), { filters, notes: [note] });
@@ -302,7 +306,7 @@
     panel.hidden = false;
   }
   function showUser(id, turn, week) {
-    if (!rows.some((row) => row.dataset.user === id)) { missing(id, "Not on this page. A page with all turns: "); return; }
+    if (!rowOf(id)) { missing(id, "Not on this page. A page with all turns: "); return; }
     openUser(id);
     if (week !== null) goto(Number(week) - 1);
     if (turn === null) return;
@@ -325,13 +329,17 @@
     history.pushState(null, "", address(parts));
     follow();
   }
-  for (const row of rows) row.addEventListener("click", (event) => {
-    const weeks = event.target.closest(".sparks"), user = row.dataset.user;
+  document.querySelector("#users tbody").addEventListener("click", (event) => {
+    const weeks = event.target.closest(".sparks"), { user } = event.target.closest("tr").dataset;
     if (!weeks) { go({ user }); return; }
     const { left, width } = weeks.getBoundingClientRect(), n = Number(weeks.dataset.weeks);
     go({ user, week: 1 + Math.min(n - 1, Math.floor(((event.clientX - left) / width) * n)) });
   });
+  document.addEventListener("learner", ({ detail }) => {
+    chosen = detail;
+    openUser(view?.user?.id ?? rows()[0].dataset.user);
+  });
   addEventListener("hashchange", follow);
   if (location.hash) follow();
-  if (!view && panel.hidden) openUser((rows.find((row) => row.dataset.pick === "drawn") || rows[0]).dataset.user);
+  if (!view && panel.hidden) openUser((rows().find((row) => row.dataset.pick === "drawn") || rows()[0]).dataset.user);
 })();

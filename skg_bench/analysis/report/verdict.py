@@ -1,5 +1,6 @@
-"""The head of the page: what a run shows, in sentences with numbers, whoever wins."""
+"""The head of the page: what a run shows of each arm, in sentences with numbers, whoever wins."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from skg_bench.analysis.counts.kinds import WORDS
@@ -17,180 +18,196 @@ GIVEN = {  # what a skill is, where it decides what is found
     "prompted": ", if a skill is a prompt",
     "procedure": ", if a skill is a procedure",
 }
+PROFILES = {"demo": 100, "paper": 1000}  # users of the profiles that a reader may go on to; both have WEEKS
+WEEKS = 26
+_RANK = {"good": 0, "bad": 0, "open": 1}  # of a sentence's tone: what is proven comes first
 
 
 def words(summary: Summary) -> list[Sentence]:
-    """Sentences on `summary.json`'s content, the answer to the run's question first."""
+    """A sentence for each arm, what more there is to say of the learner, and what to beware of."""
+    about = [] if summary.log is None else [logged.headline(summary, summary.learner)]
+    return [*about, *(said for _, said in arms(summary)), *findings(summary, summary.learner), *cautions(summary)]
+
+
+def arms(summary: Summary) -> list[tuple[str, Sentence]]:
+    """A sentence for each arm that is compared: proven ones first; within these the learner, then what was changed."""
     if summary.log is not None:
-        return logged.words(summary)
-    sentences = [_against_reference(summary), *_effects(summary)]
-    if summary.advised:
-        sentences += [*advice_sentences(summary), _order(summary)]
+        found = {arm: logged.answered(summary, arm) for arm in summary.arms if arm != summary.never}
     else:
-        sentences += [_answers(summary), _kinds(summary), _pays(summary), _order(summary)]
-    sentences += [_price(summary), *learning_sentences(summary)]
-    known = [sentence for sentence in [*sentences, *_cautions(summary)] if sentence is not None]
-    return [replace(s, marked=of_purchases(s.marked)) for s in known] if summary.advised else known
+        found = {arm: said for arm in summary.arms if (said := _against(summary, arm)) is not None}
+    order = list(summary.arms)
+
+    def place(arm: str) -> tuple[int, bool, bool, int]:
+        return _RANK.get(found[arm].tone, 2), arm != summary.learner, arm not in summary.changed, order.index(arm)
+
+    return [(arm, _worded(summary, [found[arm]])[0]) for arm in sorted(found, key=place)]
 
 
-def _against_reference(summary: Summary) -> Sentence | None:
-    arm, reference = summary.learner, summary.reference
+def headline(summary: Summary, arm: str) -> Sentence | None:
+    """The answer to the run's question for one arm; None: there is nothing to compare it with."""
+    if summary.log is not None:
+        return logged.headline(summary, arm)
+    sentence = _against(summary, arm, whole=True)
+    return None if sentence is None else _worded(summary, [sentence])[0]
+
+
+def findings(summary: Summary, arm: str) -> list[Sentence]:
+    """What more there is to say of one arm."""
+    if summary.log is not None:
+        return logged.findings(summary, arm)
+    sentences = _effects(summary, arm)
+    if summary.advised:
+        sentences += advice_sentences(summary, arm)
+    else:
+        sentences += [said for said in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if said]
+    sentences += [said for said in (_price(summary, arm),) if said]
+    sentences += [said for said in learning_sentences(summary, arm) if said.tone != "caution"]
+    return _worded(summary, sentences)
+
+
+def cautions(summary: Summary) -> list[Sentence]:
+    """What to beware of, in the whole run."""
+    sentences = []
+    if summary.incomplete:
+        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
+    if summary.log is not None:
+        return [*sentences, *logged.cautions(summary)]
+    if not summary.saturation.testable:
+        reasons = "; ".join(summary.saturation.reasons)
+        sentences.append(Sentence(f"Claims about curves and utility are not testable here: {reasons}.", "caution"))
+    jobs = [said for arm in summary.arms for said in learning_sentences(summary, arm) if said.tone == "caution"]
+    return [*sentences, *_worded(summary, jobs)]
+
+
+def _worded(summary: Summary, sentences: Sequence[Sentence]) -> list[Sentence]:
+    return [replace(s, marked=of_purchases(s.marked)) if summary.advised else s for s in sentences]
+
+
+def _against(summary: Summary, arm: str, *, whole: bool = False) -> Sentence | None:
+    """One arm against the reference. `whole`: with what the reference does and what a skill is, for a title."""
+    reference = summary.reference
     gap = summary.differences.get(arm, {}).get("utility")
     if reference is None or gap is None or gap.mean is None:
         return None
-    alone = ALONE if summary.advised else "the LLM alone"
-    other = f"{alone} ({code(reference)})" if reference == summary.never else code(reference)
-    size = number(abs(gap.mean), "utility")
+    other = code(reference)
+    if whole and reference == summary.never:
+        other = f"{ALONE if summary.advised else 'the LLM alone'} ({other})"
+    given = GIVEN.get(summary.serving.get(arm, ""), "") if whole and not summary.advised else ""
     if gap.verdict == "identical":
         return Sentence(f"{code(arm)} and {code(reference)} are identical: they did the same on every turn.", "plain")
-    given = "" if summary.advised else GIVEN.get(summary.serving or "", "")
-    numbers = f"{size} {{}} utility per request ({_new(gap)}){_shrunken(gap)}"
-    if gap.verdict == "better":
-        return Sentence(f"{code(arm)} serves its users better than {other}{given}: {numbers.format('more')}.", "good")
-    if gap.verdict == "worse":
-        return Sentence(f"{code(arm)} serves its users worse than {other}{given}: {numbers.format('less')}.", "bad")
-    return Sentence(
-        f"Whether {code(arm)} serves its users better than {other} stays open: a difference of "
-        f"{number(gap.mean, 'utility', signed=True)} utility per request ({_new(gap)}){_why_open(gap)}.",
-        "open",
-    )
+    if gap.verdict == "equal for every user":
+        return Sentence(f"{code(arm)} and {code(reference)} are equal for every user.", "plain")
+    if gap.verdict in ("better", "worse"):
+        says = f"{code(arm)} serves its users {gap.verdict} than {other}{given}: {_size(gap)}.{_shrunken(gap)}"
+        return Sentence(says, "good" if gap.verdict == "better" else "bad")
+    claim = f"helps or harms{given}" if reference == summary.never else f"is better or worse than {other}{given}"
+    return Sentence(f"Not shown that {code(arm)} {claim}: {_size(gap)}.{_why_open(summary, gap)}", "open")
 
 
-def _effects(summary: Summary) -> list[Sentence]:
+def _effects(summary: Summary, arm: str) -> list[Sentence]:
+    """What learning on was worth, by the twins of an arm that stopped."""
     sentences = []
-    for arm, effect in summary.effects.items():
+    for frozen, effect in summary.effects.items():
         gap = effect.metrics["utility"]
-        if gap.mean is None:
+        if gap.mean is None or arm not in (effect.live, frozen):
             continue
         live = code(effect.live)
-        what = f"what {live} learned after turn {effect.since} (against {code(arm)})"
-        size = f"{number(abs(gap.mean), 'utility')} utility per request ({_new(gap)}){_shrunken(gap)}"
-        if gap.verdict == "identical":
-            sentences.append(Sentence(f"{live} and {code(arm)} are identical after turn {effect.since}.", "plain"))
+        what = f"what {live} learned after turn {effect.since} (against {code(frozen)})"
+        if gap.verdict in ("identical", "equal for every user"):
+            said = Sentence(f"{live} and {code(frozen)} are {gap.verdict} after turn {effect.since}.", "plain")
         elif gap.verdict == "better":
-            sentences.append(Sentence(f"Learning helped: {what} was worth {size}.", "good"))
+            said = Sentence(f"Learning helped: {what} was worth {_size(gap)}.{_shrunken(gap)}", "good")
         elif gap.verdict == "worse":
-            sentences.append(Sentence(f"Learning hurt: {what} cost {size}.", "bad"))
+            said = Sentence(f"Learning hurt: {what} was worth {_size(gap)}.{_shrunken(gap)}", "bad")
         else:
-            signed = number(gap.mean, "utility", signed=True)
-            sentences.append(
-                Sentence(
-                    f"No effect shown of {what}: {signed} utility per request ({_new(gap)}){_why_open(gap)}.",
-                    "open",
-                )
-            )
+            said = Sentence(f"Not shown that {what} helps or harms: {_size(gap)}.{_why_open(summary, gap)}", "open")
+        sentences.append(said)
     return sentences
 
 
-def _answers(summary: Summary) -> Sentence:
-    arm, reference = summary.learner, summary.reference
-    arm_figures = summary.arms[arm]
+def _answers(summary: Summary, arm: str) -> Sentence:
+    reference, arm_figures = summary.reference, summary.arms[arm]
     text = f"{code(arm)} answered {share_of(arm_figures['hit_rate'])} of requests from memory"
     if arm_figures["err_per_hit"].mean is not None:
         text += f", {share_of(arm_figures['err_per_hit'])} of these wrongly"
     if arm_figures["err_per_request"].mean is None:
-        return Sentence(f"{text}; nobody can judge some of its answers.", "plain")
-    text += f"; of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
+        return Sentence(f"{text}. Some of its answers cannot be judged.", "plain")
+    text += f". Of all its answers {share_of(arm_figures['err_per_request'])} were wrong"
     if reference is not None and reference != arm and summary.arms[reference]["err_per_request"].mean is not None:
         text += f", against {number(summary.arms[reference]['err_per_request'].mean, 'share')} of {code(reference)}'s"
     return Sentence(f"{text}.", "plain")
 
 
-def _kinds(summary: Summary) -> Sentence | None:
+def _kinds(summary: Summary, arm: str) -> Sentence | None:
     """Where the difference to the reference comes from."""
-    parts = summary.kinds.get(summary.learner, {})
+    parts = summary.kinds.get(arm, {})
     listed = [
         f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in WORDS.items() if kind in parts
     ]
     if summary.reference is None or len(listed) < 2:
         return None
-    return Sentence(f"Utility beyond {code(summary.reference)} by kind of request: {', '.join(listed)}.", "plain")
+    where = f"Utility of {code(arm)} beyond {code(summary.reference)} by kind of request"
+    return Sentence(f"{where}: {', '.join(listed)}.", "plain")
 
 
-def _pays(summary: Summary) -> Sentence | None:
+def _pays(summary: Summary, arm: str) -> Sentence | None:
     """Whether an answer from memory is worth more than the LLM's."""
-    arm = summary.learner
     figures = summary.arms[arm]
     if "pays_by" not in figures or figures["pays_by"].mean is None:
         return None
     right, needed, margin = (figures[name] for name in ("right_per_hit", "pays_from", "pays_by"))
     free = summary.sensitivity.pays_from[arm][list(summary.sensitivity.wrong).index(0.0)]
     low, high = (x if x is not None else 0.0 for x in (margin.low_new, margin.high_new))
-    so = "they pay" if low > 0 else "they do not pay" if high < 0 else "whether they pay stays open"
-    so = so if summary.saturation.testable else "whether they pay is not testable here"
+    so = ": they pay" if low > 0 else ": they do not pay" if high < 0 else "; not shown that they pay or not"
+    so = so if summary.saturation.testable else "; whether they pay is not testable here"
     return Sentence(
-        f"An answer from memory is worth more than the LLM's if it is right in {number(needed.mean, 'share')} "
-        f"of cases ({number(free, 'share')} if wrong answers cost nothing extra); those of {code(arm)} are right in "
-        f"{share_of(right)}: {so}.",
+        f"Answers of {code(arm)} from memory pay off if at least {number(needed.mean, 'share')} are right "
+        f"({number(free, 'share')} if errors cost nothing extra). {share_of(right)} are{so}.",
         "plain",
     )
 
 
-def _order(summary: Summary) -> Sentence | None:
-    means = {
-        arm: arm_figures["utility"].mean
-        for arm, arm_figures in summary.arms.items()
-        if arm_figures["utility"].mean is not None
-    }
-    if len(means) < 2:
-        return None
-    order = sorted(means, key=lambda arm: -means[arm])
-    listed = ", ".join(f"{code(arm)} {number(means[arm], 'utility')}" for arm in order)
-    return Sentence(f"By mean utility: {listed}.", "plain")
-
-
-def _price(summary: Summary) -> Sentence | None:
-    arm, reference = summary.learner, summary.reference
-    price = summary.sensitivity.break_even.get(arm)
+def _price(summary: Summary, arm: str) -> Sentence | None:
+    reference, price = summary.reference, summary.sensitivity.break_even.get(arm)
     if price is None or reference is None:
         return None
     level = f"{code(arm)} and {code(reference)} would be level if"
     now = summary.utility.wrong
     if summary.advised:
         return Sentence(f"{level} a wanted purchase held back cost {price:.2g}, in place of {now:g}.", "plain")
-    return Sentence(
-        f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).",
-        "plain",
-    )
+    return Sentence(f"{level} a wrong answer cost {price:.2g} right ones (here {now:g}).", "plain")
 
 
-def _cautions(summary: Summary) -> list[Sentence]:
-    sentences = []
-    if summary.incomplete:
-        sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
-    if not summary.saturation.testable:
-        reasons = "; ".join(summary.saturation.reasons)
-        sentences.append(Sentence(f"Claims about curves and utility are not testable here: {reasons}.", "caution"))
-    return sentences
+def _size(gap: DifferenceFigure) -> str:
+    """The difference with its interval for new users and new requests."""
+    size = f"{number(gap.mean, 'utility', signed=True)} utility a request"
+    if gap.low_new is None:
+        return f"{size} (no interval: too few users or intents)"
+    return f"{size} (95 % interval {interval(gap.low_new, gap.high_new, 'utility', signed=True)})"
 
 
-def _why_open(gap: DifferenceFigure) -> str:
-    """Why a difference is no verdict."""
+def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
+    """Why a difference is no verdict, as a sentence."""
     if gap.verdict == "not testable here":
-        return "; it is not testable here: the corpus was used up"
+        return " It is not testable here: the corpus was used up."
     if gap.verdict == "withheld":
-        return f"; it rests on {gap.intents:.1f} effective intents, and an interval takes {LEAST_INTENTS:g}"
-    if gap.p_holm is None or gap.mean is None or gap.mde_new is None:
-        return "; one user says nothing about others"
-    if gap.mean == 0 and gap.mde_new == 0:
-        return "; equal for every user"
+        return f" It rests on {gap.intents:.1f} effective intents, and an interval takes {LEAST_INTENTS:g}."
+    if gap.p_holm is None or gap.mde_new is None:
+        return " One user says nothing about others."
     if gap.p_new is not None and gap.p_new < ALPHA:
-        return "; it does not hold once corrected for the number of arms"
-    return f"; inconclusive: {_detectable(gap)}"
+        return " It does not hold once corrected for the number of arms."
+    return f" A run of this size detects {number(gap.mde_new, 'utility')}; {_larger(summary)} detects less."
 
 
-def _detectable(gap: DifferenceFigure) -> str:
-    return f"such a run finds {number(gap.mde_new, 'utility')} in 80 % of cases"
+def _larger(summary: Summary) -> str:
+    """A run that would show smaller differences."""
+    larger = [name for name, users in PROFILES.items() if summary.users < users and summary.weeks <= WEEKS]
+    return code(f"profile={larger[0]}") if larger else "one with more users"
 
 
 def _shrunken(gap: DifferenceFigure) -> str:
     """What a verdict on a difference below the detectable size has to add."""
     if gap.shrunken is None:
         return ""
-    return f"; {_detectable(gap)}, so this exaggerates: shrunken, {number(gap.shrunken, 'utility', signed=True)}"
-
-
-def _new(gap: DifferenceFigure) -> str:
-    if gap.low_new is None:
-        return "no interval: too few users or intents"
-    return f"95 % for new users and requests: {interval(gap.low_new, gap.high_new, 'utility', signed=True)}"
+    shrunken = number(gap.shrunken, "utility", signed=True)
+    return f" A run of this size detects {number(gap.mde_new, 'utility')}, so this exaggerates; shrunken: {shrunken}."

@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped
 
-VERSION = 8
+VERSION = 9
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ class Summary:
     reference: str | None  # arms by role
     never: str | None
     learner: str
-    serving: str | None  # what a skill of the learner is: stored (its answer is returned) or prompted; None: not said
+    changed: Sequence[str]  # arms that the command changed, or added to those of the experiment
+    serving: Mapping[str, str]  # arm -> what a skill is: stored (its answer is returned), prompted or procedure
     incomplete: bool  # the run is unfinished
     utility: Utility
     metrics: Mapping[str, MetricWords]

@@ -102,7 +102,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     content = Summary(
         version=VERSION, question=run.manifest.get("question", ""), seed=requests.seed, users=len(requests.users),
         weeks=requests.weeks, turns=len(requests), reference=role.reference, never=role.never, learner=role.learner,
-        serving=(run.manifest.get("compositions") or {}).get(role.learner, {}).get("serving"),
+        changed=role.changed, serving=_serving(run),
         incomplete=bool(run.manifest.get("incomplete", False)), utility=utility,
         metrics={m.name: MetricWords(m.label, m.unit, m.better, m.says) for m in [*shown.values(), *beyond.values()]}
         | (REUSE if tables.break_even else {}),
@@ -119,6 +119,12 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     )  # fmt: skip
     position = {arm: i for i, arm in enumerate([*run.arms, ALL_ARMS])}
     return content, sorted(tables.curves, key=lambda curve: position[curve[0]])
+
+
+def _serving(run: Run) -> dict[str, str]:
+    """By arm, of those that have skills."""
+    compositions = run.manifest.get("compositions") or {}
+    return {arm: parts["serving"] for arm, parts in compositions.items() if parts.get("serving") is not None}
 
 
 def _prices(run: Run) -> Utility:

@@ -162,7 +162,7 @@ class Pipelines:
         return causes(truth, state.table, candidates, skill=choice.skill, serving=serving)
 
     def best(self, truth: GroundTruth, state: PipelineState) -> F64 | None:
-        """Of the best active skill that says something, or of the generic question."""
+        """Expected worth of the best active skill, or of the generic question if that is better."""
         table, n = state.table, len(truth.type)
         worth = None if truth.worth is None else _worth(truth, np.where(table.active[:n], table.content[:n], 0))
         return None if worth is None else worth.max(axis=1)

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from skg_bench.analysis.counts.roles import roles
+from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 from tests.runs import changed
@@ -35,6 +38,15 @@ def test_a_frozen_arm_that_differs_in_more_than_the_freezing_has_no_twin(tmp_pat
 def test_without_frozen_arms_the_question_is_about_the_first_arm_that_is_no_reference(tmp_path: Path) -> None:
     arms = {"never": ARMS["never"], "skg": ARMS["skg"], "band": World(hit=0.5)}
     assert roles(make_run(tmp_path / "run", users=2, weeks=1, arms=arms)).learner == "skg"
+
+
+def test_the_learner_is_the_configured_arm_else_the_first_that_the_command_changed(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=2, weeks=1, arms={**ARMS, "band": World(), "wide": World()})
+    changed_arms = changed(run, changed=["never", "frozen", "band", "wide"])
+    assert roles(changed_arms).learner == "band"  # neither the reference nor a twin that stopped learning
+    assert roles(changed(run, config={**run.config, "learner": "frozen"})).learner == "frozen"
+    with pytest.raises(UsageError, match="learner='none' is no arm of"):
+        roles(changed(run, config={**run.config, "learner": "none"}))
 
 
 def test_a_fork_that_learns_nothing_is_the_frozen_twin_of_the_arm_that_it_forks_from(tmp_path: Path) -> None:
