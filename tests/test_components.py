@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core import asking, deciding, launching, types
 from skg_bench.core import store as core_store
 from skg_bench.core import world as core_world
@@ -40,7 +41,7 @@ def yamls(*seams: str) -> list[Any]:
 
 
 def made(path: Path) -> Any:
-    return build(path.parent.name, yaml.safe_load(path.read_text("utf-8")))
+    return build(path.parent.name, yaml.safe_load(path.read_text("utf-8")), COMMAND_LINE)
 
 
 def llms(*, of_texts: bool) -> pytest.MarkDecorator:

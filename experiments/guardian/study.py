@@ -18,6 +18,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composer, compose
 from skg_bench.app.overrides import parse
 from skg_bench.app.run_identity import described, identity
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
@@ -144,7 +145,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     asked = [f"experiment={name}", f"users={USERS}", *overrides]
     composed = compose(asked)
     root = composed.root
-    world, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
+    world, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     if not isinstance(world, Guardian):
         raise UsageError(
             f"{name} draws parameters of simulator=guardian, and {type(world).__name__} has none of them; leave "
@@ -163,7 +164,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
         arm: frozenset(f"{o.head}.{o.path.rpartition('.')[2]}" for o in parse(texts) if not o.choice)
         for arm, texts in root["arms"].items()
     }
-    made = arms(composed.arms)
+    made = arms(composed.arms, COMMAND_LINE)
     if alone := [arm.name for arm in made if not isinstance(arm.assistant, Pipeline)]:
         raise UsageError(f"arm {alone[0]!r} has no skillbook and no components to draw; take assistant=pipeline")
     Plan(root["seed"], root["users"], 1, world, embedder, made)
@@ -174,7 +175,8 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     counted = {key: value for key, value in root.items() if key != "profile"}  # a number of draws
     whole = Study(
         name, root, identity(counted, composed.arms, data), root["users"], triggers, world, embedder,
-        build("launcher", root["launcher"]), made, tuple(p for p in parameters if p.name not in fixed), fixed, kept,
+        build("launcher", root["launcher"], COMMAND_LINE), made,
+        tuple(p for p in parameters if p.name not in fixed), fixed, kept,
         Source.of(asked, described(root, composed.arms, {}), data),
     )  # fmt: skip
     check_prior(whole, file)
@@ -183,7 +185,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
 
 def check_prior(whole: Study, file: Path) -> None:
     """Raises UsageError where the world, a curator or a policy refuses a limit of the prior in `file`."""
-    configured = {seam: build(seam, Composer().options(seam, [name])[0]) for seam, name in _NAMES.items()}
+    configured = {seam: build(seam, Composer().options(seam, [name])[0], COMMAND_LINE) for seam, name in _NAMES.items()}
     for parameter in prior.read(file).parameters:
         seam, _, key = parameter.name.rpartition(".")
         component = configured.get(seam) if seam else whole.world

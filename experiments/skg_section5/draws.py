@@ -26,6 +26,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.run_identity import described, identity, provenance, write_json
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
@@ -63,7 +64,7 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     asked = ["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides]
     composed = compose(asked)
     root = composed.root
-    simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
+    simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     if not isinstance(simulator, AssistantUsers):
         raise UsageError(f"simulator={type(simulator).__name__}: the prior is one of the parameters of `assistant`")
     prior_digest = sha256(prior.FILE.read_bytes()).hexdigest()
@@ -72,7 +73,8 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     source = Source.of(asked, described(root, composed.arms, {}), data)
     manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **sizes, "data": data}
     manifest |= {"source": asdict(source)}
-    by_kind = {arm.name: arm for arm in arms({kind: composed.arms[kind] for kind in prior.kinds().options})}
+    kinds = {kind: composed.arms[kind] for kind in prior.kinds().options}
+    by_kind = {arm.name: arm for arm in arms(kinds, COMMAND_LINE)}
     vectors = partial(embedder.embed, simulator.messages)
     return Study(manifest, **sizes, simulator=simulator, arms=by_kind, vectors=vectors)
 

@@ -15,6 +15,7 @@ import numpy as np
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.decision import Memory, decide
 from skg_bench.assistant.pipeline.in_book import InBook
@@ -71,7 +72,7 @@ def _no_cache() -> Iterator[None]:
 
 def _measure(embedder: Sequence[str], messages: int) -> Hits:
     composed = compose(["experiment=skg_section5", *embedder])
-    model, simulator = build("embedder", composed.root["embedder"]), build("simulator", composed.root["simulator"])
+    model, simulator = (build(seam, composed.root[seam], COMMAND_LINE) for seam in ("embedder", "simulator"))
     texts = simulator.messages[: SKILLS * EACH + WARM + messages]
     known = texts[: SKILLS * EACH]
     if len(texts) < len(known) + WARM + messages:
@@ -80,7 +81,7 @@ def _measure(embedder: Sequence[str], messages: int) -> Hits:
     skill = np.repeat(np.arange(SKILLS, dtype=np.int32), EACH)
     example = np.arange(len(known), dtype=np.int32)
     books, pinned, words = shared_book(vectors, example, skill, 1), Pinned(vectors, example), vocabulary_of(texts)
-    arm = arms(composed.arms)[0]
+    arm = arms(composed.arms, COMMAND_LINE)[0]
     scorer = components(arm).reranker.start(1, components(arm).signals.names)
     stack, memory, event = stacked([arm]), Memory(scorer, (None,), np.zeros(1, np.int32)), np.zeros(1, np.uint64)
     now, nobody = np.ones(1, np.int64), np.full(1, -1, np.int32)

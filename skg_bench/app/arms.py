@@ -9,6 +9,7 @@ from skg_bench.app.checks import PIPELINE
 from skg_bench.app.components import build
 from skg_bench.app.skillbook import seeds
 from skg_bench.app.suggestions import nearest
+from skg_bench.app.trust import Origin, admitted
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.core.arms import Arm, Fork
@@ -18,14 +19,14 @@ Compositions = Mapping[str, Mapping[str, Any]]
 _FORK = re.compile(r"(?P<arm>.*)@(?P<turn>[0-9]{1,9})")
 
 
-def arms(compositions: Compositions) -> tuple[Arm, ...]:
-    """All arms, in order.
+def arms(compositions: Compositions, origin: Origin) -> tuple[Arm, ...]:
+    """All arms, in order. `origin`: whose words the compositions are.
 
     Raises UsageError for parameters that a component refuses, and for a fork that leads nowhere.
     """
     made: dict[str, Arm] = {}
     for name in compositions:
-        _make(name, compositions, made, ())
+        _make(name, compositions, origin, made, ())
     return tuple(made[name] for name in compositions)
 
 
@@ -40,14 +41,16 @@ def _check_keys(parts: Mapping[str, Any], pipeline: bool, where: str) -> None:
         raise UsageError(f"{where}its composition lacks {', '.join(missing)}")
 
 
-def _parts(config: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _parts(config: Mapping[str, Any], origin: Origin, where: str) -> dict[str, Any]:
     """What an arm is made of, its fork aside."""
-    made: dict[str, Any] = {key: node for key, node in config.items() if key != "fork"}
+    keys = [key for key in config if key != "fork"]
+    nodes = admitted(origin, [(where + key, key, config[key]) for key in keys])
+    made: dict[str, Any] = dict(zip(keys, nodes, strict=True))
     node = made.get("assistant")
     pipeline = isinstance(node, Mapping) and node.get("_target_") == PIPELINE
     for key, value in made.items():
         if isinstance(value, Mapping) and not (key == "assistant" and pipeline):
-            made[key] = build(key, value, where)
+            made[key] = build(key, value, origin, where)
     _check_keys(made, pipeline, where)
     if pipeline:
         chosen = {f.name: made.pop(f.name) for f in fields(Components) if f.name in made}
@@ -60,13 +63,13 @@ def _parts(config: Mapping[str, Any], where: str) -> dict[str, Any]:
     return made
 
 
-def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tuple[str, ...]) -> Arm:
+def _make(name: str, compositions: Compositions, origin: Origin, made: dict[str, Arm], above: tuple[str, ...]) -> Arm:
     """An arm and, before it, those that it forks from; `above` are those that fork from it."""
     if name in above:
         raise UsageError(f"arm {name!r} forks from itself: {' from '.join([*above, name])}; leave out one of the forks")
     if name not in made:
         where, config = f"arm {name!r}: ", compositions[name]
-        parts = _parts(config, where)
+        parts = _parts(config, origin, where)
         fork: tuple[Arm, int] | None = None
         if (wanted := config.get("fork")) is not None:
             match = _FORK.fullmatch(str(wanted))
@@ -76,7 +79,7 @@ def _make(name: str, compositions: Compositions, made: dict[str, Arm], above: tu
                 raise UsageError(
                     f"{where}fork={wanted}: there is no arm {match['arm']!r}; {nearest(match['arm'], compositions)}"
                 )
-            fork = _make(match["arm"], compositions, made, (*above, name)), int(match["turn"])
+            fork = _make(match["arm"], compositions, origin, made, (*above, name)), int(match["turn"])
             if config.get("assistant") == compositions[match["arm"]].get("assistant") and "router" not in config:
                 parts["assistant"] = fork[0].assistant  # the same one goes on, whether or not its class has an equality
         try:

@@ -140,7 +140,7 @@ def gate(
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:
             files = command.Files(junit, markdown, counterexample, annotations)
-            code = command.command(run, baseline, release, builds, files, trust_remote_code=trust, exact=exact)
+            code = command.command(run, baseline, release, builds, files, trust=trust, exact=exact)
             raise typer.Exit(code)
 
 
@@ -321,7 +321,7 @@ def find(
     with plain_errors():
         from skg_bench.app.counterexample.commands import find as command
 
-        command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust_remote_code=trust)
+        command(runs, arm, reference, user=user, turn=turn, metric=metric, out=out, trust=trust)
 
 
 @counterexample.command("replay", epilog=examples.of("counterexample replay"))
@@ -333,7 +333,7 @@ def replay_cases(
     with plain_errors():
         from skg_bench.app.counterexample.commands import replay as command
 
-        if not command(files, trust_remote_code=trust):
+        if not command(files, trust=trust):
             raise typer.Exit(1)
 
 

@@ -8,6 +8,7 @@ from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.record import left_out
 from skg_bench.simulator.assistant import AssistantUsers
 from skg_bench.simulator.corpus import Corpus
@@ -28,7 +29,7 @@ def described(path: str) -> list[str] | None:
     if names is None or not Columns(None, None).known(names) or _log(names):
         return None
     command = ["run", "simulator=labelled", f"simulator.corpus.path={path}"]
-    users: AssistantUsers = build("simulator", compose(command[1:]).root["simulator"])
+    users: AssistantUsers = build("simulator", compose(command[1:]).root["simulator"], COMMAND_LINE)
     corpus, lines = users.corpus.load(), list[str]()  # type: ignore[union-attr]
     per = np.bincount(corpus.intent, corpus.n_wordings, len(corpus.intents)).astype(int)
     lines.append(

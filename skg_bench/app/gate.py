@@ -18,7 +18,6 @@ from skg_bench.analysis.gate.panel import Panel, panel, salt_of
 from skg_bench.analysis.gate.rules import RULES, blocking
 from skg_bench.analysis.summary import replace_text
 from skg_bench.app import blocks
-from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
 from skg_bench.app.counterexample.commands import answered
@@ -26,6 +25,7 @@ from skg_bench.app.counterexample.shrink import of_turn
 from skg_bench.app.progress import console
 from skg_bench.app.run_identity import code_digest, differences, uncommitted
 from skg_bench.app.salts import MAKE_ONE, VARIABLE
+from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
@@ -87,11 +87,11 @@ def _budgeted(which: Which, base: Panel, main: Baseline, name: str) -> Reference
     return Reference(which, base, tuple(rule.times(main.budget) for rule in main.rules), name)
 
 
-def smallest(outcome: GateOutcome, *, trust_remote_code: bool = False) -> Case | None:
+def smallest(outcome: GateOutcome, *, trust: bool = False) -> Case | None:
     """The smallest session of a named user in which the configuration of the baseline answers rightly, and that of the
     run wrongly. None where the configuration is not what made it worse, and for a pass.
 
-    Raises UsageError where it takes a model's own code, unless that is trusted.
+    Raises UsageError where a component reaches something, unless that is trusted.
     """
     held = worst(outcome.held)
     turns = [(turn, user.user) for user in (outcome.flips.users if outcome.flips else ()) for turn in user.turns]
@@ -101,12 +101,13 @@ def smallest(outcome: GateOutcome, *, trust_remote_code: bool = False) -> Case |
     scenario, old = _place(held.new), _place(held.base)
     if held.state == "pass" or not lost or before == after or scenario != old or forked:
         return None
-    if not trust_remote_code:
-        refuse_remote_code(outcome.run, [scenario.simulator, scenario.embedder, before, after])
     specs = {"arm": ArmSpec("after", {"after": after}), "reference": ArmSpec("before", {"before": before})}
+    origin = FromFile(outcome.run, trust)
+    cases.admit(origin, scenario, [specs["arm"]])
+    cases.admit(FromFile(f"the {held.which} of {outcome.run}", trust), None, [specs["reference"]])
     turn, user, reason = lost[0]
     try:
-        return of_turn(replace(scenario, user=user), specs, turn, reason, right=False)
+        return of_turn(replace(scenario, user=user), specs, turn, reason, origin, right=False)
     except UsageError:  # the old configuration no longer does what it did: the code changed too
         return None
 
@@ -204,14 +205,14 @@ def command(
     builds: int,
     files: Files,
     *,
-    trust_remote_code: bool = False,
+    trust: bool = False,
     exact: bool = False,
 ) -> int:
     """Print and write the verdict; returns the exit code. `exact`: that of a pass only for the same bits."""
     outcome, screen = gate(run, baseline, release, builds), console()
     case = None
     try:
-        case = smallest(outcome, trust_remote_code=trust_remote_code)
+        case = smallest(outcome, trust=trust)
     except UsageError as error:  # the verdict does not need it
         screen.print(f"no session was looked for: {error}", markup=False, soft_wrap=True)
     if case is not None:

@@ -23,6 +23,7 @@ from skg_bench.app.said import said_only
 from skg_bench.app.salts import PUBLIC, Salt
 from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.app.watch import Watch
 from skg_bench.assistant.pipeline.pretraining import models
 from skg_bench.core import manifest, schema, shards
@@ -107,17 +108,18 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     Raises UsageError for parameters that a component refuses, and for a directory that holds another run.
     """
     root = composed.root
-    simulator, embedder = build("simulator", root["simulator"]), build("embedder", root["embedder"])
+    simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     root = {**root, **_sizes(root, replay(simulator))}
     composed, salt = replace(composed, root=root), salts.given(root["salt"])
-    plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms))
+    plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
     files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))
     name = f"{root['experiment']}-{key[:8]}"
     named = root["out"] is not None and parent is None
     out = Path(root["out"]) if named else (parent or Path("runs")) / name
-    launcher, sinks = build("launcher", _launcher(composed)), build("tracker", root["tracker"]).sinks
+    launcher = build("launcher", _launcher(composed), COMMAND_LINE)
+    sinks = build("tracker", root["tracker"], COMMAND_LINE).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
     job = _salted(job, salts.kept(salt, out))
     return replace(job, state=_state(job))

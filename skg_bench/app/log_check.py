@@ -21,6 +21,7 @@ from skg_bench.app.compose import compose
 from skg_bench.app.corpus_check import described
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import Record, left_out
 from skg_bench.simulator import recorded_csv, recorded_guess
@@ -82,7 +83,7 @@ def check(path: Path, texts: Sequence[str]) -> None:
         screen.print(note, soft_wrap=True, markup=False)
     overrides = ["simulator=recorded", f"simulator.path={_quoted(str(path))}", f"simulator.columns={_mapping(columns)}",
                  *(f"simulator.{key}={value}" for key, value in settings.items()), *texts]  # fmt: skip
-    simulator: Recorded = build("simulator", compose(overrides).root["simulator"])
+    simulator: Recorded = build("simulator", compose(overrides).root["simulator"], COMMAND_LINE)
     for line in _facts(simulator.record, simulator):
         screen.print(line, soft_wrap=True, markup=False)
     _command(screen, overrides)

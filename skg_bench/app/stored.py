@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composer
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.ace.book import ERAS, AceBook, Era
 from skg_bench.core.conversion import from_ace
 from skg_bench.core.errors import UsageError
@@ -108,7 +109,7 @@ def open_store(name: str = "sqlite", *, era: Era = "v2", **parameters: Any) -> S
     if era not in ERAS:
         raise UsageError(f"era={era!r}; valid: {', '.join(ERAS)}")
     (node,) = Composer().options("store", [name])
-    return StoredBooks(build("store", {**node, **parameters}), era)
+    return StoredBooks(build("store", {**node, **parameters}, COMMAND_LINE), era)
 
 
 def at_address(address: str) -> StoredBooks:

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, get_type_hints
 
 import yaml
 
 from skg_bench.app.overrides import INSIDE
-from skg_bench.app.packages import Package, groups, packages
+from skg_bench.app.packages import ENTRY_POINTS, Package, groups, packages, trusted
+from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
 Node = Mapping[str, Any]
@@ -44,6 +46,32 @@ def named(seam: str, chain: Chain) -> bool:
         return True
     inner = _inside(chain)
     return inner is not None and named(*inner)
+
+
+def class_of(path: str, seam: str, chain: Chain) -> type:
+    """The last class of `chain`, which stands at `path` of a node.
+
+    Raises UsageError for one that no yaml of `seam` names there, and for what is no class of an installed package.
+    """
+    target = chain[-1][1]
+    if not named(seam, chain):
+        known = nearest(target, valid(seam, chain)) or "no component may stand there"
+        raise UsageError(
+            f"{path}._target_={target!r} is refused, as no yaml of {seam} names it there; {known}. A class of your own "
+            f"needs a yaml in conf/{seam}/ of a package that joins by an entry point of group {ENTRY_POINTS}"
+        )
+    try:
+        component = resolve_name(target)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{path}._target_={target!r} cannot be imported: {error}") from error
+    if not isinstance(component, type) or not trusted(target) or not trusted(f"{component.__module__}."):
+        raise UsageError(f"{path}._target_={target!r} is refused; it is no class of {target.split('.')[0]}")
+    return component
+
+
+def parameters(made: type) -> Mapping[str, Any]:
+    """The types of the parameters of a class."""
+    return get_type_hints(vars(made).get("__init__", made))
 
 
 def valid(seam: str, chain: Chain) -> list[str]:

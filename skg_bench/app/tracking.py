@@ -224,12 +224,14 @@ def export(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], 
 def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     """The sinks of `tracker=name`: as given in overrides of `tracker.`, else as in the run's own configuration.
 
-    Addresses are never taken from there: who wrote a manifest must not choose where the reader's keys are sent.
+    What reaches something, such as an address, is never taken from there: who wrote a manifest must not choose where
+    the reader's keys are sent.
     Raises UsageError for an unknown tracker, other overrides, and a run that is not finished.
     """
     from skg_bench.app.components import build
     from skg_bench.app.compose import Composer
     from skg_bench.app.overrides import parse
+    from skg_bench.app.trust import COMMAND_LINE
 
     if run.manifest.get("incomplete") or not (run.path / "report.html").is_file():
         raise UsageError(f"{run.path} is not finished; the same command that began it goes on with it")
@@ -238,25 +240,26 @@ def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
         if override.head != "tracker" or override.choice:
             raise UsageError(f"{override.text}: an export takes tracker.KEY=VALUE and nothing else")
     node: Mapping[str, Any] = Composer().root(overrides)["tracker"]
-    addresses = {_target(place): place.parameter for place in build("tracker", node).sinks}
+    known = {_target(place): type(place) for place in build("tracker", node, COMMAND_LINE).sinks}
     given = [override.path.removeprefix("tracker.") for override in overrides[1:]]
-    sinks: Sequence[Sink] = build("tracker", _with_settings(node, run, addresses, given)).sinks
+    sinks: Sequence[Sink] = build("tracker", _with_settings(node, run, known, given), COMMAND_LINE).sinks
     if not sinks:
         raise UsageError(f"tracker={name} delivers nowhere; export to mlflow or opik")
     return sinks
 
 
 def _with_settings(
-    node: Mapping[str, Any], run: Run, addresses: Mapping[str, str], given: Sequence[str], above: str = ""
+    node: Mapping[str, Any], run: Run, known: Mapping[str, type], given: Sequence[str], above: str = ""
 ) -> dict[str, Any]:
-    """A tracker's node with what the run's own says, except for addresses and for what was given."""
-    target = node["_target_"]
-    settings, kept = _own(run, target), {"_target_", addresses.get(target)}
-    filled = dict(node)
+    """A tracker's node with what the run's own says, except for what reaches something and for what was given."""
+    from skg_bench.app.trust import harmless
+
+    made, filled = known.get(node["_target_"]), dict(node)
+    settings = {} if made is None else harmless(made, _own(run, node["_target_"]))
     for key, value in node.items():
         if isinstance(value, Mapping):
-            filled[key] = _with_settings(value, run, addresses, given, f"{above}{key}.")
-        elif target in addresses and key in settings and key not in kept and f"{above}{key}" not in given:
+            filled[key] = _with_settings(value, run, known, given, f"{above}{key}.")
+        elif key in settings and f"{above}{key}" not in given:
             filled[key] = settings[key]
     return filled
 

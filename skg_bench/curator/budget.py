@@ -11,6 +11,7 @@ from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, blank, joined, stor
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
@@ -30,6 +31,7 @@ class Budget:
     capacity: int
     evict: Evict
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.capacity < 1:

@@ -9,6 +9,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, blank
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
@@ -23,6 +24,7 @@ class Everything:
 
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ("used", "rated later", "captured", "captured again")
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def start(self, n: int) -> None:
         """No memory."""

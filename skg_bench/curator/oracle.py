@@ -9,6 +9,7 @@ import numpy as np
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 
@@ -19,6 +20,7 @@ class RightAnswers:
 
     sees_truth: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "captured", "captured again")
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def start(self, n: int) -> None:
         """No memory."""

@@ -15,6 +15,7 @@ from skg_bench.core.batch import ADD, TAG, Batch, blank
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.shelf import shelf_of
@@ -30,6 +31,7 @@ class Population:
     strategies: str | None
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ("used", "given")
+    reaches: ClassVar[Reaches] = {"strategies": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         texts = library.strategies(self.strategies)

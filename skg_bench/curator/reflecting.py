@@ -23,6 +23,7 @@ from skg_bench.core.learning import Jobs
 from skg_bench.core.prompt_layout import Order
 from skg_bench.core.prompts import PromptFile, load
 from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.rendering import render
 from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
@@ -85,6 +86,7 @@ class Reflecting:
     sees_truth: ClassVar[bool] = False
     asks_model: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "learned", "reworded", "judged", "harmful")
+    reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         check_writes(self.llm, "curator.llm")

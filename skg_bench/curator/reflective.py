@@ -18,6 +18,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, RETRACTED, KnownFeedback
 from skg_bench.core.grid import I32, I64, U64, Bool
 from skg_bench.core.learning import APPLIED, UNCHANGED, Jobs
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import Reaction
@@ -71,6 +72,7 @@ class Reflective:
     sees_truth: ClassVar[bool] = False
     asks_model: ClassVar[bool] = True
     reasons: ClassVar[Sequence[str]] = ("used", "judged", "learned", "reworded", "harmful")
+    reaches: ClassVar[Reaches] = {"strategies": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         for name in ("rho", "misses", "wrong_skill", "useless", "adds", "rewords"):

@@ -30,6 +30,7 @@ from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.state import wider
 from skg_bench.core.types import RATINGS, Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
@@ -69,6 +70,7 @@ class Sham:
     says: Says = "other"
     strategies: str | None = None
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = {"strategies": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         if self.content not in get_args(Turns):

@@ -10,6 +10,7 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, blank
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.tagging import later_tags
 from skg_bench.core.types import RATINGS, Observation, Skillbooks
 from skg_bench.core.world import OFFERS, Reaction
@@ -36,6 +37,7 @@ class SKG:
     unused_days: float | None
     sees_truth: ClassVar[bool] = False
     reasons: ClassVar[Sequence[str]] = ("used", "rated later", "captured", "captured again", "harmful", "unused")
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.capture not in get_args(Capture):

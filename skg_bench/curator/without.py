@@ -16,6 +16,7 @@ from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch, blank, joined, nth,
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import alike
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
@@ -34,6 +35,7 @@ class Without:
     recapture: bool
     lineage: float | None
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.skill < 0:

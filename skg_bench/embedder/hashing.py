@@ -16,6 +16,7 @@ import numpy.typing as npt
 from skg_bench.core.draws import fold, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, U64, quantise
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.statehash import text_hash
 from skg_bench.embedder.cache import Progress
 
@@ -31,6 +32,7 @@ class Hashing:
     dimensions: int
     key: int
     pure: ClassVar[bool] = True
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.dimensions < _BITS or self.dimensions % _BITS:

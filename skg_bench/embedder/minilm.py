@@ -15,6 +15,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.grid import F32, I16, quantise
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.embedder import cache, minilm_graph, packaged
 from skg_bench.embedder.cache import Progress
 from skg_bench.embedder.lengths import batches
@@ -27,6 +28,7 @@ class MiniLM:
     """Vectors `[N, 384]`; a text's are the same bits whatever it is embedded with, on however many threads."""
 
     pure: ClassVar[bool] = True
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     @property
     def digest(self) -> str:

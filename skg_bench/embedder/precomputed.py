@@ -17,6 +17,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.paths import DATA
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.statehash import text_hash
 from skg_bench.embedder.cache import Progress
 
@@ -31,6 +32,7 @@ class Precomputed:
 
     path: str | None
     pure: ClassVar[bool] = True
+    reaches: ClassVar[Reaches] = {"path": Reach(("reads",), data=_BUILT_IN)}
 
     @cached_property
     def _description(self) -> dict[str, Any]:

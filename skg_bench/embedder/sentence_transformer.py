@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.grid import I16, I64, quantise
+from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.embedder import cache, packaged
 from skg_bench.embedder.cache import Progress
 from skg_bench.embedder.lengths import batches
@@ -33,6 +34,12 @@ class SentenceTransformer:
     max_tokens: int | None  # texts are cut off after so many; None: after as many as the model takes
     device: Literal["cpu", "cuda"]
     trust_remote_code: bool
+    reaches: ClassVar[Reaches] = {
+        "model": Reach(("reads", "network"), harmless=(packaged.PACKAGED,)),
+        "trust_remote_code": Reach(("code",)),
+        "revision": NO_REACH,
+        "task": NO_REACH,
+    }
 
     def __post_init__(self) -> None:
         for name, value in (("dimensions", self.dimensions), ("max_tokens", self.max_tokens)):

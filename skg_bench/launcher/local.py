@@ -19,11 +19,12 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from skg_bench.core import children
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.launching import Result, Task, Tick, WorkerJob
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.temporary import temporary
 
 _START = 120.0  # seconds that a worker has to start and to read its job
@@ -41,6 +42,7 @@ class Local:
     """Processes of this machine, which start clean (core.children); with one worker, this process."""
 
     variables: Sequence[str] = ()  # of the environment, which workers see beside those that each child does
+    reaches: ClassVar[Reaches] = {"variables": Reach(("environment",), harmless=([],))}
 
     def carry_out(
         self,

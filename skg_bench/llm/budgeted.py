@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
 from skg_bench.core.errors import BudgetReached, UsageError
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.llm.shared import arrivals
 from skg_bench.llm.shared.spending import Spending, SpendingFile
 
@@ -28,6 +29,7 @@ class Budgeted:
     usd: float | None
     folder: str | None
     beside: ClassVar[Sequence[str]] = ("tokens", "usd", "folder")  # parameters that do not change what comes out
+    reaches: ClassVar[Reaches] = {"folder": Reach(("reads", "writes"))}
 
     def __post_init__(self) -> None:
         for name in ("tokens", "usd"):

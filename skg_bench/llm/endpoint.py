@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from skg_bench.core.asking import Completion, Prices, Prompt
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.llm.shared.environment import offline
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -38,6 +39,11 @@ class Endpoint:
     sends_recorded: bool
     # how an answer is fetched, not what it is
     beside: ClassVar[Sequence[str]] = ("address", "key_from", "in_flight", "sends_recorded")
+    reaches: ClassVar[Reaches] = {
+        "address": Reach(("network",), harmless=()),
+        "key_from": Reach(("environment",)),
+        "model": NO_REACH,
+    }
 
     def __post_init__(self) -> None:
         _check_address(self.address)

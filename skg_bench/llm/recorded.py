@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import Confined, Reach, Reaches
 from skg_bench.llm.shared import arrivals
 from skg_bench.llm.shared.committing import Committer
 from skg_bench.llm.shared.environment import offline
@@ -35,6 +36,8 @@ class RecordedModel:
     mode: Mode
     folder: str | None
     beside: ClassVar[Sequence[str]] = ("mode", "folder")  # parameters that do not change what comes out
+    reaches: ClassVar[Reaches] = {"folder": Reach(("reads", "writes"))}
+    confined: ClassVar[Confined] = Confined({"mode": "play"}, inside="llm")
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):

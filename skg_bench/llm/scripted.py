@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.core.asking import Completion, Prices, Prompt
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.llm.shared.scripts import SCRIPTS
 from skg_bench.llm.shared.structured import value_of
 
@@ -23,6 +24,7 @@ class Scripted:
     usd_per_million_in: float
     usd_per_million_out: float
     latency_ms: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.script not in get_args(Script):

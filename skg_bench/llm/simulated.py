@@ -1,11 +1,13 @@
 """An LLM without a model: rightness, tokens, price and latency drawn from declared distributions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Completions, Prompts
 
 
@@ -28,12 +30,13 @@ class Simulated:
     usd_per_million_out: float
     latency_ms: float
     latency_spread: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("right", "right_with_skill", "misled"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"llm.{name}={getattr(self, name)} must lie in [0, 1]")
-        for name in self.__dataclass_fields__:
+        for name in (field.name for field in fields(self)):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"llm.{name}={getattr(self, name)} must not be negative")
 

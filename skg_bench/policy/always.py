@@ -1,17 +1,21 @@
 """Control: the best skill answers everything, once there is one."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import best, certain
 from skg_bench.core.grid import F64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
 class Always(Memoryless):
     """The best candidate, whatever its score."""
+
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def propensities(self, candidates: Candidates, state: None) -> F64:
         """The best candidate; the fallback only if the shortlist is empty."""

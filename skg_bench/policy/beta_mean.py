@@ -1,6 +1,7 @@
 """The rule to hold a reader of the prompt against: what was learned in such a place first, then what helped most."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import best_of, certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class BetaMean(Memoryless):
     least: float
     prior_ok: float
     prior_miss: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0 <= self.near <= 1:

@@ -11,6 +11,7 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, KINDS, KnownFeedback
 from skg_bench.core.grid import F64, I32
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.state import wider
 
 _LEVELS = KINDS["afterwards"]
@@ -43,6 +44,7 @@ class Chooser:
     none: float
     temperature: float
     reads: ClassVar[Sequence[str]] = ("afterwards",)
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("rating", "similarity", "position", "none"):

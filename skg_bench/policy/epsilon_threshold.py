@@ -1,6 +1,7 @@
 """The threshold rule, with a share of random choices so that a log supports off-policy estimates."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import best, certain, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class EpsilonThreshold(Memoryless):
 
     threshold: float
     epsilon: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("threshold", "epsilon"):

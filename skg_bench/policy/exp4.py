@@ -21,6 +21,7 @@ from skg_bench.core.distributions import best_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, WORTH, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.state import wider
 
 
@@ -44,6 +45,7 @@ class Exp4:
     explore: float
     llm_ok: float
     reads: ClassVar[Sequence[str]] = ("rating",)
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(tuple(w) for w in self.weights))

@@ -11,6 +11,7 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.distributions import best_of, certain
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.state import wider
 
 
@@ -29,6 +30,7 @@ class LeastUsed:
     """
 
     reads: ClassVar[Sequence[str]] = ()
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def start(self, n: int) -> ChoicesMade:
         """Nothing was chosen."""

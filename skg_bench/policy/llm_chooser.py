@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.prompt_layout import block, shown_id
 from skg_bench.core.prompts import PromptFile, load
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.types import Completions
 
 ROLE = "chooser"
@@ -40,6 +42,7 @@ class LLMChooser(Memoryless):
     llm: TextModel
     answer_tokens: int
     prompts: str | None
+    reaches: ClassVar[Reaches] = {"prompts": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         check_writes(self.llm, "policy.llm")

@@ -1,6 +1,7 @@
 """Control: as many hits as some other policy has, at random moments."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import best, certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class MatchedRandom(Memoryless):
     """
 
     rate: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:

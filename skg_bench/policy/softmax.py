@@ -1,12 +1,14 @@
 """Random choices that prefer what scores high: a log of them supports off-policy estimates of any other policy."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Softmax(Memoryless):
 
     threshold: float
     temperature: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:

@@ -1,6 +1,7 @@
 """Thompson sampling: who answers best is drawn from what ratings say so far, so that who is little known gets tried."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 LEVELS = 128  # of a rate of success; against the continuous law, propensities move by less than 0.01
 _RATE = (np.arange(LEVELS) + 0.5) / LEVELS
@@ -28,6 +30,7 @@ class Thompson(Memoryless):
     prior_miss: float
     llm_ok: float
     llm_miss: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:

@@ -1,6 +1,7 @@
 """The SKG paper's rule: the highest combined score wins; none at the threshold or above, and the LLM answers."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skg_bench.core.deciding import Candidates, Memoryless
 from skg_bench.core.distributions import best, certain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,7 @@ class Threshold(Memoryless):
     """Deterministic choice at `threshold`."""
 
     threshold: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:

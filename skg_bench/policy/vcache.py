@@ -40,6 +40,7 @@ from skg_bench.core.deciding import Candidates, Decision
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool, snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.state import wider
 
 BINS = 128  # of similarity and of the threshold: steps of 1/128
@@ -62,6 +63,7 @@ class VCache:
     delta: float
     least: int
     reads: ClassVar[Sequence[str]] = ("agrees",)
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:

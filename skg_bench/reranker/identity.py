@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skg_bench.core.grid import I64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
 
 
@@ -13,6 +14,7 @@ class Identity:
     """Gives no score."""
 
     window: ClassVar[int] = 0
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
         """None: the signal is absent."""

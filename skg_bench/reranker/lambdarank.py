@@ -14,13 +14,14 @@ of processor.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I32, I64, WEIGHT_UNIT
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
 
 _DEPTH = 3
@@ -67,6 +68,7 @@ class LambdaRank:
     min_rows: int
     l2: float
     window: int
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("trees", "more", "min_rows", "window"):

@@ -16,6 +16,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid
 from skg_bench.core.linalg import solve
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
 
 
@@ -43,6 +44,7 @@ class Linear:
 
     l2: float
     window: ClassVar[int] = 0
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not self.l2 > 0:

@@ -21,6 +21,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, WEIGHT_UNIT, sigmoid, snap
 from skg_bench.core.linalg import solve
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
 
 STEEPNESS = 4.0  # logits per unit of u: near u = 0 a unit of u is a unit of probability
@@ -57,6 +58,7 @@ class LinUCB:
     alpha: float
     l2: float
     window: ClassVar[int] = 0
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if not 0.01 <= self.l2 < float("inf"):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from math import exp
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.feature_check import check_finite
 from skg_bench.core.grid import F64, I64, UNIT, WEIGHT_UNIT, snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Scorer, TrainingRows
 
 Device = Literal["cpu", "cuda"]
@@ -66,6 +67,7 @@ class MLP:
     window: int
     seed: int
     device: Device
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("units", "steps", "window"):

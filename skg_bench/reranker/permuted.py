@@ -12,6 +12,7 @@ still learns how satisfied the user is, and that moves every score with respect 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from skg_bench.core.batch import nth
 from skg_bench.core.draws import Purpose, fold, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 
 
@@ -41,6 +43,7 @@ class Permuted:
 
     reranker: Reranker
     draw: int
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.draw < 0:

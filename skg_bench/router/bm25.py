@@ -7,6 +7,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -25,6 +26,7 @@ class BM25:
     k1: float
     b: float
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

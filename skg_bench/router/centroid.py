@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import centroid_cosines, ranked
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -18,6 +19,7 @@ class Centroid:
 
     top_k: int
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

@@ -1,11 +1,13 @@
 """Two routers in one, by the places that they give rather than by their scores."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import top
 from skg_bench.core.types import Query, Router, Shortlist, Skillbooks
 
@@ -24,6 +26,7 @@ class Hybrid:
     second: Router
     constant: float
     top_k: int
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

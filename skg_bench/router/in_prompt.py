@@ -11,6 +11,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64, Bool
 from skg_bench.core.keyed import Keyed
 from skg_bench.core.prompt_layout import Order, fitting, frame, ordered, sizes
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -28,6 +29,7 @@ class InPrompt:
     limit: int
     top_k: int
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):

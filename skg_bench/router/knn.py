@@ -7,6 +7,7 @@ import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import cosine, snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -26,6 +27,7 @@ class KNN:
     top_k: int
     neighbours: int
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("top_k", "neighbours"):

@@ -1,11 +1,13 @@
 """Counterfactual: one skill is left out at serving, and goes on being learned."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import alike
 from skg_bench.core.types import Query, Router, Shortlist, Skillbooks
 
@@ -20,6 +22,7 @@ class Masked:
     router: Router
     skill: int
     lineage: float | None
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.skill < 0:

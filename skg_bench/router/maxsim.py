@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -16,6 +17,7 @@ class MaxSim:
 
     top_k: int
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import cosine, snap
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import centroid_cosines, max_dots, ranked
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -16,6 +17,7 @@ class MaxSimCentroid:
     top_k: int
     weight: float
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.top_k < 1:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from skg_bench.core.grid import F64, I32, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 from skg_bench.core.world import NEAR, RIGHT
@@ -21,6 +22,7 @@ class RightSkill:
 
     near: bool  # a skill of the same intent will do, as it does in a prompt
     sees_truth: ClassVar[bool] = True
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """The first right skill by id, or the best one."""

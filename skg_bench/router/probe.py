@@ -18,6 +18,7 @@ import numpy as np
 from skg_bench.core.errors import UsageError
 from skg_bench.core.linalg import solve
 from skg_bench.core.neighbourhood import neighbourhood
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 
@@ -29,6 +30,7 @@ class Probe:
     neighbours: int
     l2: float
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("top_k", "neighbours"):

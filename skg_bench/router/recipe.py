@@ -24,6 +24,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
 from skg_bench.core.linalg import solve
 from skg_bench.core.neighbourhood import neighbourhood
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 _LEAST = 1e-300  # score whose similarity is 0 at any width
@@ -39,6 +40,7 @@ class Recipe:
     width: float
     ridge: float
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name in ("top_k", "neighbours"):

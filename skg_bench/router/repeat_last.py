@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
@@ -14,6 +15,7 @@ class RepeatLast:
     """The skill that was used or captured last; its similarity is reported, but did not choose it."""
 
     sees_truth: ClassVar[bool] = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """One skill, if there is any; of those used at the same second the lower id."""

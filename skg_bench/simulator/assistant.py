@@ -10,7 +10,7 @@ Both choices lean towards intents that fit the hour, the weekday and the intent 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from skg_bench.core.draws import Purpose, draw, gumbel, key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import joined
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.world import Draws, Event, Events, Reaction, Response, Served, Stream, Supposing, Truth
 from skg_bench.simulator import corpus as corpora
 from skg_bench.simulator.chance import CANDIDATES, block, clock
@@ -89,6 +90,7 @@ class AssistantUsers:
     fatigue: float
     fatigue_half_life_days: float
     stream: Stream = field(default="stateful", init=False)  # offers tire
+    reaches: ClassVar[Reaches] = {"corpus": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):

@@ -21,12 +21,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from skg_bench.core.datasets import datasets
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST, bytes_of, json_of, plain
 from skg_bench.core.paths import DATA
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.simulator.corpus import Corpus
 from skg_bench.simulator.intent_table import dealt, read_table
 
@@ -43,6 +44,7 @@ class Clinc150:
     table: str | None
     split: Split
     values: int
+    reaches: ClassVar[Reaches] = {"file": Reach(("reads",)), "table": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         if self.split not in get_args(Split):

@@ -8,7 +8,7 @@ whether the mood is the arm's own or fresh.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from skg_bench.core.draws import Purpose, fold, key, normal, uniform
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, joined, said
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.strategies import Strategies, strategies
 from skg_bench.core.world import (
     RIGHT,
@@ -91,6 +92,7 @@ class Guardian:
     mistaken: float
     order: Order
     stream: Stream = field(default="stateful", init=False)
+    reaches: ClassVar[Reaches] = {"strategies": Reach(("reads",))}
 
     def __post_init__(self) -> None:
         for name in _SHARES:

@@ -7,8 +7,10 @@ for ever, at any hour, and no message is a one-off. A table of intents says bett
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.simulator.corpus import ANSWER, STABLE, Corpus, Intent
 from skg_bench.simulator.intent_table import dealt, read_table
 from skg_bench.simulator.labelled_rows import Columns, LabelledRows, opened
@@ -27,6 +29,15 @@ class Labelled:
     one_offs: Sequence[str]
     table: str | None
     values: int
+    reaches: ClassVar[Reaches] = {
+        "path": Reach(("reads", "network")),
+        "table": Reach(("reads",)),
+        "subset": NO_REACH,
+        "split": NO_REACH,
+        "text": NO_REACH,
+        "label": NO_REACH,
+        "one_offs": NO_REACH,
+    }
 
     def __post_init__(self) -> None:
         if self.values < 1:

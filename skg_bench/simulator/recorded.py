@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -20,6 +20,7 @@ from skg_bench.core.encoding import encoded
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import RATING, said
 from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.reach import NO_REACH, Reach, Reaches
 from skg_bench.core.record import Record
 from skg_bench.core.world import (
     LOGGED,
@@ -87,6 +88,20 @@ class Recorded:
     accept: float
     redact: bool
     stream: Stream = field(default="exogenous", init=False)
+    reaches: ClassVar[Reaches] = {
+        "path": Reach(("reads", "network")),
+        "subset": NO_REACH,
+        "split": NO_REACH,
+        "columns": NO_REACH,
+        "encoding": NO_REACH,
+        "separator": NO_REACH,
+        "decimal": NO_REACH,
+        "latency_unit": NO_REACH,
+        "zone": NO_REACH,
+        "rated_ok": NO_REACH,
+        "rated_partial": NO_REACH,
+        "rated_miss": NO_REACH,
+    }
 
     def __post_init__(self) -> None:
         if self.format not in get_args(Format):

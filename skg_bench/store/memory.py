@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import ClassVar
+
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(eq=False)
@@ -11,6 +14,7 @@ class InMemory:
 
     _stored: dict[str, tuple[str, int]] = field(default_factory=dict, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def load(self, user: str) -> tuple[str, int] | None:
         return self._stored.get(user)

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.store import KEYS, StoreError
 from skg_bench.store.shared.table import NAME, check_columns
 from skg_bench.store.shared.waiting import Patience
@@ -41,6 +42,7 @@ class Postgres:
 
     _connection: "psycopg.Connection[Any] | None" = field(default=None, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    reaches: ClassVar[Reaches] = {"address": Reach(("network",), harmless=())}
 
     def __post_init__(self) -> None:
         if find_spec("psycopg") is None:

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.store import StoreError
 from skg_bench.store.shared.table import NAME, check_columns
 from skg_bench.store.shared.waiting import Patience
@@ -43,6 +44,7 @@ class SQLite:
     _process: int = field(default=0, init=False, repr=False)  # that opened the connection
     _inherited: list[sqlite3.Connection] = field(default_factory=list, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    reaches: ClassVar[Reaches] = {"path": Reach(("reads", "writes"), harmless=())}
 
     def __post_init__(self) -> None:
         if not self.path or self.path.startswith((":", "file:")):

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.tracking import Sink, Tracker
 
 
@@ -12,6 +14,7 @@ class Both:
 
     mlflow: Tracker
     opik: Tracker
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     @property
     def sinks(self) -> Sequence[Sink]:

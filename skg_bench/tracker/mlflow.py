@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.manifest import BESIDE
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import check
@@ -64,6 +65,7 @@ class MLflow:
     parameter: ClassVar[str] = "uri"
     variables: ClassVar[Sequence[str]] = _VARIABLES
     reads: ClassVar[Sequence[Stage]] = ("tables", "page")
+    reaches: ClassVar[Reaches] = {"uri": Reach(("network", "reads", "writes"))}
 
     def __post_init__(self) -> None:
         if find_spec("mlflow") is None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.tracking import Sink
 
 
@@ -12,3 +13,4 @@ class NoTracking:
     """Delivers nowhere; `skg-bench export mlflow|opik RUN` can do it later."""
 
     sinks: ClassVar[Sequence[Sink]] = ()
+    reaches: ClassVar[Reaches] = REACHES_NOTHING

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker import events
@@ -57,6 +58,7 @@ class Opik:
     parameter: ClassVar[str] = "url"
     variables: ClassVar[Sequence[str]] = ("OPIK_",)
     reads: ClassVar[Sequence[Stage]] = ("turns",)
+    reaches: ClassVar[Reaches] = {"url": Reach(("network",))}
 
     def __post_init__(self) -> None:
         if find_spec("httpx") is None:

@@ -5,6 +5,7 @@ import pytest
 from skg_bench.app.arms import arms as made_of
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
@@ -106,4 +107,4 @@ def test_a_composition_from_a_file_has_the_keys_of_an_arm(change: dict[str, obje
     composition = dict(compose(["arms={skg: []}", "reference=skg"]).arms["skg"]) | change
     kept = {key: value for key, value in composition.items() if key not in change or value is not None}
     with pytest.raises(UsageError, match=message):
-        made_of({"skg": kept})
+        made_of({"skg": kept}, COMMAND_LINE)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from skg_bench.app.components import build, describe, fits
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from tests.app.lab import installed
 
@@ -21,17 +22,16 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def refused(node: Mapping[str, Any]) -> str:
     with pytest.raises(UsageError) as error:
-        build("policy", node)
+        build("policy", node, COMMAND_LINE)
     return str(error.value)
 
 
 def test_a_node_becomes_its_component_with_plain_python_values() -> None:
-    made = build("policy", {"_target_": PART, "rate": 1, "names": ["a"], "every": None})
+    made = build("policy", {"_target_": PART, "rate": 1, "names": ["a"], "every": None}, COMMAND_LINE)
     assert (made.rate, made.names, made.every, made.kind) == (1, ["a"], None, "round")
     inside = {"_target_": PART, "rate": 0.5}
-    assert (
-        build("curator", {"_target_": "lab_parts.things.Wrapped", "curator": inside, "at_turn": 3}).curator.rate == 0.5
-    )
+    around = {"_target_": "lab_parts.things.Wrapped", "curator": inside, "at_turn": 3}
+    assert build("curator", around, COMMAND_LINE).curator.rate == 0.5
 
 
 @pytest.mark.parametrize(

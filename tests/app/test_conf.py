@@ -11,6 +11,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composer, compose
 from skg_bench.app.overrides import parse
 from skg_bench.app.packages import groups
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.core.arms import Arm
 from skg_bench.core.paths import CONF
@@ -28,7 +29,7 @@ COMPONENTS = [
 def test_an_option_is_one_yaml_with_one_target_in_the_folder_of_its_seam(seam: str, option: str) -> None:
     node = Composer().root(parse([f"{seam}={option}"]))[seam]
     assert node["_target_"].startswith(f"skg_bench.{seam}.")
-    assert node == {"_target_": PIPELINE} or build(seam, node)  # its components are groups of their own
+    assert node == {"_target_": PIPELINE} or build(seam, node, COMMAND_LINE)  # its components are groups of their own
 
 
 @pytest.mark.parametrize("experiment", groups()["experiment"])
@@ -36,7 +37,7 @@ def test_every_experiment_composes_and_its_folder_and_name_agree(experiment: str
     composed = compose([f"experiment={experiment}"])
     assert composed.root["experiment"] == experiment
     assert composed.root["question"]
-    assert list(composed.arms) == [arm.name for arm in arms(composed.arms)]
+    assert list(composed.arms) == [arm.name for arm in arms(composed.arms, COMMAND_LINE)]
 
 
 def test_profiles_differ_in_size_only() -> None:

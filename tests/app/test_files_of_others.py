@@ -119,7 +119,10 @@ JINA = {
     "_target_": "skg_bench.embedder.sentence_transformer.SentenceTransformer", "model": "somebody/model",
     "revision": None, "task": None, "dimensions": None, "max_tokens": None, "device": "cpu", "trust_remote_code": True,
 }  # fmt: skip
-REFUSED = "sets trust_remote_code=True, which runs Python code of a model ('somebody/model') with your rights"
+REFUSED = (
+    "sets embedder.model='somebody/model', which reads files of this machine and reaches an address of the network"
+)
+TOLD = "trusted by --trust:\n  embedder.model='somebody/model' reads files"
 
 
 @pytest.fixture
@@ -140,18 +143,24 @@ def test_a_case_runs_a_models_own_code_only_where_the_command_says_so(tmp_path: 
     words = ["counterexample", "replay", str(case(tmp_path, embedder=JINA))]
     error = refused(*words)
     assert REFUSED in error
-    assert "then add --trust-remote-code" in error
+    assert "(and 1 more such value)" in error
+    assert "then add --trust" in error
     assert loaded == []
-    assert call(*words, "--trust-remote-code")[0] == 0
+    code, _, told = call(*words, "--trust")
+    assert code == 0
+    assert TOLD in told
+    assert "embedder.trust_remote_code=True runs code with your rights" in told
     assert set(loaded) == {True}
 
 
-def test_a_model_hidden_in_an_arm_of_a_case_is_refused_too(tmp_path: Path) -> None:
+def test_what_is_hidden_where_no_component_takes_it_is_refused_too(tmp_path: Path) -> None:
     read = json.loads(CASE.read_text("utf-8"))
     read["sides"]["reference"]["compositions"]["skg"]["router"]["deep"] = [{"inner": {"trust_remote_code": "yes"}}]
     path = tmp_path / "case.json"
     path.write_text(json.dumps(read), "utf-8")
-    assert "sets trust_remote_code='yes'" in refused("counterexample", "replay", str(path))
+    assert "router.deep=[{'inner': {'trust_remote_code': 'yes'}}], which may reach" in refused(
+        "counterexample", "replay", str(path)
+    )
 
 
 def test_a_manifest_runs_a_models_own_code_only_where_the_command_says_so(
@@ -164,7 +173,9 @@ def test_a_manifest_runs_a_models_own_code_only_where_the_command_says_so(
     ):
         assert REFUSED in refused(*words)
         assert loaded == []
-        assert call(*words, "--trust-remote-code")[0] == 0
+        code, _, told = call(*words, "--trust")
+        assert code == 0
+        assert TOLD in told
         assert set(loaded) == {True}
         loaded.clear()
 

@@ -146,10 +146,10 @@ def test_without_a_change_of_configuration_there_is_no_session_to_show(
     assert gate.smallest(gate.gate(run, baseline)) is None
 
 
-def test_a_verdict_stands_without_a_session_that_takes_a_models_own_code(
+def test_a_verdict_stands_without_a_session_that_reads_other_files(
     baseline: Path, play: Callable[..., Path], tmp_path: Path
 ) -> None:
-    embedder = {"_target_": "skg_bench.embedder.precomputed.Precomputed", "path": None, "trust_remote_code": True}
+    embedder = {"_target_": "skg_bench.embedder.precomputed.Precomputed", "path": "elsewhere"}
     run = shutil.copytree(play("policy.threshold=0.2"), tmp_path / "run")
     config = json.loads((run / "manifest.json").read_text("utf-8"))["config"]
     changed(run, config={**config, "embedder": embedder})
@@ -158,11 +158,12 @@ def test_a_verdict_stands_without_a_session_that_takes_a_models_own_code(
     baseline.write_text(json.dumps(content), "utf-8")
     code, out, _ = call("gate", "--baseline", str(baseline), str(run))
     assert code == 1
-    assert f"no session was looked for: {run} sets trust_remote_code=True" in out
-    assert "then add --trust-remote-code" in out
-    code, out, _ = call("gate", "--baseline", str(baseline), str(run), "--trust-remote-code")
+    assert f"no session was looked for: {run} sets embedder.path='elsewhere', which reads files" in out
+    assert "then add --trust" in out
+    code, out, error = call("gate", "--baseline", str(baseline), str(run), "--trust")
     assert code == 1
-    assert "no session was looked for" not in out  # it is tried, and this embedder takes no such parameter
+    assert "no session was looked for" not in out  # it is tried, and there is no such file
+    assert f"{run}, trusted by --trust:\n  embedder.path='elsewhere' reads files" in error
 
 
 def test_too_few_users_are_inconclusive(play: Callable[..., Path], tmp_path: Path, clean: None) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.simulator.recorded import Recorded
 from skg_bench.simulator.recorded_guess import mapping, rating_words
 from tests.app.test_cli import call
@@ -24,7 +25,7 @@ def printed(*words: str) -> Recorded:
     """The simulator of the command that the check prints."""
     code, out, _ = call("data", "check", *words)
     assert code == 0, out
-    return build("simulator", compose(shlex.split(out.strip().splitlines()[-1])[2:]).root["simulator"])  # type: ignore[no-any-return]
+    return build("simulator", compose(shlex.split(out.strip().splitlines()[-1])[2:]).root["simulator"], COMMAND_LINE)  # type: ignore[no-any-return]
 
 
 def test_columns_are_found_by_their_names_in_two_languages() -> None:

@@ -15,6 +15,7 @@ from skg_bench.app import overrides
 from skg_bench.app.components import build
 from skg_bench.app.packages import groups
 from skg_bench.app.targets import Chain, named
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from tests.app.lab import declare, forget, write
@@ -205,7 +206,7 @@ def test_of_all_callables_a_seam_takes_the_classes_that_its_yamls_name_at_each_p
 @pytest.mark.parametrize("seam", ["experiment", "profile", "serving", "", "..", "../conf/router", "router/../router"])
 def test_what_is_no_seam_takes_nothing(seam: str) -> None:
     with pytest.raises(UsageError, match="is refused"):
-        build(seam, {"_target_": "skg_bench.router.maxsim.MaxSim", "top_k": 5})
+        build(seam, {"_target_": "skg_bench.router.maxsim.MaxSim", "top_k": 5}, COMMAND_LINE)
 
 
 @pytest.mark.usefixtures("packages")
@@ -215,8 +216,8 @@ def test_components_nested_as_yamls_nest_them_are_made() -> None:
         "_target_": "first_parts.things.Around",
         "inner": {"_target_": "first_parts.things.Inner", "many": [leaf, leaf]},
     }
-    assert [one.size for one in build("reranker", around).inner.many] == [2, 2]
-    chosen = build("policy", {"_target_": "second_parts.Chooser", "options": {"scorer": around}})
+    assert [one.size for one in build("reranker", around, COMMAND_LINE).inner.many] == [2, 2]
+    chosen = build("policy", {"_target_": "second_parts.Chooser", "options": {"scorer": around}}, COMMAND_LINE)
     assert [one.size for one in chosen.options["scorer"].inner.many] == [2, 2]
 
 
@@ -251,7 +252,7 @@ def test_all_else_is_refused_by_its_place_and_nothing_is_called(
     seam: str, node: Mapping[str, Any], where: str, elsewhere: Path
 ) -> None:
     with pytest.raises(UsageError) as error:
-        build(seam, node)
+        build(seam, node, COMMAND_LINE)
     assert str(error.value).startswith(f"{where}_target_=")
     assert "is refused" in str(error.value)
     assert not list(elsewhere.iterdir())
@@ -262,8 +263,8 @@ def test_all_else_is_refused_by_its_place_and_nothing_is_called(
 def test_hydras_own_keys_mean_nothing(key: str) -> None:
     around = {"_target_": "first_parts.things.Around", "inner": INNER}
     with pytest.raises(UsageError, match=f"reranker.{key}: first_parts.things.Around takes no such parameter"):
-        build("reranker", {**around, key: True})
-    assert build("reranker", {**around, "label": {key: False}}).label == {key: False}
+        build("reranker", {**around, key: True}, COMMAND_LINE)
+    assert build("reranker", {**around, "label": {key: False}}, COMMAND_LINE).label == {key: False}
 
 
 @pytest.mark.usefixtures("packages")
@@ -271,7 +272,7 @@ def test_an_interpolation_in_a_node_is_a_text(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OPIK_API_KEY", "hidden-key")
     texts = ["${oc.env:OPIK_API_KEY}", "${oc.create:{_target_: first_parts.things.Leaf}}", "${inner}", "\\${x}"]
     around = {"_target_": "first_parts.things.Around", "inner": INNER, "label": texts}
-    assert build("reranker", around).label == texts
+    assert build("reranker", around, COMMAND_LINE).label == texts
 
 
 def test_every_seam_that_has_components_is_tried() -> None:

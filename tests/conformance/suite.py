@@ -22,6 +22,7 @@ from skg_bench.app.compose import Composed, Composer, compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
 from skg_bench.app.targets import components
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core import asking, assistant, deciding, schema, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
@@ -150,10 +151,11 @@ def wrong_value(case: Case, folder: Path) -> list[str]:
 def _made(case: Case, config: Composed) -> Any:
     """The component, made anew."""
     if case.seam == "assistant":  # a pipeline is made of components of the arm
-        return arms(config.arms)[0].assistant
+        return arms(config.arms, COMMAND_LINE)[0].assistant
     if case.of_texts:
-        return build("llm", config.arms["itself"]["curator"]["llm"])
-    return build(case.seam, config.arms["itself"][case.seam] if case.seam in SEAMS_OF_ARMS else config.root[case.seam])
+        return build("llm", config.arms["itself"]["curator"]["llm"], COMMAND_LINE)
+    node = config.arms["itself"][case.seam] if case.seam in SEAMS_OF_ARMS else config.root[case.seam]
+    return build(case.seam, node, COMMAND_LINE)
 
 
 def _wrong_member(made: Any, seam_protocol: type, name: str) -> str | None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
 from skg_bench.embedder import packaged, sentence_transformer
@@ -65,7 +66,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.req("K04", "K05")
 def test_the_paper_s_model_is_ready_and_one_of_its_kind_gives_1024_dimensions(made: Path, tmp_path: Path) -> None:
     node = yaml.safe_load((CONF / "embedder" / "jina.yaml").read_text("utf-8"))
-    jina: SentenceTransformer = build("embedder", node)
+    jina: SentenceTransformer = build("embedder", node, COMMAND_LINE)
     assert jina.model == "jinaai/jina-embeddings-v3"
     assert jina.task == "text-matching"
     assert not jina.trust_remote_code

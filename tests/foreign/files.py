@@ -28,6 +28,7 @@ from skg_bench.app.skillbook import files as skillbooks
 from skg_bench.app.skillbook.applying import apply
 from skg_bench.app.skillbook.files import Named
 from skg_bench.app.skillbook.rebuilt import verify
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.pretraining import load as pool
 from skg_bench.assistant.pipeline.pretraining import save
 from skg_bench.core import agentropy, strategies
@@ -257,7 +258,7 @@ def a_pool() -> Files:
 
 
 def _recipe() -> Any:
-    return build("reranker", yaml.safe_load((CONF / "reranker" / "mlp.yaml").read_text("utf-8")))
+    return build("reranker", yaml.safe_load((CONF / "reranker" / "mlp.yaml").read_text("utf-8")), COMMAND_LINE)
 
 
 def scored(folder: Path) -> object:

@@ -1,7 +1,7 @@
 """The article's two interactions, played by the whole engine: the same trigger, another strategy, another outcome."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     plan = prepare(composed).plan
     curator: Any = components(plan.arms[0]).curator
     arm = with_components(plan.arms[0], curator=replace(curator, llm=Article()))
-    world = Evenings(**{f: getattr(plan.simulator, f) for f in Guardian.__dataclass_fields__ if f != "stream"})
+    world = Evenings(
+        **{f: getattr(plan.simulator, f) for f in (field.name for field in fields(Guardian)) if f != "stream"}
+    )
     carried = carry_out(replace(plan, simulator=world, arms=(arm,)), out / "run", 1, 64, composed=composed)
     summary.write(carried)
     return carried

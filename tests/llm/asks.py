@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from skg_bench.app.components import build
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.asking import Prompt
 from skg_bench.core.prompts import load
 from skg_bench.llm.endpoint import Endpoint
@@ -19,7 +20,7 @@ NOTHING_LEARNED: dict[str, Any] = {"helpful_skill_ids": [], "harmful_skill_ids":
 
 def endpoint(address: str, **changes: Any) -> Endpoint:
     """`conf/llm/endpoint.yaml` at a server of a test, which wants no key."""
-    packaged = build("llm", yaml.safe_load((ROOT / "conf" / "llm" / "endpoint.yaml").read_text("utf-8")))
+    packaged = build("llm", yaml.safe_load((ROOT / "conf" / "llm" / "endpoint.yaml").read_text("utf-8")), COMMAND_LINE)
     assert isinstance(packaged, Endpoint)
     return replace(packaged, **{"address": address, "key_from": None, **changes})
 

@@ -1,6 +1,6 @@
 """The simulated LLM: what it is able to, tokens and price that add up, and latencies."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def test_users_do_not_know_of_one_another() -> None:
     assert all(np.array_equal(a[order], b) for a, b in zip(whole, mixed, strict=True))
 
 
-@pytest.mark.parametrize("key", list(LLM.__dataclass_fields__))
+@pytest.mark.parametrize("key", [field.name for field in fields(LLM)])
 def test_bad_parameters_are_refused_by_name(key: str) -> None:
     for bad in (-0.5, float("nan")):
         change: dict[str, Any] = {key: bad}

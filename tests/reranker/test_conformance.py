@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, snap
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
@@ -23,7 +24,7 @@ EVERYONE = np.arange(B)
 
 
 def reranker(name: str) -> Reranker:
-    made: Reranker = build("reranker", yaml.safe_load((CONF / f"{name}.yaml").read_text("utf-8")))
+    made: Reranker = build("reranker", yaml.safe_load((CONF / f"{name}.yaml").read_text("utf-8")), COMMAND_LINE)
     return made
 
 

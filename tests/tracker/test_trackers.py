@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from skg_bench.app.components import build
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.tracking import Tracker
 
 CONF = sorted((Path(__file__).resolve().parents[2] / "conf" / "tracker").glob("*.yaml"))
@@ -23,7 +24,7 @@ def node(path: Path) -> dict[str, Any]:
 def test_a_tracker_is_a_frozen_value_in_the_module_of_its_name_that_travels_between_processes(path: Path) -> None:
     package, seam, module, name = node(path)["_target_"].split(".")
     assert (package, seam, module) == ("skg_bench", "tracker", path.stem)
-    tracker: Tracker = build("tracker", node(path))
+    tracker: Tracker = build("tracker", node(path), COMMAND_LINE)
     assert type(tracker) is getattr(importlib.import_module(f"skg_bench.tracker.{module}"), name)
     assert pickle.loads(pickle.dumps(tracker)) == tracker  # noqa: S301
     expected = {"none": (), "both": ("mlflow", "opik")}.get(path.stem, (path.stem,))

@@ -3,9 +3,9 @@ regression tests. A parameter that came later than a file has the value that its
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ import yaml
 
 from skg_bench.app.arms import arms
 from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS
-from skg_bench.app.components import build, refuse_remote_code
+from skg_bench.app.components import build
 from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
+from skg_bench.app.trust import FromFile, Origin, admitted
 from skg_bench.core.arms import Arm
+from skg_bench.core.asking import Kept, mapped
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
@@ -64,14 +66,21 @@ class ArmSpec:
     name: str
     compositions: Mapping[str, Node]
 
-    def arm(self, role: str) -> Arm:
-        """The arm, under the name of its role."""
-        return replace(_made(json.dumps(self.compositions))[self.name], name=role)
+    def arm(self, role: str, origin: FromFile) -> Arm:
+        """The arm, under the name of its role; `origin`: whose words it is made from."""
+        return replace(_made(json.dumps(self.compositions), origin)[self.name], name=role)
 
 
 @lru_cache(maxsize=64)
-def _made(compositions: str) -> dict[str, Arm]:
-    return {arm.name: arm for arm in arms(json.loads(compositions))}
+def _made(compositions: str, origin: FromFile) -> dict[str, Arm]:
+    made = arms(json.loads(compositions), origin)
+    return {arm.name: mapped(arm, partial(_with_recording, origin)) for arm in made}
+
+
+def _with_recording(origin: FromFile, part: Any) -> Any:
+    """A component with the recording that lies beside its file, or in its run."""
+    kept = isinstance(part, Kept) and (origin.trusted or hasattr(part, "confined"))
+    return part.kept_in(origin.folder) if kept else part
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,7 @@ class Case:
     specs: Mapping[str, ArmSpec]  # by role: arm, reference
     events: Sequence[Row]  # number, time [s since the first Monday], message, request_type, intent, used_up
     expected: Mapping[str, Sequence[Row]]  # by role
+    origin: FromFile  # whose words its components are
 
 
 class Replayer:
@@ -107,15 +117,15 @@ class Replayer:
         self._vectors[new], self._known[new] = vectors, True
 
 
-def replayer_of(scenario: Scenario) -> Replayer:
+def replayer_of(scenario: Scenario, origin: Origin) -> Replayer:
     """The replayer of a scenario, made once for all of its users."""
-    return _replayer(json.dumps([scenario.simulator, scenario.embedder]), scenario.seed, scenario.weeks)
+    return _replayer(json.dumps([scenario.simulator, scenario.embedder]), origin, scenario.seed, scenario.weeks)
 
 
 @lru_cache(maxsize=4)
-def _replayer(nodes: str, seed: int, weeks: int) -> Replayer:
+def _replayer(nodes: str, origin: Origin, seed: int, weeks: int) -> Replayer:
     simulator, embedder = json.loads(nodes)
-    return Replayer(build("simulator", simulator), build("embedder", embedder), seed, weeks)
+    return Replayer(build("simulator", simulator, origin), build("embedder", embedder, origin), seed, weeks)
 
 
 def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events: Events) -> dict[str, Logbook]:
@@ -188,10 +198,10 @@ def events_of(case: Case, simulator: World[Any]) -> Events:
 
 def changes(case: Case) -> list[str]:
     """What is not as expected, a line each; none: it still shows what it showed."""
-    replayer = replayer_of(case.scenario)
+    replayer = replayer_of(case.scenario, case.origin)
     excerpts = Excerpts(replayer.setting, events_of(case, replayer.simulator))
     events = excerpts.rows([np.arange(len(case.events))])  # which counts what can be answered
-    logs = run(replayer, {role: spec.arm(role) for role, spec in case.specs.items()}, excerpts, events)
+    logs = run(replayer, {role: spec.arm(role, case.origin) for role, spec in case.specs.items()}, excerpts, events)
     wrong = []
     for role, log in logs.items():
         for event, was, now in zip(case.events, case.expected[role], told(log, replayer), strict=True):
@@ -206,13 +216,14 @@ def save(case: Case, path: Path) -> None:
 
     Raises OSError.
     """
-    write_json(path, {"schema": SCHEMA, **{_KEYS.get(key, key): value for key, value in asdict(case).items()}})
+    content = {_KEYS.get(key, key): value for key, value in asdict(case).items() if key != "origin"}
+    write_json(path, {"schema": SCHEMA, **content})
 
 
-def load(path: Path, *, trust_remote_code: bool = False) -> Case:
+def load(path: Path, *, trust: bool = False) -> Case:
     """Read a case.
 
-    Raises UsageError for what is none, and for one that runs a model's own code, unless that is trusted.
+    Raises UsageError for what is none, and for one whose components reach something, unless that is trusted.
     """
     try:
         read = json_file(path)
@@ -226,7 +237,9 @@ def load(path: Path, *, trust_remote_code: bool = False) -> Case:
         events = [asdict(shaped(_Said, event, f"events[{i}]")) for i, event in enumerate(read.pop("events"))]
         expected = shaped(Mapping[str, Sequence[Mapping[str, Any]]], read.pop("expected"), "expected")
         says = shaped(str, read.pop("says"), "says")
-        case = Case(says, scenario, specs=specs, events=events, expected=expected, **read)
+        case = Case(
+            says, scenario, specs=specs, events=events, expected=expected, origin=FromFile(str(path), trust), **read
+        )
         _check(case)
     except (UsageError, *FAULTS) as error:
         raise UsageError(
@@ -234,11 +247,21 @@ def load(path: Path, *, trust_remote_code: bool = False) -> Case:
         ) from error
     if version != SCHEMA:
         raise UsageError(f"{path} is of another version; find the counterexample again")
-    if not trust_remote_code:
-        refuse_remote_code(
-            path, [scenario.simulator, scenario.embedder, *(dict(spec.compositions) for spec in specs.values())]
-        )
+    admit(case.origin, scenario, specs.values())
     return case
+
+
+def admit(origin: Origin, scenario: Scenario | None, specs: Iterable[ArmSpec]) -> None:
+    """Decide on all components of a session at once, before any is made.
+
+    Raises UsageError for those of a file that reach something and are not trusted.
+    """
+    place = {} if scenario is None else {"simulator": scenario.simulator, "embedder": scenario.embedder}
+    nodes = [(seam, seam, node) for seam, node in place.items()]
+    for spec in specs:
+        for name, composition in spec.compositions.items():
+            nodes += [(f"arm {name!r}: {key}", key, value) for key, value in composition.items()]
+    admitted(origin, nodes)
 
 
 @dataclass(frozen=True)

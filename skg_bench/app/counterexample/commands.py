@@ -25,7 +25,7 @@ def find(
     turn: int | None,
     metric: str | None,
     out: Path | None,
-    trust_remote_code: bool = False,
+    trust: bool = False,
 ) -> None:
     """Find the smallest session, show it, and write it to `out`.
 
@@ -36,7 +36,7 @@ def find(
     opened = [Run(path) for path in runs]
     case = shrink.find(
         opened[0], arm, reference, against=opened[-1], user=user, turn=turn, metric=metric,
-        trust_remote_code=trust_remote_code,
+        trust=trust,
     )  # fmt: skip
     screen = console()
     screen.print(case.says, soft_wrap=True)
@@ -48,14 +48,14 @@ def find(
         screen.print(f"{out}: replay it with skg-bench counterexample replay {out}", soft_wrap=True)
 
 
-def replay(paths: Sequence[Path], *, trust_remote_code: bool = False) -> bool:
+def replay(paths: Sequence[Path], *, trust: bool = False) -> bool:
     """Replay cases; returns whether all do what they did.
 
     Raises UsageError.
     """
     screen, whole = console(), True
     for path in paths:
-        case = cases.load(path, trust_remote_code=trust_remote_code)
+        case = cases.load(path, trust=trust)
         try:
             wrong = cases.changes(case)
         except UsageError as error:

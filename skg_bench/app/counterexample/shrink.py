@@ -10,10 +10,10 @@ from skg_bench.analysis.comparison.flips import done, flips
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.tally import needs_truth
 from skg_bench.analysis.statistics.ddmin import Part, ddmin
-from skg_bench.app.components import refuse_remote_code
 from skg_bench.app.counterexample import cases
 from skg_bench.app.counterexample.cases import ArmSpec, Case, Replayer, Scenario
 from skg_bench.app.suggestions import nearest
+from skg_bench.app.trust import FromFile
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
@@ -35,7 +35,7 @@ def find(
     user: int | None = None,
     turn: int | None = None,
     metric: str | None = None,
-    trust_remote_code: bool = False,
+    trust: bool = False,
 ) -> Case:
     """The smallest session of a user in which `arm` of `run` differs from `reference` (of `against`, else of `run`).
 
@@ -44,13 +44,10 @@ def find(
     of that metric over the session, as over the whole life of `user`. Turns at which an arm freezes or forks count
     within a session: it keeps as many events as it needs to get there.
 
-    Raises UsageError for arms, users and turns that are not there or do not differ, and for runs that ran a model's own
-    code, unless that is trusted.
+    Raises UsageError for arms, users and turns that are not there or do not differ, and for runs whose components reach
+    something, unless that is trusted.
     """
     other = against or run
-    if not trust_remote_code:
-        for source in (run, other):
-            refuse_remote_code(source.path, cases.whole_node(source.manifest))
     same_events((run, other), "a counterexample")
     needs_truth(run, "a counterexample")
     for key in ("seed", "weeks", "simulator", "embedder"):
@@ -60,22 +57,27 @@ def find(
         raise UsageError(f"{run.path} and {other.path} differ in salt; a session must be the same for both arms")
     name = reference or str(other.config["reference"])
     specs = {"arm": _spec(run, arm), "reference": _spec(other, name)}
+    origin = FromFile(str(run.path), trust)
+    cases.admit(origin, _scenario(run, 0), [specs["arm"]])
+    cases.admit(FromFile(str(other.path), trust), None, [specs["reference"]])
     if metric is not None:
         if user is None or turn is not None:
             raise UsageError("a metric is of a whole session: give --user, and no --turn")
-        return _of_metric(run, specs, user, metric)
+        return _of_metric(run, specs, user, metric, origin)
     at, reason = _flip(run, arm, other, name, user=user, turn=turn)
     right = bool(run.turns(arm, ["answer_correct"], [at[0]])["answer_correct"][at[1]].as_py())
-    return of_turn(_scenario(run, at[0]), specs, at[1], reason, right=right)
+    return of_turn(_scenario(run, at[0]), specs, at[1], reason, origin, right=right)
 
 
-def of_turn(scenario: Scenario, specs: Mapping[str, ArmSpec], turn: int, reason: str, *, right: bool) -> Case:
+def of_turn(
+    scenario: Scenario, specs: Mapping[str, ArmSpec], turn: int, reason: str, origin: FromFile, *, right: bool
+) -> Case:
     """The smallest session up to the event at `turn` that `arm` answers rightly, `reference` wrongly; or, if
     not `right`, the other way round.
 
     Raises UsageError if over all events before it they do not.
     """
-    session = _Session.of(scenario, specs)
+    session = _Session.of(scenario, specs, origin)
 
     def shows(logs: LogsByRole) -> Bool:
         shown: Bool = (_last(logs["arm"]) == right) & (_last(logs["reference"]) == (not right))
@@ -88,11 +90,11 @@ def of_turn(scenario: Scenario, specs: Mapping[str, ArmSpec], turn: int, reason:
     return session.case(says, kept)
 
 
-def _of_metric(run: Run, specs: Mapping[str, ArmSpec], user: int, name: str) -> Case:
+def _of_metric(run: Run, specs: Mapping[str, ArmSpec], user: int, name: str, origin: FromFile) -> Case:
     of_turns = {k: m for k, m in metrics(Utility.of(run.config)).items() if _summed(m)}
     if name not in of_turns:
         raise UsageError(f"metric={name} cannot be taken over part of a session; {nearest(name, of_turns)}")
-    metric, session = of_turns[name], _Session.of(_scenario(run, user), specs)
+    metric, session = of_turns[name], _Session.of(_scenario(run, user), specs, origin)
     n = int(session.events.n[0])
 
     def sign(logs: LogsByRole) -> F64:
@@ -161,14 +163,15 @@ class _Session:
     replayer: Replayer
     events: Events
     excerpts: Excerpts
+    origin: FromFile
 
     @classmethod
-    def of(cls, scenario: Scenario, specs: Mapping[str, ArmSpec]) -> "_Session":
+    def of(cls, scenario: Scenario, specs: Mapping[str, ArmSpec], origin: FromFile) -> "_Session":
         """All of the user's life."""
-        replayer = cases.replayer_of(scenario)
+        replayer = cases.replayer_of(scenario, origin)
         events = table_of(replayer.simulator, scenario.seed, scenario.user, scenario.weeks)
-        arms = {role: spec.arm(role) for role, spec in specs.items()}
-        return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.setting, events))
+        arms = {role: spec.arm(role, origin) for role, spec in specs.items()}
+        return cls(scenario, specs, arms, replayer, events, Excerpts(replayer.setting, events), origin)
 
     def run(self, parts: Sequence[Part]) -> LogsByRole:
         """Parts of it, in order of falling length."""
@@ -202,7 +205,8 @@ class _Session:
         """A session as a case, with what the arms do in it."""
         events = self.excerpts.rows([np.array(kept, np.int64)])
         expected = {role: cases.told(log, self.replayer) for role, log in self.run([kept]).items()}
-        return Case(says, self.scenario, self.specs, cases.described(events, self.replayer.simulator), expected)
+        described = cases.described(events, self.replayer.simulator)
+        return Case(says, self.scenario, self.specs, described, expected, self.origin)
 
 
 def _telling(logs: LogsByRole, n: int) -> Iterator[Part]:

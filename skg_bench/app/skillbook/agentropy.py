@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.app.components import build, refuse_remote_code
+from skg_bench.app.components import build
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook.rebuilt import book, updates
+from skg_bench.app.trust import FromFile, admitted
 from skg_bench.core.agentropy import MODEL, TABLE, AgentropyIndex, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
@@ -22,19 +23,19 @@ from skg_bench.core.world import World
 MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
 
 
-def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust_remote_code: bool = False) -> None:
+def convert(path: Path, arm: str, users: Sequence[int], out: Path, *, trust: bool = False) -> None:
     """Write `out/user-U` for each of `users`, or for all.
 
     Raises UsageError for an unknown arm or user, a redacted log, one that was changed since, a folder that is there,
-    and for a run that ran a model's own code, unless that is trusted.
+    and for a run whose simulator or embedder reaches something, unless that is trusted.
     """
     run, screen = Run(path), console()
     log = run.manifest.get("log") or {}
     if log.get("redacted"):
         raise UsageError(f"{path} has hashes in place of messages, of which no vectors can be made; run without redact")
-    if not trust_remote_code:
-        refuse_remote_code(path, run.manifest)
-    simulator, embedder = (build(seam, run.config[seam]) for seam in ("simulator", "embedder"))
+    origin, seams = FromFile(str(path), trust), ("simulator", "embedder")
+    admitted(origin, [(seam, seam, run.config[seam]) for seam in seams])
+    simulator, embedder = (build(seam, run.config[seam], origin) for seam in seams)
     if simulator.digest != run.manifest["data"]["simulator"]:
         raise UsageError(f"{path} was made from other data than {run.config['simulator']['path']} now holds")
     monday = first_monday(run.manifest)

@@ -13,7 +13,10 @@ skillbook = typer.Typer(
 )
 
 Trust = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run Python code of the model that the file names: read it first.")
+    bool,
+    typer.Option(
+        "--trust", help="Let components of the file reach network, environment, files and code: read it first."
+    ),
 ]
 _RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 _Book = Annotated[
@@ -93,7 +96,7 @@ def convert(
     with plain_errors():
         from skg_bench.app.skillbook.converting import convert as command
 
-        command(book, to, out, arm, user or [], trust_remote_code=trust)
+        command(book, to, out, arm, user or [], trust=trust)
 
 
 @skillbook.command("replay", epilog=examples.of("skillbook replay"))

@@ -17,7 +17,7 @@ AGENTROPY, AGENT_SKILLS = "agentropy", "agent-skills"
 
 
 def convert(
-    path: Path, to: str | None, out: Path, arm: str | None, users: Sequence[int], *, trust_remote_code: bool = False
+    path: Path, to: str | None, out: Path, arm: str | None, users: Sequence[int], *, trust: bool = False
 ) -> None:
     """Write the skillbook of a file, or those of a run, to `out` in the format `to`, and say what is lost.
 
@@ -30,7 +30,7 @@ def convert(
     if files.is_run(path) and arm is None:
         raise UsageError(f"{path} is a run; name one of its arms with --arm")
     if arm is not None and to == AGENTROPY:
-        agentropy.convert(path, arm, users, out, trust_remote_code=trust_remote_code)
+        agentropy.convert(path, arm, users, out, trust=trust)
         return
     files.check_free(out)
     if arm is not None and files.is_run(path):

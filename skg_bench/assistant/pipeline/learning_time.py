@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from skg_bench.core.draws import Purpose, fold, normal
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64, Bool
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 Conflict = Literal["rebase", "replay", "blind", "serial"]
 _CALLS = 2  # of a job: reflector and skill manager
@@ -29,6 +30,7 @@ class LearningTime:
     apart_seconds: float
     conflict: Conflict
     alike: float
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         if self.call_seconds is not None and not 0 <= self.call_seconds <= _LONGEST:

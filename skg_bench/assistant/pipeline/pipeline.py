@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from skg_bench.assistant.pipeline.components import Components
 from skg_bench.assistant.pipeline.ensemble import Pipelines
@@ -10,6 +11,7 @@ from skg_bench.assistant.pipeline.pretraining import Simulate, pretrained
 from skg_bench.assistant.pipeline.stack import alike
 from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Pipeline:
     """Routes messages over the user's skillbook, reranks, serves or falls back, and curates the book."""
 
     components: Components
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     @property
     def sees_truth(self) -> bool:

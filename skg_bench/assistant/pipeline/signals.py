@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from skg_bench.core.combine import combine
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, snap
+from skg_bench.core.reach import NO_REACH, Reaches
 from skg_bench.core.types import Query, Shortlist, Skillbooks
 
 DAY = 86_400
@@ -40,6 +41,7 @@ class Signals:
     prior_miss: float
     half_life_days: float | None
     features: tuple[str, ...]
+    reaches: ClassVar[Reaches] = {"features": NO_REACH}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))

@@ -7,7 +7,7 @@ days later whether that was right. An arm's signs make ratings of both, which al
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION, KnownFeedback
 from skg_bench.core.grid import I32, I64
+from skg_bench.core.reach import NO_REACH, Reaches
 from skg_bench.core.state import wider
 
 Loop = Literal["immediate", "retrospective"]
@@ -46,6 +47,7 @@ class Signs:
     satisfaction: Mapping[str, Mapping[str, int]]
     loops: tuple[Loop, ...]
     merge: Merge
+    reaches: ClassVar[Reaches] = {"outcome": NO_REACH, "satisfaction": NO_REACH}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loops", tuple(self.loops))

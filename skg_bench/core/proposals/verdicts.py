@@ -3,10 +3,11 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
+from skg_bench.core.reach import REACHES_NOTHING, Reaches
 
 Code = Literal[  # how a reason begins
     "invalid",  # malformed: an unknown type or field, a field that is missing or of another kind
@@ -38,6 +39,7 @@ class Limits:
     ratings: int  # ratings that one skill may be given at most
     characters: int  # of what a skill says, all fields together, at most
     operations: int  # operations at most; the rest is refused unread
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():

@@ -39,9 +39,9 @@ def right(case: Case, role: str) -> bool:
 def without(case: Case, place: int) -> Case:
     """The session without one event, with what the arms do in it."""
     less = replace(case, events=[e for i, e in enumerate(case.events) if i != place])
-    replayer = cases.replayer_of(case.scenario)
+    replayer = cases.replayer_of(case.scenario, case.origin)
     excerpts = Excerpts(replayer.setting, cases.events_of(less, replayer.simulator))
-    arms = {role: spec.arm(role) for role, spec in case.specs.items()}
+    arms = {role: spec.arm(role, case.origin) for role, spec in case.specs.items()}
     logs = cases.run(replayer, arms, excerpts, excerpts.rows([np.arange(len(less.events))]))
     return replace(less, expected={role: cases.told(log, replayer) for role, log in logs.items()})
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from skg_bench.app.arms import arms
 from skg_bench.app.compose import compose
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.conflicts import OVERWRITTEN
 from skg_bench.assistant.pipeline.in_time import InTime, left
 from skg_bench.assistant.pipeline.learning_time import Conflict, LearningTime
@@ -290,7 +291,7 @@ def test_what_no_job_can_take_is_refused(values: dict[str, Any], words: str) -> 
 
 def test_a_curator_that_asks_no_model_takes_no_time() -> None:
     with pytest.raises(UsageError, match="curator=SKG asks no model and learns at once; take curator=reflective"):
-        arms(compose(["jobs=model_calls"]).arms)
+        arms(compose(["jobs=model_calls"]).arms, COMMAND_LINE)
 
 
 def test_a_rating_taken_back_that_is_not_there_is_misdirected_and_nothing_was_written() -> None:
@@ -321,7 +322,7 @@ def test_a_job_of_which_nothing_is_left_is_refused() -> None:
 def test_a_fork_may_begin_to_wait_and_may_not_stop_while_jobs_are_under_way() -> None:
     slow, fork = "slow: [jobs=model_calls]", "fork=%s@3, policy=always"
     world = ["experiment=guardian", "reference=live", "contrasts=[]"]
-    made = arms(compose([*world, f"arms={{live: [], later: [{fork % 'live'}, jobs=model_calls]}}"]).arms)
+    made = arms(compose([*world, f"arms={{live: [], later: [{fork % 'live'}, jobs=model_calls]}}"]).arms, COMMAND_LINE)
     assert OVERWRITTEN in stacked(made[1:]).reasons
     with pytest.raises(UsageError, match="learning jobs of slow under way at the fork would never end"):
-        arms(compose([*world, f"arms={{live: [], {slow}, stopped: [{fork % 'slow'}]}}"]).arms)
+        arms(compose([*world, f"arms={{live: [], {slow}, stopped: [{fork % 'slow'}]}}"]).arms, COMMAND_LINE)

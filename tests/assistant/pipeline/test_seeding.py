@@ -14,6 +14,7 @@ from skg_bench.app.arms import arms as made_of
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.skillbook import rebuilt, seeds
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core import paths
 from skg_bench.core.content import Content
@@ -166,12 +167,12 @@ def test_a_file_that_no_book_can_start_with_is_refused(tmp_path: Path, text: str
     file = tmp_path / "book.json"
     file.write_text(text)
     with pytest.raises(UsageError, match=message):
-        made_of(compose([f"seeds={file}", "arms={skg: []}", "reference=skg"]).arms)
+        made_of(compose([f"seeds={file}", "arms={skg: []}", "reference=skg"]).arms, COMMAND_LINE)
 
 
 def test_a_fork_goes_on_with_the_books_that_there_are() -> None:
     table = f"arms={{skg: [], a: ['fork=skg@9', 'seeds={ROOKIE}']}}"
     with pytest.raises(UsageError, match=r"arm 'a': seeds differ from those of skg"):
-        made_of(compose([table, "reference=skg"]).arms)
+        made_of(compose([table, "reference=skg"]).arms, COMMAND_LINE)
     with pytest.raises(UsageError, match=r"seeds=7 must be a name or the file of a skillbook"):
         compose(["seeds=7", "arms={skg: []}", "reference=skg"])

@@ -16,6 +16,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import Composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.skillbook import rebuilt
+from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.signs import HeardOutcomes, Loop, Merge, Signs
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.errors import UsageError
@@ -49,7 +50,7 @@ def signs(option: str = "pause", **changes: Any) -> Signs:
 
 @cache
 def _of_yaml(option: str) -> Signs:
-    made: Signs = build("signs", Composer().root(parse([f"signs={option}"]))["signs"])
+    made: Signs = build("signs", Composer().root(parse([f"signs={option}"]))["signs"], COMMAND_LINE)
     return made
 
 
@@ -309,11 +310,11 @@ def test_bad_signs_are_refused_by_name(change: dict[str, Any], message: str) -> 
 
 def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -> None:
     root = Composer().root(parse(["signs.satisfaction.overridden.regret_it=0"]))["signs"]
-    assert build("signs", root) == signs("neutral")
+    assert build("signs", root, COMMAND_LINE) == signs("neutral")
     with pytest.raises(UsageError, match=r"signs.merge='both' must be one of sum, replace, separate"):
-        build("signs", root | {"merge": "both"})
+        build("signs", root | {"merge": "both"}, COMMAND_LINE)
     with pytest.raises(UsageError, match=r"signs.outcome.wait=7 must be a sign"):
-        build("signs", root | {"outcome": root["outcome"] | {"wait": 7}})
+        build("signs", root | {"outcome": root["outcome"] | {"wait": 7}}, COMMAND_LINE)
 
 
 # ------------------------------------------------------------------------------------------------- a whole run
