@@ -66,11 +66,12 @@ def _now(overrides: tuple[str, ...]) -> Source | None:
     from skg_bench.app.components import build
     from skg_bench.app.compose import compose
     from skg_bench.app.run_identity import described
+    from skg_bench.app.trust import COMMAND_LINE
     from skg_bench.core.errors import UsageError
 
     try:
         composed = compose(list(overrides))
-        parts = {seam: build(seam, composed.root[seam]).digest for seam in ("simulator", "embedder")}
+        parts = {seam: build(seam, composed.root[seam], COMMAND_LINE).digest for seam in ("simulator", "embedder")}
     except (UsageError, OSError):
         return None
     return Source.of(overrides, described(composed.root, composed.arms, {}), parts)

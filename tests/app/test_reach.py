@@ -11,7 +11,7 @@ from tests.app.test_cli import call, refused
 from tests.app.test_files_of_others import CASE
 from tests.llm.server import Server
 
-SECRET = "AWS_SECRET_ACCESS_KEY"
+VARIABLE = "AWS_SECRET_ACCESS_KEY"
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def server() -> Iterator[Server]:
 def endpoint(server: Server) -> dict[str, Any]:
     """A model at an address of somebody else, with a secret of the reader as its key."""
     return {
-        "_target_": "skg_bench.llm.endpoint.Endpoint", "address": server.address, "model": "any", "key_from": SECRET,
+        "_target_": "skg_bench.llm.endpoint.Endpoint", "address": server.address, "model": "any", "key_from": VARIABLE,
         "temperature": 0.0, "top_p": 1.0, "seconds": 5.0, "in_flight": 4, "tries": 1, "usd_per_million_in": None,
         "usd_per_million_cached": None, "usd_per_million_out": None, "sends_recorded": False,
     }  # fmt: skip
@@ -43,7 +43,7 @@ def case(tmp_path: Path, model: dict[str, Any], name: str = "case.json") -> Path
 def test_a_case_sends_no_variable_of_the_environment_to_an_address(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(SECRET, "canary")
+    monkeypatch.setenv(VARIABLE, "canary")
     monkeypatch.delenv("OFFLINE", raising=False)
     words = ["counterexample", "replay", str(case(tmp_path, endpoint(server)))]
     error = refused(*words)
@@ -52,14 +52,14 @@ def test_a_case_sends_no_variable_of_the_environment_to_an_address(
     assert server.requests == 0
     _, _, told = call(*words, "--trust")  # what it asks for is said before it is asked
     assert f"curator.llm.address='{server.address}' reaches an address of the network" in told
-    assert f"curator.llm.key_from='{SECRET}' reads a variable of the environment" in told
+    assert f"curator.llm.key_from='{VARIABLE}' reads a variable of the environment" in told
     assert set(server.keys) == {"Bearer canary"}
 
 
 def test_a_case_that_asks_a_model_plays_its_recording_only(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(SECRET, "canary")
+    monkeypatch.setenv(VARIABLE, "canary")
     monkeypatch.delenv("OFFLINE", raising=False)
     recorded = {"_target_": "skg_bench.llm.recorded.RecordedModel", "llm": endpoint(server), "mode": "both"}
     words = ["counterexample", "replay", str(case(tmp_path, recorded))]

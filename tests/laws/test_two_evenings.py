@@ -99,9 +99,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     plan = prepare(composed).plan
     curator: Any = components(plan.arms[0]).curator
     arm = with_components(plan.arms[0], curator=replace(curator, llm=Article()))
-    world = Evenings(
-        **{f: getattr(plan.simulator, f) for f in (field.name for field in fields(Guardian)) if f != "stream"}
-    )
+    names = [field.name for field in fields(Guardian) if field.init]
+    world = Evenings(**{name: getattr(plan.simulator, name) for name in names})
     carried = carry_out(replace(plan, simulator=world, arms=(arm,)), out / "run", 1, 64, composed=composed)
     summary.write(carried)
     return carried
