@@ -243,10 +243,10 @@ class Recorded:
         secret = self.digest.encode()[:64]
         return tuple(blake2b(text.encode(), key=secret, digest_size=8).hexdigest() for text in texts)
 
-    @property
+    @cached_property
     def types(self) -> Sequence[str]:
-        """Distinct (active intents, answer), by intent and number."""
-        return self._log.types
+        """Distinct (active intents, answer), by intent and number; hashes where the log is redacted."""
+        return self.show(self._log.types)
 
     @property
     def answers(self) -> Sequence[str | None]:
@@ -254,10 +254,10 @@ class Recorded:
         log = self._log
         return tuple(log.answers[i] if i >= 0 else None for i in log.answer_of[:-1].tolist())
 
-    @property
+    @cached_property
     def intents(self) -> Sequence[str]:
-        """Intents that the log names."""
-        return self._log.intents
+        """Intents that the log names; hashes where the log is redacted: who asked for what is told by them."""
+        return self.show(self._log.intents)
 
     @cached_property
     def names(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The workflow for pull requests: its own scripts, on a small panel, in checkouts of the last commit."""
+"""The workflows for pull requests: who may do what, and their scripts on a small panel in checkouts of this commit."""
 
 import hashlib
 import json
@@ -13,8 +13,11 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".github/workflows/gate.yml").read_text("utf-8"))["jobs"]["gate"][
-    "steps"
+WORKFLOWS: dict[str, dict[Any, Any]] = {
+    file.stem: yaml.safe_load(file.read_text("utf-8")) for file in sorted((ROOT / ".github/workflows").glob("*.yml"))
+}
+STEPS: list[dict[str, Any]] = [
+    step for workflow in WORKFLOWS.values() for job in workflow["jobs"].values() for step in job["steps"]
 ]
 SCRIPTS = {step["name"]: step["run"] for step in STEPS if "run" in step}
 COMMIT, NUMBER = "0fedcba9" * 5, "7"
@@ -38,7 +41,7 @@ def checkout(source: Path, folder: Path) -> Path:
 
 
 def step(name: str, folder: Path, **more: str) -> tuple[int, str]:
-    """Exit code and output of a step in the checkout of the change."""
+    """Exit code and output of a step in a folder."""
     environment = {**os.environ, "PANEL": PANEL, "BASELINE": BASELINE, "BASE": COMMIT, "NUMBER": NUMBER}
     environment |= {"GITHUB_OUTPUT": str(folder / "output"), **more}
     script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", SCRIPTS[name]]
@@ -52,27 +55,93 @@ def step(name: str, folder: Path, **more: str) -> tuple[int, str]:
 def test_the_fixed_panel_decides_by_the_exit_code_and_not_by_what_was_said(
     code: int, same: bool, ends: int, tmp_path: Path
 ) -> None:
-    command = tmp_path / ".venv" / "bin" / "skg-bench"
+    command = tmp_path / "base" / ".venv" / "bin" / "skg-bench"
     command.parent.mkdir(parents=True)
+    judge = tmp_path / "judge"
+    judge.mkdir()
     words = "the same bits" if code else "changed"
     command.write_text(f'#!/bin/sh\necho "{words}" | tee fixed.md\n[ "$1" = run ] || exit {code}\n')
     command.chmod(0o755)
-    ended, said = step("Fixed panel", tmp_path)
-    output = tmp_path / "output"
+    ended, said = step("Fixed panel", judge)
+    output = judge / "output"
     assert (ended, output.exists() and output.read_text()) == (ends, "same=true\n" if same else False), said
     assert ("the fresh panel decides" in said) == (code in (1, 3))
 
 
 def test_a_verdict_that_was_not_reached_is_no_error_of_its_own(tmp_path: Path) -> None:
     summary = tmp_path / "summary"
-    ended, output = step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary), OWN="false")
-    assert (ended, summary.exists()) == (0, False), output
+    ended, output = step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary))
+    assert (ended, summary.exists(), (tmp_path / "verdict.md").exists()) == (0, False, False), output
+    assert step("Make the text safe", tmp_path)[0] == 0
+    assert step("Comment", tmp_path)[0] == 0
     (tmp_path / "fixed.md").write_text("verdict\n")
-    said = {"GITHUB_STEP_SUMMARY": str(summary), "OWN": "false", "GITHUB_RUN_ATTEMPT": "3"}
-    assert step("Say it", tmp_path, **said)[0] == 0
-    verdict, _, attempts = summary.read_text().partition("\n\n")
-    assert verdict == "verdict"
-    assert re.fullmatch(r"Pushes of this branch that were gated: .+; attempt at this one: 3\.\n", attempts)
+    assert step("Say it", tmp_path, GITHUB_STEP_SUMMARY=str(summary))[0] == 0
+    assert summary.read_text() == (tmp_path / "verdict.md").read_text() == "verdict\n"
+
+
+# ----------------------------------------------------------------------------------------------- who may do what
+
+
+def test_actions_are_pinned_by_commit_with_their_version_and_leave_no_credentials() -> None:
+    for name in WORKFLOWS:
+        lines = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8").splitlines()
+        uses = [line for line in lines if "uses:" in line]
+        assert uses
+        pin = r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$"
+        assert not [line for line in uses if not re.search(pin, line)]
+    checkouts = [step for step in STEPS if step.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) == 3
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    versions = {action.partition("@")[0]: action for step in STEPS if (action := step.get("uses"))}
+    assert {step["uses"] for step in STEPS if "uses" in step} == set(versions.values())  # one of each
+
+
+def test_no_job_that_runs_code_of_a_repository_has_a_token_that_may_write() -> None:
+    gate, comment = WORKFLOWS["gate"], WORKFLOWS["gate_comment"]
+    assert gate["permissions"] == WORKFLOWS["soak"]["permissions"] == {"contents": "read"}
+    assert not [job for job in gate["jobs"].values() if "permissions" in job]
+    assert "token" not in (ROOT / ".github/workflows/gate.yml").read_text("utf-8").partition("jobs:")[2]
+    assert comment[True] == {"workflow_run": {"workflows": [gate["name"]], "types": ["completed"]}}  # `on` is true
+    assert comment["permissions"] == {}
+    (job,) = comment["jobs"].values()
+    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert not [step for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert not [step for step in STEPS if "${{" in step.get("run", "")]  # texts of others go by the environment
+
+
+def test_the_judge_runs_the_code_of_the_base_only() -> None:
+    jobs = WORKFLOWS["gate"]["jobs"]
+    (checkout,) = [step for step in jobs["judge"]["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkout["with"]["ref"] == "${{ github.event.pull_request.base.sha }}"
+    scripts = " ".join(step["run"] for step in jobs["judge"]["steps"] if "run" in step)
+    commands = re.findall(r"(\S*)/\.venv/bin/skg-bench", scripts)
+    assert set(commands) == {"../base", '"$1'}
+    assert set(re.findall(r"before (\S+) ", scripts)) == {"../anchor", "../base", "../release"}
+    assert "gate" not in [word for step in jobs["change"]["steps"] for word in step.get("run", "").split()]
+
+
+def test_the_text_of_a_verdict_mentions_nobody_loads_nothing_and_is_short(tmp_path: Path) -> None:
+    (tmp_path / "gate").mkdir()
+    file = tmp_path / "gate" / "verdict.md"
+    wicked = "@team ![x](https://evil/p.png) [a](https://evil) <img src=x> <!-- -->\x1b[2J\x00 | a | b |\n"
+    file.write_bytes(wicked.encode() + b"\xff" + b"x" * 70_000)
+    ended, output = step("Make the text safe", tmp_path, RUN="https://github/run/1", ATTEMPT="3")
+    assert ended == 0, output
+    text = (tmp_path / "verdict.md").read_text("utf-8")
+    first = text.splitlines()[0]
+    for sign in ("@t", "![", "](", "<", "://", "\x1b", "\x00"):
+        assert sign not in first
+    assert "| a | b |" in first
+    assert len(text) < 51_000
+    assert text.endswith("\nAs reported by attempt 3 of https://github/run/1.\n")
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    (tmp_path / "verdict.md").unlink()
+    assert step("Make the text safe", tmp_path)[0] == 0
+    assert not (tmp_path / "verdict.md").exists()
+
+
+# ------------------------------------------------------------------------------------------------------- panels
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +159,22 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def judged(base: Path, change: Path) -> Path:
+    """A folder beside the base, with the runs of a change, in which the base judges them."""
+    code, output = step("Runs of the change", change)
+    assert code == 0, output
+    judge = change.with_name(f"judge-{change.name}")
+    (judge / "runs").mkdir(parents=True)
+    (change / "runs").rename(judge / "runs" / "change")
+    if not (judge.parent / "base").exists():
+        checkout(base, judge.parent / "base")
+    return judge
+
+
 def test_nothing_changed_is_known_from_the_fixed_panel(base: Path) -> None:
-    change = checkout(base, base.parent / "same")
-    code, output = step("Fixed panel", change)
-    assert (code, (change / "output").read_text()) == (0, "same=true\n"), output
+    judge = judged(base, checkout(base, base.parent / "same"))
+    code, output = step("Fixed panel", judge)
+    assert (code, (judge / "output").read_text()) == (0, "same=true\n"), output
 
 
 def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> None:
@@ -101,30 +182,32 @@ def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> 
     policy = change / "conf" / "policy" / "threshold.yaml"
     policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.2"), "utf-8")
     git(change, "commit", "-q", "-a", "-m", "Lower the threshold")
-    code, output = step("Fixed panel", change)
+    judge = judged(base, change)
+    code, output = step("Fixed panel", judge)
     assert code == 0, output
     assert "exit code 1: the fresh panel decides" in output
-    assert not (change / "output").exists()
-    code, output = step("Fresh panel", change)
+    assert not (judge / "output").exists()
+    code, output = step("Fresh panel", judge)
     assert code == 1, output
     assert "::error title=wrong per request" in output
-    assert "reason: threshold" in (change / "fresh.md").read_text("utf-8")
+    assert "reason: threshold" in (judge / "fresh.md").read_text("utf-8")
     for name in ("fresh-case.json", "fresh-base.json"):
-        assert f'"seed": {SEED},' in (change / name).read_text("utf-8")
+        assert f'"seed": {SEED},' in (judge / name).read_text("utf-8")
 
 
 def seed_of(folder: Path, **environment: str) -> str:
-    """The seed that the fresh panel runs with, told by a command that writes down its words and then ends."""
-    for name in ("base", "change"):
-        command = folder / name / ".venv" / "bin" / "skg-bench"
+    """The seed that the fresh panels run with, told by commands that write down their words."""
+    for place in (folder / "judge", folder / "base"):
+        command = place / ".venv" / "bin" / "skg-bench"
         command.parent.mkdir(parents=True, exist_ok=True)
-        command.write_text('#!/bin/sh\necho "$@"\nexit 9\n')
+        command.write_text('#!/bin/sh\necho "$@"\n')
         command.chmod(0o755)
     (folder / "base" / BASELINE).parent.mkdir(parents=True, exist_ok=True)
     (folder / "base" / BASELINE).write_text("{}")
-    code, output = step("Fresh panel", folder / "change", **environment)
-    assert code == 9, output
-    return next(word for word in output.split() if word.startswith("seed="))
+    names = ("Runs of the change", "Fresh panel")
+    outputs = [step(name, folder / "judge", **environment)[1] for name in names]
+    (seed,) = {word for word in " ".join(outputs).split() if word.startswith("seed=")}
+    return seed
 
 
 def test_a_commit_draws_no_other_users_and_another_pull_request_does(tmp_path: Path) -> None:
@@ -138,14 +221,15 @@ def test_a_commit_draws_no_other_users_and_another_pull_request_does(tmp_path: P
 def test_drift_is_measured_on_the_fresh_panel_too(base: Path) -> None:
     """The anchor's version runs on it, and the base's update leaves it there."""
     work = base.parent / "drift"
-    for name in ("anchor", "base", "change"):
+    for name in ("anchor", "change"):
         checkout(base, work / name)
     policy = work / "anchor" / "conf" / "policy" / "threshold.yaml"
     policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.7"), "utf-8")
     git(work / "anchor", "commit", "-q", "-a", "-m", "Another threshold")
-    code, output = step("Fresh panel", work / "change")
+    judge = judged(base, work / "change")
+    code, output = step("Fresh panel", judge)
     assert "against the anchor" in output
     assert code in (1, 3), output
-    fresh = json.loads((work / "change" / "fresh-base.json").read_text("utf-8"))
+    fresh = json.loads((judge / "fresh-base.json").read_text("utf-8"))
     assert fresh["anchor"]["made"]["compositions"]["skg"]["policy"]["threshold"] == 0.7
     assert fresh["made"]["compositions"]["skg"]["policy"]["threshold"] == 0.5

@@ -321,5 +321,18 @@ def test_redacted_messages_are_in_no_file_and_decisions_stay_the_same(replayed: 
     for file in hidden.path.rglob("*"):
         content = file.read_bytes() if file.is_file() else b""
         assert not [words for words in (*long, *slugs) if words.encode() in content], file
+    intents = set(replayed.turns("skg")["intent"].to_pylist()) - {None}
+    assert intents
+    for arm in hidden.arms:
+        for name in ("intent", "request_type"):
+            before, after = replayed.turns(arm)[name].to_pylist(), hidden.turns(arm)[name].to_pylist()
+            assert not (set(before) & set(after)) - {None}, name
+            assert len(set(zip(before, after, strict=True))) == len(set(before)) == len(set(after)), name
+    for file in hidden.path.rglob("*"):
+        content = file.read_bytes() if file.is_file() else b""
+        assert not [name for name in intents if name.encode() in content], file
+    figures = [json.loads((run.path / "summary.json").read_text("utf-8"))["arms"] for run in (replayed, hidden)]
+    assert figures[0] == figures[1]
+    assert (hidden.path / "curves.csv").read_bytes() == (replayed.path / "curves.csv").read_bytes()
     assert "pseudonyms, not anonymity" in (hidden.path / "report.html").read_text("utf-8")
     verify(hidden.path, ["skg"], 2)

@@ -41,11 +41,6 @@ def test_its_steps_call_targets_of_the_makefile() -> None:
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in targets)
 
 
-def test_actions_are_those_of_the_gate_in_the_same_versions() -> None:
-    gate = yaml.safe_load((ROOT / ".github/workflows/gate.yml").read_text("utf-8"))["jobs"]["gate"]["steps"]
-    assert {step["uses"] for step in STEPS if "uses" in step} == {step["uses"] for step in gate if "uses" in step}
-
-
 def test_a_failure_ends_the_step_and_its_output_is_kept(tmp_path: Path) -> None:
     assert soak(tmp_path, 0) == 0
     assert soak(tmp_path, 1) != 0
