@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from skg_bench.analysis.counts.wording import least
 from skg_bench.app.compose import Composed, Composer
 from skg_bench.app.overrides import cells, parse
 from skg_bench.app.progress import console, headline, plural, shown
@@ -164,6 +165,8 @@ def _show(compared: "Comparison", screen: Console, names: Sequence[str]) -> None
     tables.differences(screen, compared, names)
     by = f"a verdict is by new {'purchases' if compared.advised else 'requests'}"
     screen.print(f"{by}: p is that interval's, corrected for the number of arms", soft_wrap=True)
+    if compared.rows:
+        screen.print(least(*compared.rows[0].difference.estimate.least_shares), soft_wrap=True)
     if compared.break_even:
         tables.pays(screen, compared)
     if compared.matched:

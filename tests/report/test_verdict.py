@@ -22,11 +22,14 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     return summary.write(make_run(tmp_path_factory.mktemp("runs") / "run", users=12, weeks=4))
 
 
+SIZES = {"mde_new": 0.01, "mde_rise": 0.01, "mde_fall": 0.02}
+
+
 def _with(figures: Summary, table: str, arm: str, **values: Any) -> Summary:
     """The figures, where the utility of an arm in `differences` or `effects` has other values."""
     effect = figures.effects.get(arm)
     metrics = effect.metrics if table == "effects" and effect else figures.differences[arm]
-    changed = {**metrics, "utility": replace(metrics["utility"], **values)}
+    changed = {**metrics, "utility": replace(metrics["utility"], **{"others": {}, **values})}
     if table == "effects" and effect:
         return replace(figures, effects={**figures.effects, arm: replace(effect, metrics=changed)})
     return replace(figures, differences={**figures.differences, arm: changed})
@@ -49,6 +52,14 @@ def test_an_arm_that_wins_is_said_to_win_with_its_interval(figures: Summary) -> 
         "skg serves its users better than the LLM alone (never), if a skill is a stored text: +0.031 utility a request "
         "(95 % interval +0.012 to +0.050)."
     )
+
+
+def test_intervals_far_apart_stand_side_by_side_and_what_a_run_sees_at_all_is_said(figures: Summary) -> None:
+    others = {"Student's": (-0.05, -0.01), "bootstrap": (-0.06, 0.002)}
+    text = _title(figures, mean=-0.03, low_new=-0.12, high_new=-0.005, verdict="worse", others=others).text
+    assert "(95 % interval -0.120 to -0.005; Student's, -0.050 to -0.010; bootstrap, -0.060 to +0.002)" in text
+    sees = [s.text for s in words(_with(figures, "differences", "skg", least_users=0.0297, least_intents=0.123))]
+    assert "Sees, in 95 % of such runs, what at least 3.0 % of users or 12.3 % of intents bear." in sees
 
 
 def test_an_arm_that_loses_is_said_to_lose(figures: Summary) -> None:
@@ -77,11 +88,12 @@ def test_what_was_learned_and_helped_is_said_to_help(figures: Summary) -> None:
     ("values", "why"),
     [
         (
-            {"mean": 0.001, "mde_new": 0.01, "p_new": 0.6},
-            "A run of this size detects 0.010; profile=demo detects less.",
+            {"mean": 0.001, **SIZES, "p_new": 0.6},
+            "A run of this size detects +0.010 or -0.020; profile=demo detects less.",
         ),
         ({"mean": 0.008, "mde_new": 0.01, "p_new": 0.03}, "It does not hold once corrected for the number of arms."),
-        ({"verdict": "withheld", "intents": 2.34}, "It rests on 2.3 effective intents, and an interval takes 4."),
+        ({"verdict": "withheld"}, "The requests have too few effective intents: an interval takes 4."),
+        ({"verdict": "depends on the interval"}, "It depends on the interval."),
         ({"mean": 0.0, "p_holm": None, "low_new": None}, "One user says nothing about others."),
         ({"verdict": "not testable here"}, "It is not testable here: the corpus was used up."),
     ],
@@ -118,10 +130,10 @@ def test_larger_profiles_are_named_by_the_size_of_the_run(figures: Summary) -> N
 
 @pytest.mark.parametrize("place", ["differences", "effects"])
 def test_a_verdict_below_the_detectable_size_says_what_is_left_of_it(figures: Summary, place: str) -> None:
-    values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, "mde_new": 0.01}
+    values: dict[str, Any] = {"verdict": "worse", "mean": -0.008, **SIZES}
     told = _title if place == "differences" else _effect
     whole, less = (told(figures, **values, shrunken=shrunken).text for shrunken in (None, -0.0054))
-    words_of_it = " A run of this size detects 0.010, so this exaggerates; shrunken: -0.005."
+    words_of_it = " A run of this size detects +0.010 or -0.020, so this exaggerates; shrunken: -0.005."
     assert less.endswith(words_of_it)
     assert words_of_it not in whole
 
@@ -204,7 +216,7 @@ def test_an_interval_has_two_ends() -> None:
 
 
 def test_of_advice_it_is_said_what_users_did_about_it_and_where_regret_comes_from(tmp_path: Path) -> None:
-    drawn_arms = {"guardian": drawn(12, 20, 0.9), "never": drawn(12, 20, 0.3)}
+    drawn_arms = {"guardian": drawn(24, 20, 0.9), "never": drawn(24, 20, 0.3)}
     content = summary.write(make_advice_run(tmp_path / "run", drawn_arms))
     sentences = [s.text for s in words(content)]
     text = " ".join(sentences)

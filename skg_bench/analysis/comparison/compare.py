@@ -27,7 +27,7 @@ from skg_bench.analysis.counts.measure import (
 from skg_bench.analysis.counts.metrics import Metric, Utility, known, logged, metrics
 from skg_bench.analysis.counts.reading import read_once
 from skg_bench.analysis.counts.tally import EVENT_COLUMNS, LOGGED_COLUMNS, TALLY_COLUMNS, needs_answers
-from skg_bench.analysis.counts.wording import bare, interval, number
+from skg_bench.analysis.counts.wording import bare, interval, number, rise_or_fall
 from skg_bench.analysis.statistics.inference import cluster_bootstrap
 from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estimate
 from skg_bench.analysis.summary.saturation import saturation, withheld
@@ -226,6 +226,7 @@ def _record(row: ComparisonRow) -> dict[str, Any]:
         "arm": row.arm, "metric": row.metric.name, "value": row.mean, "reference": row.reference_mean,
         "difference": d.estimate.mean, "low": low, "high": high, "low_these": low_these, "high_these": high_these,
         "low_bootstrap": row.bootstrap[0], "high_bootstrap": row.bootstrap[1], "detectable": d.mde_new,
+        "detectable_rise": d.mde_rise, "detectable_fall": d.mde_fall,
         "p": d.p_adjusted, "shrunken": d.shrunken, "intents": d.estimate.intents,
         "wins": row.wins, "ties": row.ties, "losses": row.losses, "verdict": said(row),
     }  # fmt: skip
@@ -250,7 +251,7 @@ def cells(comparison: Comparison, names: Sequence[str] = SHOWN) -> list[tuple[st
                     bare(interval(*span, unit, signed=True))
                     for span in (d.estimate.interval(new=False), row.bootstrap, d.estimate.interval(new=True))
                 ),
-                number(d.mde_new, unit, signed=True).lstrip("+"),
+                bare(rise_or_fall(d.mde_rise, d.mde_fall, unit)),
                 "-" if d.p_adjusted != d.p_adjusted else f"{d.p_adjusted:.3f}",
                 f"{row.wins}/{row.ties}/{row.losses}", said(row),
             ))  # fmt: skip
@@ -283,7 +284,12 @@ def carried(row: ComparisonRow) -> str:
     text = f"effective intents {d.estimate.intents:.1f}; largest: {named}; together "
     text += f"{100 * sum(share for _, share in row.largest):.0f} %"
     if d.estimate.withheld:
-        text += f"; withheld: an interval for new requests takes {LEAST_INTENTS:g} effective intents"
+        few = f"the requests have {d.estimate.design:.1f} effective intents"
+        text += f"; withheld: {few}, and an interval for new requests takes {LEAST_INTENTS:g}"
+    if d.estimate.others:
+        ends = {"score": d.estimate.interval(new=True), **d.estimate.others}
+        unit = row.metric.unit
+        text += f"; {', '.join(f'{name} {bare(interval(*span, unit, signed=True))}' for name, span in ends.items())}"
     if d.shrunken == d.shrunken:
         less = number(d.shrunken, row.metric.unit, signed=True)
         text += f"; below what is detectable estimates exaggerate: shrunken, {less}"
@@ -293,7 +299,7 @@ def carried(row: ComparisonRow) -> str:
 def said(row: ComparisonRow) -> str:
     """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is."""
     d = row.difference
-    if d.verdict in ("identical", "equal for every user", "withheld", "not testable here"):
+    if d.verdict in ("identical", "equal for every user", "depends on the interval", "withheld", "not testable here"):
         return d.verdict
     words = "" if d.verdict == "inconclusive" else d.verdict
     if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:

@@ -34,6 +34,20 @@ def interval(low: float | None, high: float | None, unit: str, *, signed: bool =
     return f"{number(low, unit, signed=signed)} to {number(high, unit, signed=signed)}"
 
 
+def rise_or_fall(rise: float | None, fall: float | None, unit: str) -> str:
+    """Sizes above and below 0, as `+0.012 / -0.018`; one number without a sign where they read the same."""
+    up, down = number(rise, unit, signed=True), number(None if fall is None else -fall, unit, signed=True)
+    return up.removeprefix("+") if up.lstrip("+") == down.lstrip("-") else f"{up} / {down}"
+
+
+def least(users: float | None, intents: float | None) -> str:
+    """What a run of this design sees at all, in words."""
+    pairs = ((users, "users"), (intents, "intents"))
+    known = [f"{100 * share:.1f} % of {name}" for share, name in pairs if share is not None and isfinite(share)]
+    shares = " or ".join(known)
+    return f"Sees, in 95 % of such runs, what at least {shares} bear."
+
+
 def bare(text: str) -> str:
     """Without the unit, where what stands beside it has one."""
     return text.replace(" pp", "").replace(" s", "").replace("$", "")

@@ -21,12 +21,17 @@ WORDS = {
     "New requests": "95 % interval over other users who bring other kinds of requests too: two-way, by user and "
     "intent. Verdicts use this one.",
     "Band": "Holds the whole curve at once, in 95 % of runs with other users.",
-    "Detectable": "Minimum detectable effect: the smallest true difference for which such a run gives a verdict in at "
-    "least 80 % of cases, all arms tested. A smaller one is missed more often, and exaggerated where it is found.",
+    "Detectable": "Minimum detectable effect: the smallest true difference for which such a run gives a verdict in "
+    "about 80 % of cases, all arms tested: a rise / a fall. A smaller one is missed more often, and exaggerated where "
+    "it is found.",
     "Shrunken": "What is left of an estimate below the detectable size once it is taken into account that only "
     "significant ones are reported (conditional maximum likelihood).",
     "Effective intents": "How many intents, if all carried the same, would be as uneven as those that carry a "
-    "difference. With fewer than four, intervals for new requests and verdicts are withheld.",
+    "difference.",
+    "Withheld": "Where the requests have fewer than four effective intents, whatever these showed, there is no "
+    "interval for new requests and no verdict.",
+    "Depends on the interval": "Student's interval and the bootstrap of users and intents lie far from the one used "
+    "here, and the three do not agree on whether there is a difference. No formula is right for every tail.",
     "p": "Of the paired difference, for new requests, corrected by Holm for the number of arms.",
     "Similarity, preference, reranker": "The three signals: largest cosine to any example of the skill; share of its "
     "uses that were rated well; score of a model fitted on the user's own ratings. Their weighted mean is the combined "

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from skg_bench.analysis.report.arms import Look
 from skg_bench.analysis.report.links import flips
-from skg_bench.analysis.report.typeset import interval, shown
+from skg_bench.analysis.report.typeset import interval, shown, sizes
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.analysis.summary.figures import NOTHING, DifferenceFigure, Figure
 
@@ -154,7 +154,7 @@ def _row(pair: ArmPair, d: DifferenceFigure, unit: str, scale: "Scale") -> Diffe
         forest=forest(d, scale),
         these=interval(d.low, d.high, unit, signed=True),
         new=interval(d.low_new, d.high_new, unit, signed=True),
-        detectable=shown(d.mde_new, unit, signed=True).lstrip("+"),
+        detectable=sizes(d.mde_rise, d.mde_fall, unit),
         p="–" if d.p_holm is None else p_value(d.p_holm),
         verdict=d.verdict,
         tone=TONES.get(d.verdict, "open"),

@@ -28,6 +28,12 @@ def shown(value: float | None, unit: str, *, signed: bool = False) -> str:
     return NOTHING if text == "-" else typeset(text)
 
 
+def sizes(rise: float | None, fall: float | None, unit: str) -> str:
+    """Sizes above and below 0, in the words that the command line uses too."""
+    text = wording.rise_or_fall(rise, fall, unit)
+    return NOTHING if text == "-" else typeset(text)
+
+
 def interval(low: float | None, high: float | None, unit: str, *, signed: bool = False) -> str:
     """`low to high`; the unit is said once."""
     if low is None or high is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skg_bench.analysis.counts.kinds import WORDS
-from skg_bench.analysis.counts.wording import interval, number, of_purchases
+from skg_bench.analysis.counts.wording import interval, least, number, of_purchases, rise_or_fall
 from skg_bench.analysis.report import logged
 from skg_bench.analysis.report.advised import ALONE, advice_sentences
 from skg_bench.analysis.report.learning import learning_sentences
@@ -72,6 +72,9 @@ def cautions(summary: Summary) -> list[Sentence]:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
     if summary.log is not None:
         return [*sentences, *logged.cautions(summary)]
+    gaps = [by_metric["utility"] for by_metric in summary.differences.values() if "utility" in by_metric]
+    if seen := [gap for gap in gaps if gap.least_users is not None and gap.verdict != "identical"]:
+        sentences += _worded(summary, [Sentence(least(seen[0].least_users, seen[0].least_intents), "plain")])
     if not summary.saturation.testable:
         reasons = "; ".join(summary.saturation.reasons)
         sentences.append(Sentence(f"Claims about curves and utility are not testable here: {reasons}.", "caution"))
@@ -183,7 +186,9 @@ def _size(gap: DifferenceFigure) -> str:
     size = f"{number(gap.mean, 'utility', signed=True)} utility a request"
     if gap.low_new is None:
         return f"{size} (no interval: too few users or intents)"
-    return f"{size} (95 % interval {interval(gap.low_new, gap.high_new, 'utility', signed=True)})"
+    others = (f"; {name}, {interval(low, high, 'utility', signed=True)}" for name, (low, high) in gap.others.items())
+    span = interval(gap.low_new, gap.high_new, "utility", signed=True)
+    return f"{size} (95 % interval {span}{''.join(others)})"
 
 
 def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
@@ -191,12 +196,14 @@ def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
     if gap.verdict == "not testable here":
         return " It is not testable here: the corpus was used up."
     if gap.verdict == "withheld":
-        return f" It rests on {gap.intents:.1f} effective intents, and an interval takes {LEAST_INTENTS:g}."
+        return f" The requests have too few effective intents: an interval takes {LEAST_INTENTS:g}."
+    if gap.verdict == "depends on the interval":
+        return " It depends on the interval."
     if gap.p_holm is None or gap.mde_new is None:
         return " One user says nothing about others."
     if gap.p_new is not None and gap.p_new < ALPHA:
         return " It does not hold once corrected for the number of arms."
-    return f" A run of this size detects {number(gap.mde_new, 'utility')}; {_larger(summary)} detects less."
+    return f" A run of this size detects {_detectable(gap)}; {_larger(summary)} detects less."
 
 
 def _larger(summary: Summary) -> str:
@@ -210,4 +217,8 @@ def _shrunken(gap: DifferenceFigure) -> str:
     if gap.shrunken is None:
         return ""
     shrunken = number(gap.shrunken, "utility", signed=True)
-    return f" A run of this size detects {number(gap.mde_new, 'utility')}, so this exaggerates; shrunken: {shrunken}."
+    return f" A run of this size detects {_detectable(gap)}, so this exaggerates; shrunken: {shrunken}."
+
+
+def _detectable(gap: DifferenceFigure) -> str:
+    return rise_or_fall(gap.mde_rise, gap.mde_fall, "utility").replace(" / ", " or ")

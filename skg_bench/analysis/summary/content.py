@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
 from skg_bench.core.shapes import shaped
 
-VERSION = 9
+VERSION = 10
 
 
 @dataclass(frozen=True)

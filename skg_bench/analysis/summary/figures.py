@@ -1,5 +1,6 @@
 """The numbers of `summary.json`: means with their intervals, differences with their tests, 9 significant digits."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -45,20 +46,28 @@ class DifferenceFigure(Figure):
     p_new: float | None
     p_holm: float | None  # p_new, corrected for the number of arms in the table
     mde: float | None  # minimum detectable effect: the smallest difference found in 80 % of such runs
-    mde_new: float | None  # of a verdict: corrected as p_holm
+    mde_new: float | None  # of a verdict: corrected as p_holm; of the sign found
+    mde_rise: float | None  # as mde_new, of a true difference above 0
+    mde_fall: float | None  # and below 0, without its sign
     significant: bool  # p_holm < 0.05
     verdict: Verdict
     shrunken: float | None  # a significant estimate below mde_new, less what it exaggerates
     intents: float | None  # effective number of intents that carry the difference (`statistics/intervals.py`)
+    least_users: float | None  # smallest share of users, and of intents, that 95 % of such runs would see
+    least_intents: float | None
+    others: Mapping[str, Sequence[float]]  # intervals for new requests by other methods, where they are far away
 
     @classmethod
     def tested(cls, d: Difference, n_turns: int) -> "DifferenceFigure":
         """That of a tested difference."""
-        test = digits(d.p), digits(d.p_new), digits(d.p_adjusted), digits(d.mde), digits(d.mde_new)
-        f = Figure.of(d.estimate, n_turns)
+        e = d.estimate
+        f = Figure.of(e, n_turns)
         return cls(
-            f.mean, f.low, f.high, f.low_new, f.high_new, f.n_users, f.n_turns, f.excluded, *test, d.significant,
-            d.verdict, digits(d.shrunken), digits(d.estimate.intents),
+            f.mean, f.low, f.high, f.low_new, f.high_new, f.n_users, f.n_turns, f.excluded, digits(d.p),
+            digits(d.p_new), digits(d.p_adjusted), digits(d.mde), digits(d.mde_new), digits(d.mde_rise),
+            digits(d.mde_fall), d.significant, d.verdict, digits(d.shrunken), digits(e.intents),
+            digits(e.least_shares[0]), digits(e.least_shares[1]),
+            {name: tuple(float(f"{end:.9g}") for end in ends) for name, ends in e.others.items()},
         )  # fmt: skip
 
 

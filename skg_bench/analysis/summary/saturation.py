@@ -39,7 +39,7 @@ def withheld(difference: Difference, reasons: Sequence[str]) -> Difference:
     """The difference without a verdict on utility where there are reasons against one; that two arms did the same
     stays.
     """
-    drawn = difference.verdict in ("better", "worse", "inconclusive", "withheld")
+    drawn = difference.verdict in ("better", "worse", "inconclusive", "depends on the interval", "withheld")
     if not (reasons and drawn and difference.metric == "utility"):
         return difference
     return replace(difference, verdict="not testable here")

@@ -22,9 +22,12 @@ def test_a_shown_difference_is_named_by_its_sign_however_small(better: Better, m
     estimate = Estimate(mean, 0.001, 30.0, 0.002, 20.0, 31, 0)
     assert _verdict(metric, estimate, shown=True, twin=False) == word
     assert _verdict(metric, estimate, shown=False, twin=False) == "inconclusive"
-    few = replace(estimate, se_new=float("nan"), intents=3.9)
+    few = replace(estimate, se_new=float("nan"), design=3.9)
     assert _verdict(metric, few, shown=False, twin=False) == "withheld"
-    assert _verdict(metric, replace(few, intents=float("nan")), shown=False, twin=False) == "inconclusive"
+    assert _verdict(metric, replace(few, design=float("nan")), shown=False, twin=False) == "inconclusive"
+    low, high = estimate.interval(new=True)
+    for bootstrap, shown in (((low, high), word), ((min(low, -0.001), max(high, 0.001)), "depends on the interval")):
+        assert _verdict(metric, replace(estimate, bootstrap=bootstrap), shown=True, twin=False) == shown
     assert _verdict(metric, estimate, shown=True, twin=True) == "identical"
     assert _verdict(metric, replace(estimate, mean=float("nan")), shown=True, twin=True) == "not measured"
 
@@ -65,4 +68,8 @@ def test_a_difference_holds_the_p_values_and_detectable_effects_of_both_kinds_of
     (told,) = differences(metric, [estimate])
     assert (told.p, told.p_new) == (estimate.p(new=False), estimate.p(new=True))
     assert (told.mde, told.mde_new) == (estimate.detectable(new=False), estimate.detectable(new=True))
+    assert told.mde_rise == told.mde_fall == told.mde_new  # no skewness
+    skewed = replace(estimate, skewness=-0.4, effects=20.0)  # a tail of harm: to find a gain takes more
+    (uneven,) = differences(metric, [skewed])
+    assert uneven.mde_rise == uneven.mde_new > uneven.mde_fall > 0
     assert told.p < told.p_new

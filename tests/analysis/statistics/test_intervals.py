@@ -81,18 +81,17 @@ def test_the_interval_for_new_requests_is_the_formula_written_out(seed: int) -> 
     pairs_w = sum(w[u] * w[v] for u in range(n) for v in range(n) if u != v)
     by_intent = max(0.0, float((g * pairs_s).sum() + by_user * (g * pairs_w).sum()))
     assert estimate.se_new == pytest.approx((by_user + by_intent) ** 0.5)
-    away = np.eye(len(share)) - np.outer(share, np.ones(len(share)))
-    m = away @ np.diag(g * share**2) @ away.T
+    left = np.eye(len(share)) - np.outer(share, np.ones(len(share)))
+    m = left @ np.diag(g * share**2) @ left.T
     f = max(np.trace(m) ** 2 / np.trace(m @ m), 1.0)
     both, scaled = by_user + by_intent, g**0.5 * s.sum(0)
-    effective = (scaled**2).sum() ** 2 / (scaled**4).sum()
-    assert estimate.df_new == pytest.approx(both**2 / (by_user**2 / (n - 1) + by_intent**2 / min(f, effective)))
-    third = ((ratios[users] - mean) ** 3).sum() / (n * (n - 1) * (n - 2))
-    if effective < f:
-        few = (1 - (effective / f) ** 2) * (1 + 8.5 / (effective + 1) - 8.5 / (f + 1))
-        third += few * (scaled**3).sum()
+    assert estimate.df_new == pytest.approx(both**2 / (by_user**2 / (n - 1) + by_intent**2 / f))
+    away = ratios[users] - mean
     real = min(by_intent / (scaled**2).sum(), 1.0) ** 0.25
-    assert estimate.skewness == pytest.approx(real * third / both**1.5, rel=1e-3, abs=1e-3)
+    third = (away**3).sum() / (n * (n - 1) * (n - 2)) + real * (scaled**3).sum()
+    assert estimate.skewness == pytest.approx(third / both**1.5, rel=1e-3, abs=1e-3)
+    assert estimate.effects == pytest.approx(both**2 / ((away**4).sum() / n**4 + real * (scaled**4).sum()))
+    assert estimate.design == pytest.approx(f + 1)
 
 
 def test_new_requests_are_never_less_uncertain_than_these() -> None:
@@ -147,23 +146,27 @@ def test_holm_adjusts_like_the_textbook_and_leaves_missing_tests_out() -> None:
 numbers = st.floats(-3.0, 3.0)
 
 
-@given(numbers, st.floats(0.01, 2.0), st.floats(1.0, 200.0), numbers)
+@given(numbers, st.floats(0.01, 2.0), st.floats(1.0, 200.0), numbers, st.one_of(st.floats(1.0, 500.0), st.just(np.inf)))
 @settings(max_examples=300, deadline=None)
 def test_interval_p_limits_and_equivalence_are_of_one_method(
-    mean: float, se: float, df: float, skewness: float
+    mean: float, se: float, df: float, skewness: float, effects: float
 ) -> None:
-    estimate = Estimate(mean, se, df, se, df, 30, 0, skewness)
+    estimate = Estimate(mean, se, df, se, df, 30, 0, skewness, effects)
     low, high = estimate.interval(new=True)
-    assert low <= high
+    assert low <= mean <= high
     assume(min(abs(low), abs(high)) > 1e-9)
     assert (estimate.p(new=True) < 0.05) == (low > 0 or high < 0)
     assert estimate.limit(0.025) == pytest.approx(low)
     assert estimate.limit(0.975) == pytest.approx(high)
     margin = max(abs(estimate.limit(0.05)), abs(estimate.limit(0.95)))
     assert estimate.equivalence(margin * 1.001 + 1e-9) < 0.05 < estimate.equivalence(margin * 0.999)
-    turned = Estimate(-mean, se, df, se, df, 30, 0, -skewness)
+    turned = Estimate(-mean, se, df, se, df, 30, 0, -skewness, effects)
     assert turned.interval(new=True) == pytest.approx((-high, -low))
     assert turned.p(new=True) == pytest.approx(estimate.p(new=True))
+    for sign in (1.0, -1.0):
+        assert turned.detectable(new=True, sign=-sign) == pytest.approx(estimate.detectable(new=True, sign=sign))
+    stricter = estimate.detectable(new=True, sign=1.0, level=0.01)
+    assert stricter > estimate.detectable(new=True, sign=1.0)
 
 
 def test_without_skewness_it_is_students_interval_and_a_left_tail_reaches_further_down() -> None:
@@ -174,6 +177,26 @@ def test_without_skewness_it_is_students_interval_and_a_left_tail_reaches_furthe
     left = Estimate(1.0, 0.5, 9.0, 0.5, 9.0, 10, 0, -0.4)
     assert left.interval(new=True)[0] < plain.interval(new=True)[0] - 0.1
     assert left.interval(new=True)[1] < plain.interval(new=True)[1] - 0.1
+    few = replace(left, effects=2.0)  # the other end stays near Student's
+    assert few.interval(new=True)[0] < left.interval(new=True)[0]
+    assert few.interval(new=True)[1] == pytest.approx(plain.interval(new=True)[1], rel=0.02)
+
+
+def test_for_a_share_it_is_wilsons_interval() -> None:
+    """Harm of one size to 30 of 4,000 users: many effects, and the quantile is that of the normal distribution."""
+    users, harmed = 4000, 30
+    harm = np.zeros(users * 2)
+    harm[: 2 * harmed] = 1.0
+    cells = Cells(np.repeat(np.arange(users), 2), np.tile(np.arange(2), users), users, 2)
+    (estimate,) = estimates(replace_intents(cells), [np.ones(users * 2)], [[harm]])
+    wilson = stats.binomtest(harmed, users).proportion_ci(method="wilson")
+    many = replace(estimate, effects=np.inf)
+    assert many.interval(new=True) == pytest.approx((wilson.low, wilson.high), rel=0.02)
+
+
+def replace_intents(cells: Cells) -> Cells:
+    """Every request is an intent of its own."""
+    return Cells(cells.user, np.arange(len(cells.user)), cells.n_users, len(cells.user))
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, float("inf"), float("nan")])
@@ -209,38 +232,99 @@ def test_effective_intents_are_the_inverse_of_simpsons_index_and_the_largest_are
     assert [share for _, share in estimate.largest] == pytest.approx([4 / 11, 3 / 11, 1 / 11, 1 / 11, 1 / 11])
 
 
-def test_too_few_intents_withhold_the_interval_for_new_requests_only() -> None:
-    some = np.zeros(12)
-    some[:3] = 1.0
-    few = _effects(some)
-    assert few.intents == pytest.approx(3.0)
-    assert few.intents < LEAST_INTENTS
+def test_a_design_of_too_few_intents_withholds_the_interval_for_new_requests_only() -> None:
+    few = _effects(np.array([1.0, 0.0, 2.0]))
+    assert few.design == pytest.approx(3.0)
+    assert few.design < LEAST_INTENTS
     assert few.withheld
     assert np.isnan([*few.interval(new=True), few.p(new=True), few.detectable(new=True), few.equivalence(0.1)]).all()
     assert np.isfinite(few.interval(new=False)).all()
-    some[3] = 1.0
-    enough = _effects(some)
+    enough = _effects(np.array([1.0, 0.0, 2.0, 1.0]))
     assert not enough.withheld
     assert np.isfinite(enough.interval(new=True)).all()
     assert not _effects(np.zeros(12)).withheld  # equal for every user
+    assert not _effects(np.zeros(3)).withheld
 
 
-def test_few_heavy_effects_are_covered_on_both_sides() -> None:
+def test_what_the_requests_showed_does_not_withhold_an_interval() -> None:
+    """One intent of twelve carries everything: bad luck of the sample, or a world of rare effects."""
+    lone = np.zeros(12)
+    lone[0] = 1.0
+    estimate = _effects(lone)
+    assert estimate.intents == pytest.approx(1.0)
+    assert not estimate.withheld
+    (low, high), (_, high_student) = estimate.interval(new=True), estimate.student
+    assert low < 0 < high_student < high
+
+
+def test_the_smallest_shares_that_a_run_sees_are_those_of_which_it_holds_one_in_95_percent() -> None:
+    users, intents = _effects(np.linspace(-1.0, 1.0, 40), users=30).least_shares
+    rng = np.random.default_rng(2)
+    for share, n in ((users, 30), (intents, 40)):
+        assert share == pytest.approx(1 - 0.05 ** (1 / n), rel=1e-6)
+        assert np.mean(rng.binomial(n, share, 20_000) > 0) == pytest.approx(0.95, abs=0.006)
+
+
+def test_where_intervals_are_far_apart_the_bootstrap_is_drawn_and_the_verdict_may_depend_on_them() -> None:
+    near = _effects(np.linspace(-1.0, 1.5, 40))
+    assert near.bootstrap is None
+    assert near.others == {}
+    assert not near.disputed
+    rare = np.full(40, 0.03)
+    rare[0] = -0.4
+    far = _effects(rare)
+    assert far.bootstrap == _effects(rare).bootstrap  # the same bits
+    assert list(far.others) == ["Student's", "bootstrap"]
+    assert far.interval(new=True)[0] < far.student[0] - (far.student[1] - far.student[0]) / 2
+    shifted, sure = _moved(far, 0.04), _moved(far, 1.0)
+    assert shifted.student[0] > 0 > shifted.interval(new=True)[0]
+    assert shifted.disputed
+    assert sure.others
+    assert not sure.disputed
+
+
+def _moved(estimate: Estimate, by: float) -> Estimate:
+    assert estimate.bootstrap is not None
+    low, high = estimate.bootstrap
+    return replace(estimate, mean=estimate.mean + by, bootstrap=(low + by, high + by))
+
+
+def test_few_heavy_effects_are_covered_where_student_misses() -> None:
     """Intents gain little, but for some that lose much: without its skewness, Student's interval misses above."""
     rng, misses, student, runs = np.random.default_rng(3), np.zeros(2), np.zeros(2), 1000
     for _ in range(runs):
         estimate = _effects(-rng.exponential(1.0, 30), users=40)
-        (low, high), half = estimate.interval(new=True), stats.t.ppf(0.975, 29) * estimate.se_new
+        (low, high), (low_student, high_student) = estimate.interval(new=True), estimate.student
         misses += [low > -1.0, high < -1.0]
-        student += [estimate.mean - half > -1.0, estimate.mean + half < -1.0]
+        student += [low_student > -1.0, high_student < -1.0]
     assert student[0] / runs > 0.05 > 0.02 > student[1] / runs
-    assert misses[0] / runs < 0.035
-    assert 0.005 < misses[1] / runs < 0.035
+    assert misses[0] / runs < 0.04
+    assert 0.003 < misses[1] / runs < 0.035
 
 
-def test_what_is_detectable_is_found_among_skewed_effects() -> None:
+def test_few_heavy_effects_of_both_signs_raise_no_alarm() -> None:
+    rng, runs = np.random.default_rng(6), 1000
+    sizes = np.where(rng.random((runs, 60)) < 0.2, rng.laplace(0.0, 1.0, (runs, 60)), 0.0)
+    assert 0.02 < np.mean([_effects(size.astype(np.float64), users=10).p(new=True) < 0.05 for size in sizes]) < 0.08
+
+
+def test_skewness_of_users_counts_as_that_of_intents() -> None:
+    """Of 100 users 5 % bear all harm; of 100 intents 5 % do."""
+    rng, runs = np.random.default_rng(7), 300
+    missed = np.zeros(2)
+    for _ in range(runs):
+        harm = np.where(rng.random(100) < 0.05, -1.0, 0.0)
+        cells = Cells(np.repeat(np.arange(100), 8), np.arange(800), 100, 800)
+        (by_user,) = estimates(cells, [np.ones(800)], [[np.repeat(harm, 8)]])
+        for at, estimate in enumerate((by_user, _effects(harm, users=10))):
+            missed[at] += not estimate.interval(new=True)[0] <= -0.05 <= estimate.interval(new=True)[1]
+    assert (missed / runs < 0.06).all()
+
+
+def test_what_is_detectable_is_found_among_skewed_effects_as_gain_and_as_harm() -> None:
     rng, runs = np.random.default_rng(4), 400
     drawn = [_effects(-rng.exponential(1.0, 40), users=40) for _ in range(runs)]
-    size = np.median([e.detectable(new=True) for e in drawn])
-    found = [replace(e, mean=e.mean + 1.0 - size).p(new=True) < 0.05 for e in drawn]
-    assert 0.75 < np.mean(found) < 0.92
+    for sign in (1.0, -1.0):
+        size = sign * np.median([e.detectable(new=True, sign=sign) for e in drawn])
+        found = [replace(e, mean=e.mean + 1.0 + size) for e in drawn]
+        assert 0.72 < np.mean([e.p(new=True) < 0.05 and e.mean * sign > 0 for e in found]) < 0.95
