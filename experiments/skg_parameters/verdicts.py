@@ -168,7 +168,7 @@ def judged(
     elif small:
         words = f"this is no more than {margin:g} better" if number else f"it is worth less than {margin:g}"
     elif e.withheld:
-        words = f"not shown either way: {e.intents:.1f} effective intents are too few for an interval"
+        words = f"not shown either way: {e.design:.1f} effective intents are too few for an interval"
     elif little:
         words = f"not shown either way: nothing in its place is shown to be worth {margin:g} here, an oracle neither"
     else:
