@@ -38,9 +38,9 @@ Where the ends of Student's interval and of this one differ by half of Student's
 is drawn as well (`pigeonhole`), and where the three disagree on whether the difference is 0, the verdict depends on the
 interval.
 
-There is no interval for new requests where the design has too few intents, whatever they showed: the design's effective
-number is f + 1, from the requests alone, and LEAST_INTENTS are needed. An estimate rests on so many intents as the
-inverse of Simpson's index says (Hill 1973, order 2): with shares p_i of |sum_u A_ui / (n B_u)|, 1 / sum_i p_i^2.
+Effective numbers are the inverse of Simpson's index (Hill 1973, order 2). That of the design is 1 / sum_i w_i^2, from
+the requests alone: below LEAST_INTENTS there is no interval for new requests, whatever the intents showed. An estimate
+rests on 1 / sum_i p_i^2 intents, with shares p_i of |sum_u A_ui / (n B_u)|.
 
 A difference of two ratios of the same users has r_u, A_ui / B_u and s_ui replaced by the differences.
 """
@@ -215,7 +215,7 @@ def _estimate(
     pairs = float((mix.g * together**2).sum() - (mix.g[cells.intent] * score**2).sum())
     by_intent = max(pairs + by_user * mix.pull, 0.0) if mix.df == mix.df else np.nan
     both, df = by_user + by_intent, n - 1.0
-    design = round(mix.df + 1.0, 9) if mix.df == mix.df else 1.0  # equal intents are a whole number
+    design = mix.intents
     if both == 0 or design < LEAST_INTENTS:
         se_new = 0.0 if both == 0 else np.nan
         return Estimate(mean, by_user**0.5, df, se_new, df, n, excluded, 0.0, np.inf, effective, largest, design)
@@ -263,13 +263,14 @@ class _Mix:
     g: F64  # [n_intents]
     pull: float  # sum_i g_i [w_i^2 - sum_u w_ui^2]
     df: float  # of V_intent; NaN: all is one intent, which says nothing about others
+    intents: float  # effective number
 
 
 def _mix(cells: Cells, weight: F64) -> _Mix:
     w = sums(cells.intent, cells.n_intents, weight)
     square = float((w**2).sum())
     if square > 1.0 - 1e-9:
-        return _Mix(np.zeros(cells.n_intents), 0.0, np.nan)
+        return _Mix(np.zeros(cells.n_intents), 0.0, np.nan, 1.0)
     g = 1.0 / (1.0 - 2.0 * w + square)
     pull = float((g * w**2).sum() - (g[cells.intent] * weight**2).sum())
     d = g * w**2
@@ -278,7 +279,7 @@ def _mix(cells: Cells, weight: F64) -> _Mix:
     trace_of_square = (
         dd + 2 * wd**2 + (sd * square) ** 2 + 2 * (-2 * ddw + sd * dww + dd * square - 2 * sd * wd * square)
     )
-    return _Mix(g, pull, max(trace**2 / trace_of_square, 1.0))
+    return _Mix(g, pull, max(trace**2 / trace_of_square, 1.0), round(1.0 / square, 9))  # whole if all are equal
 
 
 def sums(index: I64, size: int, weights: npt.NDArray[Any] | None = None) -> F64:

@@ -91,7 +91,7 @@ def test_the_interval_for_new_requests_is_the_formula_written_out(seed: int) -> 
     third = (away**3).sum() / (n * (n - 1) * (n - 2)) + real * (scaled**3).sum()
     assert estimate.skewness == pytest.approx(third / both**1.5, rel=1e-3, abs=1e-3)
     assert estimate.effects == pytest.approx(both**2 / ((away**4).sum() / n**4 + real * (scaled**4).sum()))
-    assert estimate.design == pytest.approx(f + 1)
+    assert estimate.design == pytest.approx(1 / (share**2).sum())
 
 
 def test_new_requests_are_never_less_uncertain_than_these() -> None:
