@@ -120,8 +120,9 @@ def test_differences_are_corrected_for_the_arms_of_the_table(figures: dict[str, 
             assert (d["shrunken"] is not None) == exaggerates
 
 
-def test_a_difference_of_few_intents_is_withheld_and_says_of_how_many(tmp_path: Path) -> None:
-    difference = summary.write(make_run(tmp_path / "run", users=8, weeks=2)).differences["skg"]["correct"]
+def test_a_difference_over_requests_of_few_intents_is_withheld_and_says_of_how_many(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", users=8, weeks=2, types=4, one_offs=0.0)
+    difference = summary.write(run).differences["skg"]["correct"]
     assert difference.verdict == "withheld"
     assert (difference.low_new, difference.p_new, difference.mde_new) == (None, None, None)
     assert difference.low is not None
