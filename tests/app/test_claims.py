@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from skg_bench.analysis.comparison.assay import Assay, Measured
 from skg_bench.analysis.comparison.claims import Line, claims
 from skg_bench.analysis.comparison.findings import Evidence, Finding
-from skg_bench.app.claims import cells
+from skg_bench.app.claims import cells, told
 from skg_bench.app.cli import app
 from skg_bench.core.paths import DATA
 
 
 def said(*words: str) -> str:
+    """What is printed; where a file of findings is refused, that is said besides."""
     result = CliRunner().invoke(app, ["claims", *words])
-    assert result.exit_code == 0, result.output
+    assert (result.exit_code, "is refused: " in result.stderr) in ((0, False), (2, True)), result.output
     return result.stdout
 
 
@@ -52,6 +54,7 @@ def test_json_and_markdown_tell_the_same_claims_as_the_table() -> None:
 def test_only_open_ones_are_those_that_nothing_carries() -> None:
     still = json.loads(said("--open", "--format", "json"))
     assert all(not row["claim"]["held"] and not row["findings"] and row["claim"]["kind"] != "E" for row in still)
+    assert not any(row["refused"] for row in still)
     assert {"K18", "U13"} <= {row["claim"]["id"] for row in still}
     states = [row["state"] for row in json.loads(said("--format", "json"))]
     assert len(still) == states.count("open")
@@ -75,6 +78,22 @@ def test_what_is_built_or_configured_so_is_shown_with_its_assertion_and_what_ran
     assert link.startswith("tests/embedder/test_sentence_transformer.py::test_the_paper_s_model")
     ((_, _, _, state, waits),) = cells(Line(claims()["K18"], ("test_a",), ()))
     assert (state, "no model writes a prompt" in waits) == ("open", True)
+
+
+def test_beside_a_difference_stand_its_reference_its_seeds_and_the_papers_own_point() -> None:
+    figure = Measured(0.02, 0.01, 0.03, "utility per request")
+    finding = Finding(
+        "K24", "a part", figure, "reproduced", "It helps.", Evidence("make it", "abc", 12, 4, (0, 1)),
+        Assay(figure, figure), (0.01, 0.03), replace(figure, value=0.015), "where a is below 1",
+    )  # fmt: skip
+    line = Line(claims()["K24"], (), (("trial", finding),), {"old": "its data have changed since"})
+    text = "\n".join(told(line))
+    assert "trial: reproduced where a is below 1. It helps." in text
+    assert "reference: beyond never 0.02 utility per request (0.01 to 0.03)" in text
+    assert "by seed: +0.0100, +0.0300" in text
+    assert "at the paper's own operating point: 0.015" in text
+    assert "old: refused, as its data have changed since" in text
+    assert next(cells(line))[3] == "measured: reproduced where a is below 1"
 
 
 def test_no_claim_is_carried_without_a_link_to_an_assertion_or_a_report() -> None:
