@@ -37,6 +37,7 @@ EXAMPLES = {
         "skg-bench claims",
         "skg-bench claims K16 P31",
         "skg-bench claims --open --format markdown",
+        "skg-bench claims --make skg_parameters --dry-run",
     ),
     "experiment": (
         "skg-bench experiment",
