@@ -60,10 +60,10 @@ def test_no_cell_is_cut_and_no_word_of_a_table_is_broken(
         call(*given)
     monkeypatch.setenv("COLUMNS", "80")
     code, narrow, _ = call(*given)
-    assert code in (0, 1, 3)
+    assert code in (0, 1, 3) or (words, code) == ("claims", 2)  # files of findings may be refused
     monkeypatch.setenv("COLUMNS", "2000")
     again, wide, _ = call(*given)
-    assert again in (0, 1, 3)
+    assert again == code
     assert "…" not in narrow + wide
     for line in narrow.splitlines():
         assert len(line) <= 80 or re.search(r"(  \S.*){3}", line) is None, line  # the terminal wraps sentences
