@@ -14,7 +14,8 @@ from skg_bench.app.experiments import Experiment, OneRun, needed
 
 COMMAND = "make demo; skg-bench experiment assistant_growth RUN --write reports"
 ARMS = (
-    "never", "skg", "skg_prompted", "skg_procedure", "skg_band", "exact_match", "oracle", "frozen_100", "frozen_400",
+    "never", "skg", "skg_prompted", "skg_procedure", "skg_80", "recipe_prompted", "skg_band", "exact_match",
+    "oracle_router", "oracle", "frozen_100", "frozen_400",
 )  # fmt: skip
 Summary = dict[str, Any]
 
@@ -41,6 +42,10 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
     def mean(arm: str, metric: str) -> float:
         value = arms[arm][metric]["mean"]
         return nan if value is None else float(value)
+
+    def unasked(arm: str) -> float:
+        offers = summary["offers"]
+        return float(offers["differences"][arm][offers["prices"].index(0.0)]["mean"])
 
     hits = weekly(curves, "skg", "hit_rate")
     ceiling = weekly(curves, "*", "ceiling_1")
@@ -77,6 +82,16 @@ def findings(summary: Summary, curves: str) -> list[Finding]:
             f"oracle - never {against['oracle']['utility']['mean']:+.3f}",
         ),
         Finding(
+            "offers aside, a threshold of 0.8 keeps less than a tenth of the loss of skg",
+            abs(unasked("skg_80")) < 0.1 * abs(unasked("skg")),
+            f"offers free: skg {unasked('skg'):+.3f}, skg_80 {unasked('skg_80'):+.4f}",
+        ),
+        Finding(
+            "recipe_prompted serves better than never",
+            against["recipe_prompted"]["utility"]["verdict"] == "better",
+            f"recipe_prompted - never {against['recipe_prompted']['utility']['mean']:+.3f}",
+        ),
+        Finding(
             "prompts and procedures harm less than stored answers",
             min(mean(arm, "utility") for arm in ("skg_prompted", "skg_procedure")) > mean("skg", "utility"),
             ", ".join(
@@ -97,17 +112,24 @@ def arms(summary: Summary) -> Table:
             arm, number(figures["utility"]["mean"], "utility"), number(figures["skills"]["mean"], "skills"),
             *(number(figures[name]["mean"], "share") for name in shares), number(free, "share"),
             *(("", "", "reference") if against is None else (*_signed(against), against["verdict"])),
+            number(figures["offers_per_week"]["mean"], "per week"), *_unasked(summary, arm),
         ))  # fmt: skip
     headings = (
         "arm", "utility", "skills", "hit rate", "wrong", "wrong per hit", "right per hit", "pays from",
-        "pays from, wrong answers free", "utility - never", "new requests", "verdict",
+        "pays from, wrong answers free", "utility - never", "new requests", "verdict", "offers a week",
+        "if offers were free", "new requests, offers free",
     )  # fmt: skip
     return Table("Arms", headings, rows)
 
 
 def parts(summary: Summary, curves: str) -> list[Table]:
     """Of `skg`: utility beyond `never` by kind of request, what learning on was worth, and hits over the weeks."""
-    kinds = [(WORDS[kind], *_signed(figure)) for kind, figure in summary["kinds"]["skg"].items()]
+    parts_of = summary["kinds"]["skg"]
+    whole = sum(figure["mean"] for figure in parts_of.values())
+    kinds = [
+        (WORDS[kind], *_signed(figure), number(figure["mean"] / whole if whole else nan, "share"))
+        for kind, figure in parts_of.items()
+    ]
     learned = [
         (arm, str(effect["since"]), *_signed(effect["metrics"]["utility"]), effect["metrics"]["utility"]["verdict"])
         for arm, effect in summary["effects"].items()
@@ -116,10 +138,20 @@ def parts(summary: Summary, curves: str) -> list[Table]:
     weeks = [(name, f"{share:.1%}".replace("%", " %")) for name, share in
              (("first quarter", early), ("last quarter", late), ("ceiling, last week", ceiling))]  # fmt: skip
     return [
-        Table("Utility of skg beyond never by kind of request", ("kind of request", "utility", "new requests"), kinds),
+        Table(
+            "Utility of skg beyond never by kind of request",
+            ("kind of request", "utility", "new requests", "share of the difference"),
+            kinds,
+        ),
         Table("Live minus frozen", ("arm", "from turn", "utility", "new requests", "verdict"), learned),
         Table("Hits of skg over the weeks", ("weeks", "hit rate"), weeks),
     ]
+
+
+def _unasked(summary: Summary, arm: str) -> tuple[str, str]:
+    """Utility beyond `never` if users answered offers for nothing, and its interval; empty for the reference."""
+    at_prices = summary["offers"]["differences"].get(arm)
+    return ("", "") if at_prices is None else _signed(at_prices[summary["offers"]["prices"].index(0.0)])
 
 
 def _signed(figure: dict[str, Any]) -> tuple[str, str]:

@@ -27,6 +27,7 @@ ROOT = DATA.parent
 TEMPLATES = "experiments/sentences.yaml"
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+")
+_ITEM = re.compile(r"(?:\d+\.|\*) ")
 _BLOCK = "(<!-- made by make readme: {name} -->\n)(.*?)(<!-- end of {name} -->)"
 
 
@@ -107,13 +108,14 @@ def filled(root: Path, template: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Paragraphs and numbered items; a percent sign stays with its number."""
+    """Paragraphs, numbered items and items of lists; a percent sign stays with its number."""
     paragraphs = []
     for paragraph in text.replace(" %", "\u00a0%").strip().split("\n\n"):
-        numbered = re.match(r"\d+\. ", paragraph)
-        items = re.split(r"\n(?=\d+\. )", paragraph) if numbered else [paragraph]
+        mark = _ITEM.match(paragraph)
+        items = re.split(rf"\n(?={_ITEM.pattern})", paragraph) if mark else [paragraph]
+        indent = " " * len(mark[0]) if mark else ""
         lines = [
-            fill(item, 120, subsequent_indent="   " if numbered else "", break_on_hyphens=False)
+            fill(item, 120, subsequent_indent=indent, break_on_hyphens=False)
             for item in (re.sub(r"[ \n]+", " ", item) for item in items)
         ]
         paragraphs.append("\n".join(lines))
