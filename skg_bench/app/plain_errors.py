@@ -1,6 +1,7 @@
 """What a user can cause ends as one message and an exit code, without a traceback."""
 
 import errno
+import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ _DISK = (
 
 
 _LONGEST = 10_000  # characters of an error
+_NO_MEMORY = (  # what the loader and threads say of it
+    "failed to map segment", "cannot allocate memory", "Cannot allocate memory", "can't start new thread",
+)  # fmt: skip
 
 
 @contextmanager
@@ -34,7 +38,15 @@ def plain_errors() -> Iterator[None]:
     except KeyboardInterrupt as error:
         _tell("\ninterrupted; what was finished is kept: the same command goes on from there")
         raise typer.Exit(130) from error
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _of_memory(error):
+            raise
+        _tell(_memory(error))
+        raise typer.Exit(2) from error
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            _tell(_memory(error))
+            raise typer.Exit(2) from error
         if error.errno not in _DISK:
             raise
         prefix = f"{error.filename}: " if error.filename else ""
@@ -43,6 +55,26 @@ def plain_errors() -> Iterator[None]:
             "command goes on from there; out=FOLDER writes elsewhere"
         )
         raise typer.Exit(2) from error
+
+
+def _of_memory(error: BaseException | None) -> bool:
+    """Whether it, or what it came from, is a lack of memory: a library that cannot be mapped is no broken one."""
+    return error is not None and (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or any(words in str(error) for words in _NO_MEMORY)
+        or _of_memory(error.__cause__ or error.__context__)
+    )
+
+
+def _memory(error: BaseException) -> str:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    bound = "" if limit == resource.RLIM_INFINITY else f" The limit of this shell is {limit >> 20:,} MiB (ulimit -v)."
+    reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    return (
+        f"error: there is not enough memory ({reason}).{bound} Raise the limit, close other programs, or lower cohort "
+        "and workers; what was written before is kept, and the same command goes on from there"
+    )
 
 
 def _tell(text: str) -> None:

@@ -183,7 +183,10 @@ def label(file: Path) -> Label:
 
 @cache
 def _verified(file: Path, _stat: tuple[int, ...]) -> Label:
-    data = bytes_of(file, 2**40)
+    try:
+        data = bytes_of(file, 2**40)
+    except UsageError as error:
+        raise UsageError(f"{error}; move away what stands there, and {AGAIN}") from error
     try:
         place, sha256 = _place(io.BytesIO(data)), hashlib.sha256()
         end = place + len(_UNKNOWN)
