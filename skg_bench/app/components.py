@@ -59,7 +59,7 @@ def _check_parameters(path: str, made: type, node: Mapping[str, Any]) -> None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Is a value from a yaml one of type `hint`? Types that no yaml can write are not checked."""
+    """Is a value from a yaml one of type `hint`? Of other types than a yaml can write, it must be a component."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return any(fits(value, option) for option in inner)
@@ -75,7 +75,7 @@ def fits(value: Any, hint: Any) -> bool:
         return isinstance(value, list) and (not inner or all(fits(item, inner[0]) for item in value))
     if origin in (dict, Mapping):
         return isinstance(value, Mapping)
-    return True
+    return not isinstance(hint, type) or hint is object or isinstance(value, Mapping | list)
 
 
 def describe(hint: Any) -> str:
@@ -88,4 +88,5 @@ def describe(hint: Any) -> str:
     if origin in (list, tuple, Sequence):
         return f"a list, each {describe(inner[0])}" if inner else "a list"
     words = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", types.NoneType: "null"}
-    return words.get(hint, "a mapping" if origin in (dict, Mapping) else str(hint))
+    other = f"a component of type {hint.__name__}" if isinstance(hint, type) else str(hint)
+    return words.get(hint, "a mapping" if origin in (dict, Mapping) else other)
