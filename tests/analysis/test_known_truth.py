@@ -6,14 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.known_truth.analysis import SLACK, Line, Rates, counted, rates
+from experiments.known_truth.analysis import Line, Rates, counted, rates
 from experiments.known_truth.closed_loop import INJECTED, NULL, Loop, play, replications
-from experiments.known_truth.redrawn import Population
-from experiments.known_truth.redrawn import rates as redrawn_rates
+from experiments.known_truth.heavy import LATER, sampled
+from experiments.known_truth.heavy import WORLDS as TAILS
+from experiments.known_truth.quality import Drawn, Side, quality
+from experiments.known_truth.redrawn import Population, qualities
 from experiments.known_truth.worlds import EFFECT, NULLS, WORLDS, World, difference, figure, generator, injected, sample
 from skg_bench.analysis.statistics.intervals import ALPHA, LEVEL, Cells
 
 RUNS = 200
+SLACK = 0.02  # of so few runs
 
 
 @pytest.mark.parametrize("world", [w for w in WORLDS if w.users <= 100], ids=lambda w: w.name)
@@ -91,13 +94,39 @@ def test_the_skewed_world_is_drawn_as_its_cells_and_covered_on_both_sides() -> N
     cells = Cells(np.repeat(np.arange(users), intents), np.tile(np.arange(intents), users), users, intents)
     population = Population("a - b", cells, np.full(users * intents, 2.0), np.tile(2 * lost, users))
     assert population.truth == pytest.approx(lost.mean())
-    drawn, before = population.drawn(10, generator(0, 0))
+    drawn = population.drawn(10, generator(0, 0)).estimate
     assert drawn.n_users == 10
-    assert (before.skewness, before.mean) == (0.0, drawn.mean)
-    found = redrawn_rates(population, 20, 400, 0)
-    assert found.student[0] > 0.04 > 0.02 > found.student[1]
-    assert max(found.misses) < 0.05
-    assert found.verdicts[0] < 0.65 < 0.7 < found.verdicts[1] < 0.92
+    found = qualities(population, 20, 400, 0)
+    assert found.student.below > 0.04 > 0.02 > found.student.above
+    assert max(found.now.below, found.now.above) < 0.05
+    assert found.verdicts[1] == 1.0
+    assert min(found.found) > 0.7
     assert found.holds
-    assert not replace(found, misses=(0.09, 0.0)).holds
-    assert not replace(found, verdicts=(0.5, 0.5)).holds
+    assert not replace(found, now=Side(0.09, 0.0, 1.0)).holds
+    assert not replace(found, found=(0.5, 0.8)).holds
+    assert replace(found, found=(0.5, 0.8), required=False).holds
+    null = qualities(replace(population, either=True), 20, 400, 0)
+    assert null.false < 0.09
+
+
+def test_a_world_of_tails_has_the_truth_that_it_says() -> None:
+    for world in (*TAILS, *LATER):
+        means = [Drawn.of(*sampled(world, 40, 60, generator(5, r))).estimate.mean for r in range(RUNS)]
+        assert np.mean(means) == pytest.approx(world.truth, abs=4 * np.std(means) / RUNS**0.5), world.name
+
+
+def test_of_effects_that_too_few_bear_no_interval_is_promised() -> None:
+    world = next(world for world in TAILS if world.users == 0.05)
+    assert not world.seen(30, 120)  # of 30 users none belongs to 5 % in 21 % of samples
+    assert world.seen(100, 120)
+
+
+@pytest.mark.parametrize("name", ["intents of both signs", "small gain, 6 % of intents a catastrophe"])
+def test_heavy_tails_raise_no_false_alarms_and_are_covered(name: str) -> None:
+    world = next(world for world in TAILS if world.name == name)
+    drawn = [Drawn.of(*sampled(world, 30, 120, generator(8, r))) for r in range(600)]
+    result = quality(world.name, 30, drawn, world.truth)
+    assert max(result.student.below, result.hall.below + result.hall.above) > 0.07
+    assert result.now.below + result.now.above < 0.09
+    assert result.false < 0.085
+    assert result.now.width < 1.4

@@ -156,7 +156,8 @@ class Estimate:
         if not new:
             return (t_quantile(1 - level / 2, self.df) + t_quantile(POWER, self.df)) * self.se
         quantiles = t_quantile(1 - level / 2, self.df_new), t_quantile(POWER, self.df_new)
-        return detectable_at(*quantiles, sign * self.skewness, self.effects) * self.se_new
+        skewness, far = sign * self.skewness, self.bootstrap is not None
+        return detectable_at(*quantiles, skewness, self.effects, agreed=far) * self.se_new
 
     def _errors(self, p: float, *, new: bool) -> float:
         """By how many standard errors the mean is above the truth at most, with probability p."""

@@ -31,15 +31,17 @@ def student_at(error: float, skewness: float, effects: float) -> float:
     return error / sqrt(max(1.0 - factor * skewness * error, SMALLEST))
 
 
-def detectable_at(q: float, power: float, skewness: float, effects: float) -> float:
+def detectable_at(q: float, power: float, skewness: float, effects: float, *, agreed: bool = False) -> float:
     """Standard errors from 0 of the smallest truth above 0 that is found with this power.
 
     `q, power`: Student's quantiles of the test and of the power; their sum, where there is no skewness and effects are
     without number. The critical distance is `error_at` with the standard error of an unlucky sample, whose mean is low
     by `power` standard errors: it is larger where the tail is below. Where the effects are few and uneven, the standard
-    error and the skewness of a sample vary much, and power takes more (by simulation, as the constants).
+    error and the skewness of a sample vary much, and power takes more (by simulation, as the constants). `agreed`:
+    Student's interval has to find it too.
     """
-    unlucky = error_at(q, skewness, effects) * sqrt(max(1.0 - power * skewness, UNLUCKY))
+    critical = error_at(q, skewness, effects)
+    unlucky = (max(critical, q) if agreed else critical) * sqrt(max(1.0 - power * skewness, UNLUCKY))
     if isinf(effects):
         return unlucky + power
     mixed = 1.0 - min(effects * skewness**2, 1.0)  # 0: all effects are equal and of one sign
