@@ -18,7 +18,6 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
 
 COMMAND = "skg-bench claims --make skg_parameters"
 COLUMNS = (
@@ -65,30 +64,36 @@ def _hits(pair: Pair | None) -> str:
     return f"{number(pair.difference, 'difference', signed=True)} ({between})"
 
 
-def findings(runs: Sequence[Run], claim_lines: Sequence[Line]) -> list[Finding]:
+def findings(points: Sequence[tuple[SeedRuns, Sequence[Line]]]) -> list[Finding]:
     """One for each question, for `skg-bench claims`: at the sensitive point where it was asked there, else at the
-    paper's own, whose figure stands beside it.
+    paper's own, whose figure stands beside it. `points`: the runs of each, and what they say.
     """
-    evidence = Evidence.of(runs, COMMAND)
-    own = {(line.id, line.asks): line for line in claim_lines if not line.sensitive}
-    asked = {**own, **{(line.id, line.asks): line for line in claim_lines if line.sensitive}}
-    known = {key: line for key, line in asked.items() if isfinite(line.utility.estimate.mean)}  # else: too few weeks
-    return [_finding(line, own.get(key), evidence) for key, line in known.items()]
+    results, asked = list[Finding](), dict[tuple[str, str], list[tuple[Line, Evidence]]]()
+    for run, claim_lines in points:
+        evidence = Evidence.of(run.runs, COMMAND)
+        results += [found for found in spared(run, evidence) if found.claimed not in {each.claimed for each in results}]
+        for line in claim_lines:
+            if isfinite(line.utility.estimate.mean):  # else nobody was there long enough
+                asked.setdefault((line.id, line.asks), []).append((line, evidence))
+    for answers in asked.values():
+        line, evidence = max(answers, key=lambda answer: answer[0].sensitive)
+        own = next((other for other, _ in answers if not other.sensitive and line.sensitive), None)
+        results.append(_finding(line, own, evidence))
+    return results
 
 
 def _finding(line: Line, own: Line | None, evidence: Evidence) -> Finding:
     hits = number(line.hits, "share")
-    beside = None if own is line or own is None or not isfinite(own.utility.estimate.mean) else own
     point = "" if line.sensitive else ", at the paper's own operating point"
     words = f"{line.asks[:1].upper()}{line.asks[1:]}, at {hits} hits{point}: {line.words}."
-    if beside is not None:
-        e = beside.utility.estimate
+    if own is not None:
+        e = own.utility.estimate
         told = f"{number(e.mean, 'utility', signed=True)} ({interval(*e.interval(new=True), 'utility', signed=True)})"
-        words += f" As the paper has it, at {number(beside.hits, 'share')} hits, it is {told}: {beside.words}."
+        words += f" As the paper has it, at {number(own.hits, 'share')} hits, it is {told}: {own.words}."
     measured = Measured.of(line.utility.estimate)
     return Finding(
         line.id, line.asks, measured, line.verdict, words, evidence, line.assay, line.by_seed,
-        None if beside is None else Measured.of(beside.utility.estimate),
+        None if own is None else Measured.of(own.utility.estimate),
     )  # fmt: skip
 
 
@@ -127,25 +132,34 @@ def verbatim(run: SeedRuns) -> str:
 
 
 def analyse(runs: Runs) -> Report:
-    """From runs of `skg_parameters` that differ in their seeds; nothing expected is checked."""
+    """From runs of `skg_sensitive`, `skg_sensitive_parts` and `skg_parameters`, or some of them, each of several seeds;
+    nothing expected is checked.
+    """
     groups = by_configuration(runs)
-    if len(groups) > 1:
-        raise UsageError(f"{runs[0].path} and {groups[1].path} differ in more than their seeds; give runs of one kind")
-    run = groups[0]
-    claim_lines = lines(run)
+    points = [(run, lines(run)) for run in groups]
+    every = [line for _, claim_lines in points for line in claim_lines]
     tables = [
-        Table(title, COLUMNS, [cells(line) for line in claim_lines if line.sensitive == sensitive])
+        Table(title, COLUMNS, [cells(line) for line in every if line.sensitive == sensitive])
         for title, sensitive in POINTS
     ]
-    m, seeds = run.manifest, ", ".join(str(each.manifest["seed"]) for each in run.runs)
-    scope = f"{m['users']} users of each of the seeds {seeds}, {m['weeks']} weeks; 95 % for new users and requests."
-    sweep = Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run))
+    twice = [(line.id, line.asks, line.sensitive) for line in every]
+    if len(set(twice)) < len(twice):
+        raise UsageError(f"{groups[0].path} and {groups[1].path} ask the same and differ in more than their seeds")
+    own = [run for run in groups if REFERENCE in run.arms]
+    sweeps = [Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run)) for run in own]
     text = page(
-        "Numbers and parts of the SKG paper", COMMAND, scope, READ,
-        *(table for table in tables if table.rows), sweep, verbatim(run),
+        "Numbers and parts of the SKG paper", COMMAND, " ".join(map(_scope, groups)), READ,
+        *(table for table in tables if table.rows), *sweeps, *map(verbatim, own),
     )  # fmt: skip
-    evidence = Evidence.of(run.runs, COMMAND)
-    return Report([*tables, sweep], text, findings=lambda: [*spared(run, evidence), *findings(run.runs, claim_lines)])
+    return Report([*(table for table in tables if table.rows), *sweeps], text, findings=lambda: findings(points))
+
+
+def _scope(run: SeedRuns) -> str:
+    m, seeds = run.manifest, ", ".join(str(each.manifest["seed"]) for each in run.runs)
+    return (
+        f"{m['config']['experiment']}: {m['users']} users, {m['weeks']} weeks, each of the seeds {seeds}; 95 % for new "
+        "users and requests."
+    )
 
 
 EXPERIMENT = Experiment(analyse)

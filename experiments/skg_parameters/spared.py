@@ -19,22 +19,21 @@ _ASKED = (
 
 
 def spared(run: SeedRuns, evidence: Evidence) -> list[Finding]:
-    """Of `skg` and of the arm at the sensitive point beyond `never`, corrected together. The reference is `never`, so
+    """Of `skg`, or of the arm at the sensitive point, beyond `never`, corrected together. The reference is `never`, so
     that a verdict needs an oracle that is ahead of it.
     """
-    missing = {NEVER, ORACLE, REFERENCE, POINT} - set(run.arms)
-    if missing:
+    arm = REFERENCE if REFERENCE in run.arms else POINT
+    if {NEVER, ORACLE, arm} - set(run.arms):
         return []
     requests, shown = events(run), metrics(Utility.of(run.config))
-    tally = {arm: tallies(run, arm, requests)[0] for arm in (NEVER, ORACLE, REFERENCE, POINT)}
+    tally = {name: tallies(run, name, requests)[0] for name in (NEVER, ORACLE, arm)}
     wanted = [shown[metric] for _, metric, *_ in _ASKED]
-    made = {arm: contrast(wanted, tally[arm], tally[NEVER], requests) for arm in (REFERENCE, POINT, ORACLE)}
-    assay = Assay(None, Measured.of(made[ORACLE]["utility"]))
-    asked = [(arm, *question) for arm in (REFERENCE, POINT) for question in _ASKED]
-    ps = holm([made[arm][metric].p(new=True) for arm, _, metric, *_ in asked])
+    made, best = (contrast(wanted, tally[name], tally[NEVER], requests) for name in (arm, ORACLE))
+    assay = Assay(None, Measured.of(best["utility"]))
+    ps = holm([made[metric].p(new=True) for _, metric, *_ in _ASKED])
     used_up, results = saturation(requests).reasons, []
-    for (arm, claimed, metric, unit, sign), p in zip(asked, ps, strict=True):
-        e = made[arm][metric]
+    what = "as the paper has it" if arm == REFERENCE else "a skill's prompt, every answer captured"
+    for (claimed, metric, unit, sign), p in zip(_ASKED, ps, strict=True):
         by_seed = seed_means(shown[metric], tally[arm], tally[NEVER], requests)
         up, down = agree(by_seed, above=0.0), agree(by_seed, below=0.0)
         holds = p < ALPHA and (up if sign > 0 else down)
@@ -42,8 +41,7 @@ def spared(run: SeedRuns, evidence: Evidence) -> list[Finding]:
         neither = "not shown either way" if p >= ALPHA else "not shown either way: the seeds disagree"
         says, reason = verdict(holds=holds, fails=fails, assay=assay, used_up=used_up, neither=neither)
         words = reason or ("it is so" if holds else "it is the other way round")
-        what = "as the paper has it" if arm == REFERENCE else "a skill's prompt, every answer captured"
-        measured = Measured.of(e, unit)
         text = f"{arm} against the arm without, {what}: {words}."
+        measured = Measured.of(made[metric], unit)
         results.append(Finding("K01", f"{claimed}: {what}", measured, says, text, evidence, assay, by_seed))
     return results

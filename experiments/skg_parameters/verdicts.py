@@ -58,8 +58,11 @@ def lines(run: SeedRuns) -> list[Line]:
     )
     named = [_ASKS.fullmatch(finding.contrast.asks) for finding in utility]
     if not named or not all(named):
-        raise UsageError(f"{run.path} is no run of skg_parameters; make one: skg-bench run experiment=skg_parameters")
-    equal = {match.arm: match.figures["hit_rate"] for match in compare(run.runs, REFERENCE).matched}
+        raise UsageError(
+            f"{run.path} is no run of skg_parameters or skg_sensitive; make one: skg-bench run experiment=skg_sensitive"
+        )
+    matched = compare(run.runs, REFERENCE).matched if REFERENCE in run.arms else ()
+    equal = {match.arm: match.figures["hit_rate"] for match in matched}
     ps, family = corrected(utility), Counter(is_sensitive(finding.contrast) for finding in utility)
     operating = _hit_rates(run, [finding.contrast.reference for finding in utility])
     used_up = saturation(events(run)).reasons
@@ -70,8 +73,7 @@ def lines(run: SeedRuns) -> list[Line]:
             number, tests = name[1] in NUMBERS, family[is_sensitive(finding.contrast)]
             says = judged(finding, p, assay, by_seed, number=number, tests=tests, used_up=used_up)
             at = operating[finding.contrast.reference]
-            matched = _matched(finding, equal)
-            made.append(Line(name[1], name[2], at, finding, hit, matched, p, assay, by_seed, *says))
+            made.append(Line(name[1], name[2], at, finding, hit, _matched(finding, equal), p, assay, by_seed, *says))
     return made
 
 

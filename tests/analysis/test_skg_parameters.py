@@ -1,13 +1,14 @@
 """The paper's numbers are held against others, its parts against their absence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.skg_parameters.analysis import analyse, findings, thresholds, verbatim
-from experiments.skg_parameters.verdicts import judged, lines
+from experiments.skg_parameters.verdicts import SENSITIVE, judged, lines
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison import contrasts
 from skg_bench.analysis.comparison.assay import Assay, Measured
@@ -132,11 +133,29 @@ def test_hits_at_equal_errors_are_those_of_compare_turned_where_skg_is_the_arm(r
     assert (part.difference, part.low, part.high) == (-turned.difference, -turned.high, -turned.low)
 
 
-def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim() -> None:
-    root = compose(["experiment=skg_parameters"]).root
-    named = {contrast[side] for contrast in root["contrasts"] for side in ("arm", "reference")}
-    assert set(root["arms"]) - named == {"never", *(c["bound"] for c in root["contrasts"])} - named
+@pytest.mark.parametrize("name", ["skg_parameters", "skg_sensitive", "skg_sensitive_parts"])
+def test_every_arm_of_the_experiment_is_in_a_contrast_that_names_a_claim(name: str) -> None:
+    root = compose([f"experiment={name}"]).root
+    named = {contrast[side] for contrast in root["contrasts"] for side in ("arm", "reference", "bound")}
+    assert set(root["arms"]) - named <= {"never", "oracle"}
+    assert {"never", "oracle"} <= set(root["arms"])
     assert all("bound" in contrast for contrast in root["contrasts"])
+    sensitive = {contrast["reference"].startswith(SENSITIVE) for contrast in root["contrasts"]}
+    assert sensitive == {name != "skg_parameters"}
+
+
+def test_the_sensitive_point_answers_and_the_papers_own_stands_beside_it(run: Run) -> None:
+    number, part = lines(one(run))
+    sure = replace(part, verdict="reproduced", words="it serves users better")
+    other = replace(sure.utility.contrast, reference="prompts_no_reranker")
+    sure = replace(sure, utility=replace(sure.utility, contrast=other))
+    results = {finding.id: finding for finding in findings([(one(run), [number, part]), (one(run), [sure])])}
+    assert set(results) == {"K01", "K11", "K10"}
+    assert results["K10"].verdict == "reproduced"
+    assert results["K10"].own == Measured.of(part.utility.estimate)
+    assert "As the paper has it" in results["K10"].words
+    assert results["K11"].own is None
+    assert "at the paper's own operating point" in results["K11"].words
 
 
 @pytest.fixture(scope="module")
@@ -157,15 +176,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_findings_carry_the_contrasts_own_figures(run: Run, tmp_path: Path) -> None:
     table = lines(one(run))
     assert [line.id for line in table] == ["K11", "K10"]
-    results = findings([run], table)
-    assert results[0].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
-    assert results[0].evidence.users == 8
+    results = findings([(one(run), table)])
+    assert results[3].measured.value == table[0].utility.estimate.mean  # type: ignore[union-attr]
+    assert results[3].evidence.users == 8
     analyse([run]).write(tmp_path, "skg_parameters")
     assert (tmp_path / "skg_parameters.md").read_text("utf-8").count("\n| K") == 2
-    assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))["findings"]) == 2
+    assert len(json.loads((tmp_path / "claims" / "skg_parameters.json").read_text("utf-8"))["findings"]) == 5
 
 
 def test_a_run_of_another_experiment_is_refused(tmp_path: Path) -> None:
     other = make_run(tmp_path / "run", users=4, weeks=2, per_week=10.0, arms=SYNTHETIC)
-    with pytest.raises(UsageError, match="is no run of skg_parameters"):
+    with pytest.raises(UsageError, match="is no run of skg_parameters or skg_sensitive"):
         analyse([other])

@@ -133,7 +133,7 @@ def test_the_plan_says_minutes_and_commands_and_does_nothing(tmp_path: Path) -> 
     text = told("--make", "--dry-run", "skg_parameters", "locking", "--runs", str(tmp_path / "runs"))
     total = sum(claim_files.recipes()[name].minutes for name in ("skg_parameters", "locking"))
     assert f"about {total:g} CPU minutes in all" in text
-    assert text.count("  skg-bench run experiment=skg_parameters") == 4
+    assert text.count("  skg-bench run experiment=skg_sensitive") == 7
     assert not (tmp_path / "runs").exists()
 
 
