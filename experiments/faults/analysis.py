@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.faults.commands import READERS, killed, locks, recorded
 from experiments.faults.damage import damaged, foreign
 from experiments.faults.disk import full
 from experiments.faults.kills import parent, worker
@@ -20,6 +21,7 @@ from experiments.faults.lab import Bench, Lab, Trial
 from experiments.faults.outcomes import Outcome, failures, holds, places, table
 from experiments.faults.reader import Reader
 from experiments.faults.rivals import moved, three_parts, two
+from experiments.faults.special import special
 from skg_bench.app.experiment_report import Report, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.app.progress import console
@@ -42,6 +44,8 @@ ROWS: Mapping[str, Row] = {
     "parent": Row(100, parent), "worker": Row(100, worker), "disk": Row(40, full), "cut": Row(60, damaged),
     "flip": Row(200, damaged), "removed": Row(60, damaged), "two_equal": Row(10, two), "two_cohorts": Row(10, two),
     "moved": Row(10, moved), "foreign": Row(10, foreign), "parts": Row(3, three_parts),
+    **dict.fromkeys(READERS, Row(60, killed)), "recorded": Row(40, recorded), "locks": Row(57, locks),
+    "special": Row(60, special),
 }  # fmt: skip
 
 
@@ -107,10 +111,11 @@ def analyse(
     share: Annotated[float, typer.Option(help="Of all trials.", min=0.001, max=10.0)] = 1.0,
     jobs: Annotated[int, typer.Option(help="Trials at once.", min=1, max=64)] = 2,
     limit: Annotated[float, typer.Option(help="Seconds that a command may take before it counts as hung.")] = 90.0,
-    minutes: Annotated[float, typer.Option(help="After which no further trial begins.")] = 40.0,
+    minutes: Annotated[float, typer.Option(help="After which no further trial begins.")] = 60.0,
     folder: Annotated[Path, typer.Option(help="Where temporary runs lie.")] = Path("runs"),
 ) -> Report:
-    """Kills commands and workers, fills disks, cuts, changes and removes files, moves folders; then the same command
+    """Kills commands and workers, fills disks, cuts, changes and removes files, puts others in their place, moves
+    folders, leaves locks of wrong clocks; then the same command
     has to end with the same bytes. The exit code is 1 where a figure changed unsaid, a command hung, or a message did
     not say what to do.
     """

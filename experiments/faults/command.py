@@ -62,6 +62,11 @@ class Running:
             )  # fmt: skip
         self.pid = self._process.pid
 
+    @property
+    def seconds(self) -> float:
+        """Since it was started."""
+        return time.monotonic() - self.began
+
     def limit_files(self, size: int) -> None:
         """No file of this process may grow beyond so many bytes."""
         with suppress(ProcessLookupError):

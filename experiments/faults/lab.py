@@ -40,7 +40,14 @@ class Lab:
     base: Path = field(init=False)  # the undisturbed run
     seconds: float = field(init=False)  # that it takes
     bytes: dict[str, str] = field(init=False)  # digests of it
+    known: dict[str, object] = field(default_factory=dict)  # what rows measured of undisturbed commands
     _lock: Lock = field(default_factory=Lock)
+    _locks: dict[str, Lock] = field(default_factory=dict)
+
+    def once(self, name: str) -> Lock:
+        """To be held while something of this name is made that trials share."""
+        with self._lock:
+            return self._locks.setdefault(name, Lock())
 
     def start(self, words: Sequence[str], folder: Path) -> Running:
         """A command in a folder."""

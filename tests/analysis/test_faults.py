@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from experiments.faults import damage
+from experiments.faults import damage, special
 from experiments.faults.analysis import ROWS, chosen, report, trials
 from experiments.faults.command import Done, Running
 from experiments.faults.disk import full
@@ -102,7 +102,7 @@ def test_a_command_says_where_it_failed_and_what_it_made_again() -> None:
 
 
 def test_rows_and_single_trials_are_chosen(one_thread: None) -> None:
-    assert len(chosen([], 1.0)) == sum(row.count for row in ROWS.values()) == 603
+    assert len(chosen([], 1.0)) == sum(row.count for row in ROWS.values()) == 1_000
     assert chosen(["flip:7", "parts"], 0.1) == [("flip", 7), ("parts", 0)]
     with pytest.raises(UsageError, match="--only flipp: there is no such row; rows are parent, "):
         chosen(["flipp"], 1.0)
@@ -160,10 +160,31 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 @needs_proc
 def test_a_small_trial_loses_nothing(lab: Lab, tmp_path: Path) -> None:
-    wanted = [("parent", 1), ("worker", 0), ("flip", 2), ("removed", 12)]
+    wanted = [("parent", 1), ("worker", 0), ("flip", 2), ("removed", 12), ("locks", 0), ("locks", 2), ("compare", 0)]
     outcomes = list(trials(lab, wanted, 2, 5.0, lambda _: None))
     assert sorted((each.row, each.trial) for each in outcomes) == sorted(wanted)
     assert [each for each in outcomes if each.end != "survived"] == []
+
+
+@pytest.mark.parametrize("kind", special.KINDS)
+def test_what_is_no_file_is_made_and_can_be_removed(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "x" / "thing"
+    file.parent.mkdir()
+    special.make(file, kind)
+    assert os.path.lexists(file)
+    assert not file.is_file() or kind == "sparse"
+    assert kind != "sparse" or (file.stat().st_size, file.stat().st_blocks) == (10 * 2**30, 0)
+    file.rmdir() if kind == "folder" else file.unlink()
+
+
+@needs_proc
+def test_a_folder_in_place_of_a_shard_is_named_with_what_to_do(lab: Lab, tmp_path: Path) -> None:
+    trial = bench(lab, tmp_path, special.KINDS.index("folder"), "special")
+    with trial.stack:
+        outcome = special.special(trial)
+    trial.reader.close()
+    assert (outcome.end, outcome.reason, outcome.where) == ("survived", "", "folder, a shard")
+    assert any("move away what stands there" in message for message in outcome.messages)
 
 
 @needs_proc
