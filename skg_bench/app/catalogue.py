@@ -12,6 +12,7 @@ from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 
 
 def show(seam: str | None) -> None:
@@ -38,7 +39,7 @@ def first_line(group: str, option: str) -> str:
     says what an option adds to the one that it builds upon, and tells options of one component apart.
     """
     file = next(f for package in packages() if (f := package.conf / group / f"{option}.yaml").is_file())
-    text = file.read_text("utf-8")
+    text = text_of(file)
     try:
         node: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -54,7 +55,7 @@ def first_line(group: str, option: str) -> str:
 def _shared(file: Path, text: str) -> bool:
     """Whether another option of the group has the same component."""
     target = next(line for line in text.splitlines() if line.startswith("_target_:"))
-    others = (other.read_text("utf-8").splitlines() for other in file.parent.glob("*.yaml") if other != file)
+    others = (text_of(other).splitlines() for other in file.parent.glob("*.yaml") if other != file)
     return any(target in lines for lines in others)
 
 
@@ -66,7 +67,7 @@ def _docstring(target: str) -> str:
         spec = None
     if spec is None or spec.origin is None:
         return f"(cannot find {module})"
-    for node in ast.parse(Path(spec.origin).read_text("utf-8")).body:
+    for node in ast.parse(text_of(Path(spec.origin))).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             return (ast.get_docstring(node) or "").split("\n")[0]
         if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
@@ -75,5 +76,5 @@ def _docstring(target: str) -> str:
 
 
 def _defaults() -> dict[str, str]:
-    root = yaml.safe_load((packages()[0].conf / "config.yaml").read_text("utf-8"))
+    root = yaml.safe_load(text_of(packages()[0].conf / "config.yaml"))
     return {key: str(value) for entry in root["defaults"] if isinstance(entry, dict) for key, value in entry.items()}

@@ -9,6 +9,7 @@ from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.datasets import Dataset, datasets
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import LARGEST, bytes_of
 
 _PATIENCE = 30  # seconds without a byte
 
@@ -57,14 +58,14 @@ def _copied(dataset: Dataset, file: str, source: Path) -> bytes:
     location = next((path for path in tried if path.is_file()), None)
     if location is None:
         raise UsageError(f"--from {source}: there is neither {tried[0]} nor {tried[1]}")
-    return dataset.checked(file, location.read_bytes(), location)
+    return dataset.checked(file, bytes_of(location), location)
 
 
 def _fetched(dataset: Dataset, file: str) -> bytes:
     address = dataset.address + file
     try:
         with urlopen(address, timeout=_PATIENCE) as answer:  # noqa: S310  (the manifest's addresses are https)
-            raw: bytes = answer.read()
+            raw: bytes = answer.read(LARGEST + 1)
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
         if isinstance(error, HTTPError):

@@ -21,6 +21,7 @@ from skg_bench.app.experiment_report import Report, check_folder
 from skg_bench.app.progress import console, working
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import EXPERIMENTS
 from skg_bench.core.run import Run
 
@@ -67,11 +68,11 @@ def questions() -> dict[str, str]:
         )
     lines = {}
     for file in sorted(EXPERIMENTS.glob("*/*.py"), key=lambda path: (path.parent, path.stem != "analysis", path)):
-        text = file.read_text("utf-8")
+        text = text_of(file)
         if "\nEXPERIMENT = " not in text:
             continue
         if file.stem == "analysis":
-            readme = (file.parent / "README.md").read_text("utf-8")
+            readme = text_of(file.parent / "README.md")
             lines[file.parent.name] = readme.splitlines()[0].lstrip("# ")
         else:
             lines[f"{file.parent.name}/{file.stem}"] = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]

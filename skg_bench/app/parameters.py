@@ -17,6 +17,7 @@ from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.asking import writes_texts
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 
 ROOT = "config"  # the yaml of the keys that belong to no seam
 _KEY = re.compile(r"(?P<indent> *)(?:- )?(?P<key>\w+):(?P<rest>\s.*|)")
@@ -114,7 +115,7 @@ def _of_class(target: str) -> dict[str, str]:
     for seam, options in groups().items():
         for option in options:
             file = _file(seam, option)
-            if target in file.read_text("utf-8") and _read(file).get("_target_") == target:
+            if target in text_of(file) and _read(file).get("_target_") == target:
                 merged = {**_comments(file), **merged}
     return merged
 
@@ -149,7 +150,7 @@ def _comments(file: Path) -> dict[str, str]:
             comments |= _comments(_file(seam, base))
     stack: list[tuple[int, str]] = []
     path, before, column = "", list[str](), 0
-    for line in file.read_text("utf-8").splitlines():
+    for line in text_of(file).splitlines():
         comment = _COMMENT.search(line)
         text = comment["text"].strip() if comment else ""
         match = _KEY.match(line[: comment.start()] if comment else line)
@@ -174,7 +175,7 @@ def _about(file: Path) -> list[str]:
     from skg_bench.app.catalogue import first_line
 
     lines: list[str] = []
-    for line in file.read_text("utf-8").splitlines():
+    for line in text_of(file).splitlines():
         if not line.startswith("#"):
             break
         if "@package" not in line:
@@ -186,7 +187,7 @@ def _about(file: Path) -> list[str]:
 
 
 def _at_root(file: Path) -> bool:
-    return file.stem == ROOT or "@package _global_" in file.read_text("utf-8")
+    return file.stem == ROOT or "@package _global_" in text_of(file)
 
 
 def _file(seam: str, option: str) -> Path:
@@ -202,7 +203,7 @@ def _file(seam: str, option: str) -> Path:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        node = yaml.safe_load(file.read_text("utf-8"))
+        node = yaml.safe_load(text_of(file))
     except yaml.YAMLError as error:
         raise UsageError(f"{file} is not valid yaml: {error}") from error
     return node if isinstance(node, dict) else {}

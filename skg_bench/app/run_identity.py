@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.app.packages import Package, packages
+from skg_bench.core.foreign import bytes_of
 from skg_bench.core.manifest import counted_of, identity_of
 from skg_bench.core.run import flat
 from skg_bench.core.temporary import replace_whole
@@ -58,7 +59,7 @@ def code_digest() -> str:
     for package in packages():
         for file in sorted(_code(package.root)):
             digest.update(f"{package.name}/{file.relative_to(package.root)}\0".encode())
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+            digest.update(hashlib.sha256(bytes_of(file)).digest())
     return digest.hexdigest()
 
 
@@ -113,7 +114,7 @@ def _plugin(package: Package) -> dict[str, str | None]:
     state = hashlib.sha256()
     for file in changed:
         state.update(f"{file}\0".encode())
-        state.update(Path(file).read_bytes() if Path(file).is_file() else b"")
+        state.update(bytes_of(Path(file)) if Path(file).is_file() else b"")
     return {**known, "commit": commit, "dirty": state.hexdigest()[:16] if changed else None}
 
 

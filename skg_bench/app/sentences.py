@@ -21,6 +21,7 @@ from textwrap import fill
 import yaml
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import DATA
 
 ROOT = DATA.parent
@@ -65,7 +66,7 @@ def cell(root: Path, path: str) -> str:
     if not file.is_file():
         raise UsageError(f"{{{path}}} names {file}, which does not exist; write the report, or name another one")
     cells = []
-    for table in tables(file.read_text("utf-8")):
+    for table in tables(text_of(file)):
         first = keys[1:] if keys[0] in table.sections else keys
         if column in table.columns:
             cells += [row[table.columns.index(column)] for row in table.rows if list(row[: len(first)]) == first]
@@ -124,7 +125,7 @@ def _wrapped(text: str) -> str:
 
 def templates(root: Path) -> Mapping[str, Mapping[str, str]]:
     """By README and name."""
-    content: dict[str, dict[str, str]] = yaml.safe_load((root / TEMPLATES).read_text("utf-8"))
+    content: dict[str, dict[str, str]] = yaml.safe_load(text_of(root / TEMPLATES))
     return content
 
 
@@ -135,7 +136,7 @@ def write(root: Path) -> list[str]:
     """
     changed = []
     for readme, blocks in templates(root).items():
-        before = text = (root / readme).read_text("utf-8")
+        before = text = text_of(root / readme)
         for name, template in blocks.items():
             _, start, end = _block(text, readme, name)
             text = text[:start] + filled(root, template) + text[end:]
@@ -158,7 +159,7 @@ def stale(root: Path) -> list[str]:
     """What no longer agrees with the reports: sentence and figure, one line each."""
     problems = []
     for readme, blocks in templates(root).items():
-        text = (root / readme).read_text("utf-8")
+        text = text_of(root / readme)
         for name, template in blocks.items():
             written = _block(text, readme, name)[0]
             if written.split() != filled(root, template).split():

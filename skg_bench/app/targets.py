@@ -13,6 +13,7 @@ from skg_bench.app.overrides import INSIDE
 from skg_bench.app.packages import ENTRY_POINTS, Package, groups, packages, trusted
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 
 Node = Mapping[str, Any]
 Chain = tuple[tuple[str, str], ...]  # from the outermost component in, of each: its key in the one around it, its class
@@ -129,7 +130,7 @@ def _yamls(seam: str, options: Sequence[str], installed: Sequence[Package]) -> _
 
 def _read(file: Path) -> Node:
     try:
-        node = yaml.load(file.read_text("utf-8"), _LOADER)  # noqa: S506  a safe loader
+        node = yaml.load(text_of(file), _LOADER)  # noqa: S506  a safe loader
     except yaml.YAMLError as error:
         raise UsageError(f"{file} is not valid yaml: {error}") from error
     return node if isinstance(node, Mapping) else {}

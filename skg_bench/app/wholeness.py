@@ -10,6 +10,7 @@ from rich.console import Console
 from skg_bench.app.progress import console
 from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.lock import worked_on
 from skg_bench.core.manifest import NAME
 from skg_bench.core.run import Run
@@ -126,5 +127,5 @@ def _other_tables(run: Run) -> Iterator[str]:
 
     content, curves = summary.describe(run)
     for name, text in (("summary.json", content.to_json()), ("curves.csv", summary.csv(curves))):
-        if run.table(name).read_text("utf-8") != text:
+        if text_of(run.table(name)) != text:
             yield f"{run.path / name} is not what the logs say; `skg-bench report {run.path}` makes it again"

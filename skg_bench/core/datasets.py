@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.paths import DATA
 
 
@@ -50,7 +51,7 @@ class Dataset:
                 f"{file} of {self.name} is not here; get it: skg-bench data get {self.name} (with --from FOLDER if you "
                 "have a copy)"
             )
-        return self.checked(file, location.read_bytes(), location)
+        return self.checked(file, bytes_of(location), location)
 
     def locations(self, file: str) -> tuple[Path, Path]:
         """Where the file may lie; the last is where it is put."""
@@ -62,5 +63,5 @@ class Dataset:
 @cache
 def datasets() -> Mapping[str, Dataset]:
     """All that the manifest names."""
-    listed = tomllib.loads((DATA / "manifest.toml").read_text("utf-8"))
+    listed = tomllib.loads(text_of(DATA / "manifest.toml"))
     return {name: Dataset(name, **entry) for name, entry in listed.items()}

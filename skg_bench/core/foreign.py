@@ -1,21 +1,41 @@
 """Files of others, which may hold anything: what is no file of its kind is refused with its place, and nothing that a
 file holds takes more memory than its size lets one expect.
+
+Every file is opened by `open_file`: a path may name a pipe, which waits for ever, or a device, which never ends.
 """
 
+import errno
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from math import isfinite
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from math import isfinite, prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skg_bench.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 # What garbage raises in Python where it is taken for something else.
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 LONGEST = 100_000  # characters of one message or answer; a novel's chapter has 20,000 to 30,000
 LARGEST = 2**30  # bytes of a file that is read whole
 _LINE = 2**24  # bytes of one line: a conversation may be long
+_NO_LINE = 2**27  # bytes without the end of a line, after which a file is no text
+_BLOCK = 2**20  # bytes that are read at once
+_HEADER = 2**16  # bytes of the description of an array
+_MAGIC = b"\x93NUMPY"
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _DEEP = 100  # levels of lists and mappings
 _MANY = 5_000_000  # values in a file; an alias in yaml counts as what it stands for
 _SHOWN = 200  # characters of a reason
@@ -37,18 +57,82 @@ def refusing(where: object, advice: str = "") -> Iterator[None]:
         raise UsageError(f"{where} is not of its form ({reason[:_SHOWN]}){advice and f'; {advice}'}") from error
 
 
+def open_file(path: str | Path, largest: int | None = None) -> BufferedReader:
+    """Opens a file to be read. The path is looked at once: what is opened is what was looked at.
+
+    Raises OSError, as `open` does, for what is not there, is no regular file, or has more than `largest` bytes.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except ValueError as error:  # a NUL in its name
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    if fault := _unfit(os.fstat(descriptor), largest):
+        os.close(descriptor)
+        raise OSError(*fault, str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _unfit(status: os.stat_result, largest: int | None) -> tuple[int, str] | None:
+    """Why something is not read, as an OSError has it: number and words."""
+    if stat.S_ISDIR(status.st_mode):
+        return errno.EISDIR, os.strerror(errno.EISDIR)
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((word for known, word in _KINDS if known(status.st_mode)), "something else")
+        return errno.EINVAL, f"it is {kind}, and only files are read"
+    if largest is not None and status.st_size > largest:
+        return errno.EFBIG, f"it has {status.st_size:,} bytes; at most {largest:,} are read"
+    return None
+
+
+@contextmanager
+def _readable(path: str | Path) -> Iterator[None]:
+    """Whatever the system says of a file becomes a UsageError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def check_regular(path: str | Path) -> None:
+    """Hold a path, which a library is going to open itself, to being a file, or not there.
+
+    Raises UsageError.
+    """
+    with _readable(path), suppress(FileNotFoundError), open_file(path):
+        pass
+
+
+def raw_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
+    """What a file holds.
+
+    Raises OSError as `open_file` does, and for a file that grows beyond `largest` while it is read.
+    """
+    with open_file(path, largest) as file:
+        parts, length = [file.read(min(os.fstat(file.fileno()).st_size, largest) + 1)], 0
+        while parts[-1] and (length := length + len(parts[-1])) <= largest:
+            parts.append(file.read(min(_BLOCK, largest + 1 - length)))
+    if length > largest:
+        raise OSError(errno.EFBIG, f"it has more than {largest:,} bytes, which is the most that is read", str(path))
+    return b"".join(parts)
+
+
+def blocks_of(path: str | Path) -> Iterator[bytes]:
+    """What a file holds, piece by piece.
+
+    Raises OSError as `open_file` does.
+    """
+    with open_file(path) as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
 def bytes_of(path: Path, largest: int = LARGEST) -> bytes:
     """What a file holds.
 
     Raises UsageError for what is no file, cannot be read, or is too large.
     """
-    try:
-        if path.is_file() and (size := path.stat().st_size) > largest:
-            raise UsageError(f"{path} has {size:,} bytes; at most {largest:,} are read")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{path} cannot be read: {reason}") from error
+    with _readable(path):
+        return raw_bytes(path, largest)
 
 
 def text_of(path: Path, largest: int = LARGEST) -> str:
@@ -139,17 +223,62 @@ def _cut(path: str) -> str:
 def lines_of(path: Path) -> Iterator[tuple[int, bytes | None]]:
     """Number and bytes of each line of a file; None: it is longer than a line can be.
 
-    Raises UsageError for a file that cannot be read.
+    Raises UsageError for a file that cannot be read, or is no text: its lines do not end.
     """
-    try:
-        with path.open("rb") as file:
-            number = 0
-            while line := file.readline(_LINE):
-                number += 1
-                whole = line.endswith(b"\n") or len(line) < _LINE
-                yield number, line if whole else None
-                while not whole:
-                    rest = file.readline(_LINE)
-                    whole = rest.endswith(b"\n") or len(rest) < _LINE
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    with _readable(path), open_file(path) as file:
+        number = 0
+        while line := file.readline(_LINE):
+            number, length = number + 1, len(line)
+            whole = line.endswith(b"\n") or len(line) < _LINE
+            yield number, line if whole else None
+            while not whole:
+                rest = file.readline(_LINE)
+                length += len(rest)
+                if length > _NO_LINE:
+                    raise UsageError(f"{path}: line {number} does not end within {_NO_LINE:,} bytes; this is no text")
+                whole = rest.endswith(b"\n") or len(rest) < _LINE
+
+
+def array_of(path: str | Path) -> "np.ndarray":
+    """The array of a `.npy` file. Nothing is unpickled.
+
+    Raises OSError as `open_file` does, and ValueError for a file that does not hold what its first bytes say.
+    """
+    import numpy as np
+
+    with open_file(path) as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it is no array")
+        file.seek(0)
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(file, max_header_size=_HEADER)
+        size, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
+        if dtype.hasobject or size != left:
+            raise ValueError(f"it says that it holds {size:,} bytes of {dtype}, and holds {left:,}")
+        file.seek(0)
+        array: np.ndarray = np.load(file, allow_pickle=False)
+        return array
+
+
+@contextmanager
+def parquet_of(path: str | Path, **options: Any) -> Iterator["pq.ParquetFile"]:
+    """An opened Parquet file, with `options` of pyarrow's.
+
+    Raises OSError as `open_file` does, and what pyarrow raises.
+    """
+    import pyarrow.parquet as pq
+
+    with open_file(path) as file, pq.ParquetFile(file, **options) as parquet:
+        yield parquet
+
+
+def table_of(path: str | Path, columns: Sequence[str] | None = None, rows: Any = None) -> "pa.Table":
+    """The table of a Parquet file: these columns, and the rows of which the expression `rows` is true; None: all.
+
+    Raises OSError as `open_file` does, and what pyarrow raises.
+    """
+    import pyarrow.parquet as pq
+
+    with open_file(path) as file:
+        return pq.read_table(file, columns=columns, filters=rows)

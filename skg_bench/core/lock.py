@@ -22,6 +22,7 @@ from stat import S_ISREG
 from typing import Any
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import open_file
 from skg_bench.core.process import Owner, alive, this_process
 
 _BEAT = 10.0  # seconds between touches
@@ -254,8 +255,8 @@ def _other(file: Path, clock: float) -> _Other | None:
 def _read(file: Path) -> tuple[Owner | None, str, bool]:
     """Owner and time of a lock, and whether it is taken; no owner if it is torn, or not what this program writes."""
     with suppress(OSError, ValueError, RecursionError):
-        with file.open("rb") as opened:
-            text = opened.read(_BYTES)
+        with open_file(file) as content_file:
+            text = content_file.read(_BYTES)
         content: Any = json.loads(text)
         match content:
             case {"host": str(host), "process": int(process), "start": str(start), "machine": str(machine)}:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from skg_bench.core.foreign import raw_bytes
+
 _PIDS = 2**31  # process numbers are below; larger ones are another program's
 _STATE, _START = 0, 19  # fields 3 and 22 of /proc/PID/stat, counted from the one after the program's name
 _DEAD = "ZX"  # states of a killed process that its parent has not read yet: it holds nothing any more
@@ -59,7 +61,7 @@ def _machine(pid: int) -> str:
     """Empty also where /proc shows the processes of another namespace: their numbers mean other processes."""
     with suppress(OSError):
         if Path("/proc/self").readlink().name == str(pid):
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+            boot = raw_bytes("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
             return f"{boot} {Path('/proc/self/ns/pid').stat().st_ino}"
     return ""
 
@@ -67,6 +69,6 @@ def _machine(pid: int) -> str:
 def _stat(pid: int) -> tuple[str, str] | None:
     """State and start of a process; None where there is none or /proc does not show it."""
     with suppress(OSError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].decode("ascii").split()
+        fields = raw_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].decode("ascii").split()
         return fields[_STATE], fields[_START]
     return None

@@ -28,6 +28,7 @@ from typing import Any
 
 from skg_bench.core.asking import Prompt
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import raw_bytes
 
 OURS = Path(__file__).parents[1] / "prompts"
 _FILE = re.compile(
@@ -87,7 +88,7 @@ def load(role: str, folder: str | None, needs: tuple[str, ...]) -> PromptFile:
     """
     path = (OURS if folder is None else Path(folder)) / f"{role}.md"
     try:
-        text = path.read_bytes().decode()
+        text = raw_bytes(path).decode()
     except FileNotFoundError as error:
         raise UsageError(f"there is no prompt file {path}; roles need a file each, named ROLE.md") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -7,11 +7,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from skg_bench.core import schema, shards
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS, json_file
+from skg_bench.core.foreign import FAULTS, json_file, table_of
 from skg_bench.core.manifest import NAME, accepted, manifest_of, run_key
 from skg_bench.core.shapes import shaped
 from skg_bench.core.shards import LogName
@@ -168,7 +167,7 @@ class Run:
         for number in numbers or self.numbers(arm)[:1]:  # users who are in no shard have no rows
             file = self._verify(log, arm, number)
             try:
-                tables.append(pq.read_table(file, columns=wanted, filters=filters, partitioning=None))
+                tables.append(table_of(file, wanted, filters))
                 _check(tables[-1], log, file)
             except (pa.ArrowException, OSError, *FAULTS) as error:
                 reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema

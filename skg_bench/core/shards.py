@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS, bytes_of
+from skg_bench.core.foreign import FAULTS, open_file
 from skg_bench.core.temporary import replacing
 
 LogName = Literal["turns", "updates", "feedback", "learning"]
@@ -30,6 +30,8 @@ USERS = 256  # of one shard
 AGAIN = "run the same command again: it makes this file again, and leaves the others as they are"
 
 _DIGEST, _LABEL = b"skg_bench.digest", b"skg_bench.shard"  # keys in the footer
+_BLOCK = 2**20  # bytes that are digested at once
+_LONGEST_FOOTER = 2**26  # bytes: a thousand times what a shard has
 _UNKNOWN = b"0" * 64  # stands in the place of the digest while the file is digested
 _PRUNED = ["user", "turn", "time"]  # other tools leave out shards by what their smallest and largest values are
 
@@ -158,7 +160,7 @@ def _place(file: BinaryIO) -> int:
     Raises ValueError where there is none.
     """
     length = file.seek(max(file.seek(0, io.SEEK_END) - 8, 0))  # there stands the length of the footer, which ends there
-    footer = file.seek(max(length - int.from_bytes(file.read(4), "little"), 0))
+    footer = file.seek(max(length - int.from_bytes(file.read(4), "little"), 0, length - _LONGEST_FOOTER))
     key = file.read().rfind(_DIGEST)
     if key < 0:
         raise ValueError("it has no digest")
@@ -184,22 +186,37 @@ def label(file: Path) -> Label:
 @cache
 def _verified(file: Path, _stat: tuple[int, ...]) -> Label:
     try:
-        data = bytes_of(file, 2**40)
-    except UsageError as error:
-        raise UsageError(f"{error}; move away what stands there, and {AGAIN}") from error
+        file_to_read = open_file(file)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"{file} cannot be read: {reason}; move away what stands there, and {AGAIN}") from error
     try:
-        place, sha256 = _place(io.BytesIO(data)), hashlib.sha256()
-        end = place + len(_UNKNOWN)
-        for part in (memoryview(data)[:place], _UNKNOWN, memoryview(data)[end:]):
-            sha256.update(part)
-        digest = data[place:end].decode("ascii")
-        if sha256.hexdigest() != digest:
-            raise ValueError("its bytes are not those that were written")
-        footer = pq.read_metadata(pa.BufferReader(data)).metadata
+        with file_to_read as opened:
+            digest = _digest(opened, _place(opened))
+            footer = pq.read_metadata(opened).metadata
         return Label(**json.loads(footer[_LABEL]), digest=digest)
     except (pa.ArrowException, OSError, *FAULTS) as error:
         reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
         raise UsageError(f"{file} is torn or was changed ({reason}); {AGAIN}") from error
+
+
+def _digest(file: BinaryIO, place: int) -> str:
+    """The digest that stands at `place`.
+
+    Raises ValueError where it is not that of all other bytes.
+    """
+    sha256, left = hashlib.sha256(), place
+    file.seek(0)
+    while left and (part := file.read(min(left, _BLOCK))):
+        sha256.update(part)
+        left -= len(part)
+    digest = file.read(len(_UNKNOWN))
+    sha256.update(_UNKNOWN)
+    while part := file.read(_BLOCK):
+        sha256.update(part)
+    if sha256.hexdigest() != digest.decode("ascii"):
+        raise ValueError("its bytes are not those that were written")
+    return sha256.hexdigest()
 
 
 def belonging(folder: Path, run: str, log: LogName, arm: str, shard: int) -> Label:

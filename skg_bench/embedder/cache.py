@@ -17,6 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
+from skg_bench.core.foreign import raw_bytes
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.temporary import replace_whole, sweep
@@ -55,7 +56,7 @@ def keep(file: Path, contents: bytes) -> None:
 def kept(file: Path) -> bytes | None:
     """What was written; None: nothing, or it is damaged."""
     try:
-        whole = file.read_bytes()
+        whole = raw_bytes(file)
     except OSError:
         return None
     contents, digest = whole[:-_DIGEST], whole[-_DIGEST:]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skg_bench.core.foreign import raw_bytes
 from skg_bench.core.grid import F32
 
 _OPSET = 17
@@ -23,7 +24,7 @@ def graph(folder: Path) -> bytes:
     from onnx import TensorProto, helper, numpy_helper
     from safetensors.numpy import load_file
 
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config = json.loads(raw_bytes(folder / "config.json"))
     model = _Model(load_file(folder / "model.safetensors"), config)
     model.nodes.append(helper.make_node("ReduceMean", [model.tokens()], ["mean"], axes=[1], keepdims=0))
     made = helper.make_graph(

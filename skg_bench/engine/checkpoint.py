@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from skg_bench.core.blocks import Array, Bytes, room
+from skg_bench.core.foreign import open_file
 from skg_bench.core.grid import I32
 from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
 from skg_bench.core.temporary import replacing
@@ -89,7 +90,7 @@ class Keeper:
             return None
         rollout, log = begin()
         try:
-            with self._path.open("rb") as file:
+            with open_file(self._path) as file:
                 kept = _read(file, rollout.surroundings())
             _take_up(kept, rollout, log)
         except (UnsavableError, OSError, MemoryError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -121,7 +122,7 @@ class Keeper:
 def described(path: Path) -> tuple[tuple[str, ...], I32] | None:
     """Arms and user ids of a checkpoint, from its first line; None: there is no checkpoint of this form."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             line = file.readline(_HEAD)
         head = json.loads(line)
         if head["format"] != _FORMAT or not line.endswith(b"\n"):

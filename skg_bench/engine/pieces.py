@@ -19,7 +19,7 @@ import pyarrow.ipc as ipc
 
 from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS
+from skg_bench.core.foreign import FAULTS, open_file
 from skg_bench.core.grid import I32
 from skg_bench.core.shards import LogName
 from skg_bench.core.temporary import replacing
@@ -43,7 +43,7 @@ class Piece:
 
     def table(self, arm: str, shard: int, log: LogName) -> pa.Table:
         """Rows of the cohort's users in a shard. Nothing else of the file is read."""
-        with zipfile.ZipFile(self.file) as archive:
+        with open_file(self.file) as file, zipfile.ZipFile(file) as archive:
             entry = archive.getinfo(_entry(self.arms.index(arm), log))
         with pa.memory_map(str(self.file)) as mapped:
             mapped.seek(entry.header_offset + _NAME_LENGTH)
@@ -141,7 +141,7 @@ def found(folder: Path, run: str, *, verify: bool = False) -> list[Piece]:
     pieces = []
     for file in sorted((folder / FOLDER).glob("*.piece")):
         try:
-            with zipfile.ZipFile(file) as archive:
+            with open_file(file) as opened, zipfile.ZipFile(opened) as archive:
                 if not all(map(_plausible, archive.infolist())):
                     raise ValueError("it is torn")
                 about = json.loads(archive.read(_ABOUT))

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Generic
 
 from skg_bench.core import children
 from skg_bench.core.errors import BudgetReached, UsageError
+from skg_bench.core.foreign import open_file
 from skg_bench.core.launching import Result, Task, Tick, WorkerJob
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.temporary import temporary
@@ -109,7 +110,7 @@ class _Part:
     digest: bytes
 
     def load(self) -> Any:
-        with Path(self.path).open("rb") as file:
+        with open_file(self.path) as file:
             file.seek(self.offset)
             data = file.read(self.size)
         if hashlib.sha256(data).digest() != self.digest:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.foreign import blocks_of
 
 PREFIX = "hf:"
 _SAVED = ("dataset_info.json", "dataset_dict.json")  # what `save_to_disk` leaves in a folder
@@ -197,7 +198,6 @@ def hashed(path: Path) -> str:
     digest = blake2b(digest_size=16)
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         digest.update(f"{file.relative_to(path)}\0".encode())
-        with file.open("rb") as content:
-            while part := content.read(2**20):
-                digest.update(part)
+        for part in blocks_of(file):
+            digest.update(part)
     return digest.hexdigest()

@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
-import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.simulator.dataset_rows import DatasetSplit, chosen, is_dataset
 from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
 from skg_bench.simulator.recorded_csv import CsvFile
+from skg_bench.simulator.recorded_parquet import parquet_rows
 from skg_bench.simulator.recorded_rows import SUFFIXES, LeftOut
 
 TEXTS = ("text", "utterance", "sentence", "query", "message")  # usual names of the column of messages
@@ -171,14 +172,14 @@ def _separated(file: Path, out: LeftOut) -> Iterator[tuple[int, Cells]]:
 
 def _arrow(file: Path) -> Iterator[tuple[int, Cells]]:
     try:
-        table = pq.read_table(file) if file.suffix == ".parquet" else pj.read_json(file)
+        if file.suffix == ".parquet":
+            yield from enumerate(parquet_rows(file, lambda names: names), 1)
+            return
+        table = pj.read_json(pa.BufferReader(bytes_of(file)))
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{file} is torn or no {file.suffix[1:]} file ({' '.join(str(error).split())})") from error
-    return enumerate(table.to_pylist(), 1)
+    yield from enumerate(table.to_pylist(), 1)
 
 
 def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is not UTF-8: {error}; save it as such") from error
+    return text_of(file).removeprefix("\ufeff")

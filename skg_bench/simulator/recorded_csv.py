@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pyarrow_csv
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of
 from skg_bench.core.grid import I64
 from skg_bench.simulator.recorded_columns import LogColumns
 from skg_bench.simulator.recorded_rows import LeftOut, absent
@@ -61,7 +62,7 @@ class CsvFile:
 
         Raises UsageError where the letters of the file are none of the encoding.
         """
-        raw = path.read_bytes()
+        raw = bytes_of(path)
         separator = _SEPARATOR_NAMES.get(separator or "", separator)
         if separator is not None and (len(separator) != 1 or not separator.isascii()):
             raise UsageError(f"simulator.separator={separator!r} must be one character, such as ;, or tab")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, lines_of, parquet_of
 from skg_bench.core.types import RATINGS
 from skg_bench.simulator.recorded_cells import readable_time
 from skg_bench.simulator.recorded_rows import FIELDS, REQUIRED
@@ -71,16 +71,15 @@ def sample(path: Path) -> dict[str, list[Any]]:
     """
     if path.suffix == ".parquet":
         try:
-            with pq.ParquetFile(path) as file:
+            with parquet_of(path) as file:
                 batch = next(file.iter_batches(_ROWS), None)
                 return {name: [] for name in file.schema_arrow.names} if batch is None else batch.to_pydict()
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, OSError, *FAULTS) as error:
             raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
     rows = []
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in islice(file, _ROWS):
-            with suppress(ValueError):
-                rows.append(json.loads(line))
+    for _, line in islice(lines_of(path), _ROWS):
+        with suppress(ValueError, RecursionError):
+            rows.append(json.loads((line or b"").decode("utf-8", "replace")))
     rows = [row for row in rows if isinstance(row, dict)]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}

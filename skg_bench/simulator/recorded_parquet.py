@@ -10,10 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS
+from skg_bench.core.foreign import FAULTS, parquet_of
 
 UNREADABLE = object()  # stands for a cell of a type that no text, number or time is
 _UNPACKED = 2**28  # bytes that a file may unpack to, however small it is
@@ -27,10 +26,10 @@ def parquet_rows(path: Path, wanted: Callable[[Sequence[str]], Sequence[str]]) -
     Raises UsageError for a file that is torn, none, or unpacks to too much, and what `wanted` raises.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with parquet_of(path) as file:
             columns = wanted(file.schema_arrow.names)
             leaves = _leaves(path, file.metadata, columns)
-        with pq.ParquetFile(path, read_dictionary=leaves, page_checksum_verification=True) as file:
+        with parquet_of(path, read_dictionary=leaves, page_checksum_verification=True) as file:
             for batch in file.iter_batches(columns=columns):
                 cells = {name: _values(batch[name]) for name in columns}
                 for i in range(batch.num_rows):

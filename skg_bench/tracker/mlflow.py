@@ -15,11 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from importlib.util import find_spec
+from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.foreign import json_of, text_of
 from skg_bench.core.manifest import BESIDE
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.run import Run
@@ -156,7 +158,7 @@ def _import() -> "type[MlflowClient]":
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """A lock on the run's folder, which ends with the process that has it, however that ends."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
         yield
@@ -234,7 +236,7 @@ def _flat(node: Mapping[str, Any], above: str = "") -> dict[str, str]:
 
 def _metrics(run: Run) -> dict[str, Metrics]:
     """Arm -> metrics: of the whole run, against the reference arm, the learning effect, and the weekly curves."""
-    summary = json.loads((run.path / "summary.json").read_text("utf-8"))
+    summary = json_of(text_of(run.path / "summary.json"), run.path / "summary.json")
     metrics: dict[str, Metrics] = {arm: {} for arm in (*run.arms, _ALL_ARMS)}
 
     def add(arm: str, name: str, value: float | str | None, week: int = 0) -> None:
@@ -252,10 +254,9 @@ def _metrics(run: Run) -> dict[str, Metrics]:
                     add(arm, f"{group}{suffix}/{metric}", figure[part])
     for k, figure in summary["ceiling"].items():
         add(_ALL_ARMS, f"ceiling_{k}", figure["mean"])
-    with (run.path / "curves.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
-                add(row["arm"], f"curves{suffix}/{row['metric']}", row[part], int(row["period"]))
+    for row in csv.DictReader(StringIO(text_of(run.path / "curves.csv"))):
+        for suffix, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
+            add(row["arm"], f"curves{suffix}/{row['metric']}", row[part], int(row["period"]))
     return metrics
 
 

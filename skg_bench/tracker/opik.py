@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.foreign import lines_of
 from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
@@ -116,9 +117,9 @@ def _client(url: str) -> "httpx.Client":
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Key and text of each event."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield int(line[8:24], 16), line  # {"key":"16 hex digits", ...
+    for _, line in lines_of(path):
+        text = (line or b"").decode()
+        yield int(text[8:24], 16), text  # {"key":"16 hex digits", ...
 
 
 def _missing(path: Path, left: set[int], project: str) -> Iterator[dict[str, Any]]:

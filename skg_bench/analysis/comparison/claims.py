@@ -19,6 +19,7 @@ import yaml
 
 from skg_bench.analysis.comparison.findings import Finding, files
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import DATA
 
 KINDS = {"T": "a contract of the code", "S": "a claim, measured by an experiment", "E": "outside the project"}
@@ -48,7 +49,7 @@ class Claim:
 
 def claims() -> dict[str, Claim]:
     """All statements by id, in the order of the file."""
-    rows = yaml.safe_load((DATA / "claims.yaml").read_text("utf-8"))
+    rows = yaml.safe_load(text_of(DATA / "claims.yaml"))
     statements = {row["id"]: Claim(**row) for row in rows}
     if len(statements) < len(rows):
         raise UsageError(f"{DATA / 'claims.yaml'} lists an id twice")
@@ -59,7 +60,7 @@ def markers(folder: Path) -> dict[str, list[str]]:
     """By id, the tests under `folder` that say they prove it, as pytest names them; read, not imported."""
     tests: dict[str, list[str]] = {}
     for file in sorted(folder.rglob("test_*.py")):
-        text = file.read_text("utf-8")
+        text = text_of(file)
         if "mark.req(" in text:
             relative = file.relative_to(folder.parent).as_posix()
             for ids, name in _marked(ast.parse(text).body):

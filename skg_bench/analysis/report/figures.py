@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from skg_bench.analysis.report.sentences import code, plain
 from skg_bench.analysis.summary.content import MetricWords, Summary
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 
 DOTTED = " Dotted: what could be, see Glossary."
 WEEKLY = (
@@ -67,11 +69,10 @@ class Curves:
         if not path.is_file():
             raise UsageError(f"{path} is missing; finish the run with `skg-bench run`")
         rows: dict[tuple[str, str], dict[int, list[float | None]]] = {}
-        with path.open(encoding="utf-8", newline="") as lines:
-            for row in csv.DictReader(lines):
-                enough = int(row["n"]) >= least(users)
-                values = [float(row[c]) if row[c] and enough else None for c in ("mean", "low", "high")]
-                rows.setdefault((row["arm"], row["metric"]), {})[int(row["period"])] = values
+        for row in csv.DictReader(StringIO(text_of(path))):
+            enough = int(row["n"]) >= least(users)
+            values = [float(row[c]) if row[c] and enough else None for c in ("mean", "low", "high")]
+            rows.setdefault((row["arm"], row["metric"]), {})[int(row["period"])] = values
         weeks = max((max(periods) for periods in rows.values()), default=1)
         nothing: list[float | None] = [None, None, None]
         tracks = {}

@@ -22,7 +22,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Kept, mapped
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS, json_file
+from skg_bench.core.foreign import FAULTS, json_file, text_of
 from skg_bench.core.grid import I32, Bool
 from skg_bench.core.shapes import shaped
 from skg_bench.core.texts import Embedding
@@ -333,5 +333,5 @@ def _by_target() -> dict[str, Node]:
 
 @cache
 def _yaml(path: Path) -> Node:
-    read: Node = yaml.safe_load(path.read_text("utf-8"))
+    read: Node = yaml.safe_load(text_of(path))
     return read

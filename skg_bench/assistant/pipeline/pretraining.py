@@ -23,7 +23,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Stackable
 from skg_bench.core.batch import EMPTY
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import FAULTS, json_file
+from skg_bench.core.foreign import FAULTS, bytes_of, json_file
 from skg_bench.core.grid import F64, I32, I64
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
@@ -113,7 +113,7 @@ def models(arms: Sequence[Arm]) -> dict[str, str]:
                 f"arm {name!r}: pool={file} is no file; a run with scope=pool leaves pool/ARM.json, or give a number "
                 "of users to fit on"
             )
-    return {f"pool of {name}": hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()}
+    return {f"pool of {name}": hashlib.sha256(bytes_of(file)).hexdigest() for name, file in files.items()}
 
 
 # ---------------------------------------------------------------------------------------------------- the pool

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
-_LARGEST = 2**28  # bytes that a frame unpacks to: answers of one batch
+_LARGEST = 2**26  # bytes that a frame unpacks to: answers of one batch, each of some kilobytes
 _PIECE = 2**16  # bytes: pyarrow keeps for ever what it made room for in a `read` that fails
 _RLE = 1  # kind of a block that holds one byte, to be repeated
 

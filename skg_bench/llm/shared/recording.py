@@ -17,10 +17,12 @@ from typing import Any
 
 from skg_bench.core.asking import Completion
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import open_file
 from skg_bench.llm.shared import frames
 from skg_bench.llm.shared.recorded_asks import Ask, completion_of, fields_of, line
 
 _ENDING = ".jsonl.zst"
+_LARGEST = 2**28  # bytes of a file: ten million asks
 Asked = tuple[bytes, Ask, Completion]  # by the key of the ask
 
 
@@ -139,9 +141,11 @@ class Recording:
         """Number and fields of each line of a file, from where `progress` is."""
         start = progress.end
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 file.seek(start)
-                data = file.read()
+                data = file.read(_LARGEST + 1)
+            if len(data) > _LARGEST:
+                raise ValueError(f"it has more than {_LARGEST:,} bytes")  # noqa: TRY301  said with the others
             for end, text in frames.whole(data):
                 for written in text.splitlines():
                     progress.lines += 1
@@ -181,7 +185,7 @@ class Recording:
             path = self.folder / f"{os.getpid()}-{secrets.token_hex(4)}{_ENDING}"
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600)
             self._writer = os.getpid(), path, descriptor
-            folder = os.open(self.folder, os.O_RDONLY)
+            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
             os.fsync(folder)  # the file's name is on the disk, too
             os.close(folder)
         return path, descriptor
@@ -189,7 +193,7 @@ class Recording:
     @contextmanager
     def _locked(self, kind: int) -> Iterator[None]:
         """While others do not write. Who only reads can do so in a folder that cannot be written."""
-        flags = os.O_CREAT | os.O_RDWR if kind == fcntl.LOCK_EX else os.O_RDONLY
+        flags = os.O_CREAT | os.O_RDWR if kind == fcntl.LOCK_EX else os.O_RDONLY | os.O_NONBLOCK
         try:
             descriptor = os.open(self.folder / "lock", flags, 0o600)
         except OSError:

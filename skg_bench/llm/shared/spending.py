@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skg_bench.core.asking import Completion
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import check_regular
 
 _TAIL = 4096  # bytes of the file's end that hold its last line
 
@@ -62,7 +63,8 @@ class SpendingFile:
     def _locked(self) -> Iterator[int]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            check_regular(self.path)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 yield file

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from skg_bench.core.errors import UsageError, install
+from skg_bench.core.foreign import array_of, blocks_of, raw_bytes
 from skg_bench.core.grid import F32, I16, I32, I64
 
 Kind = Literal["flat", "hnsw", "ivf"]
@@ -135,13 +136,13 @@ def build(
 def load(folder: Path) -> Index:
     """The index that `save` wrote. Nothing is unpickled, and files of another content are refused (UsageError)."""
     try:
-        description = json.loads((folder / "index.json").read_text("utf-8"))
+        description = json.loads(raw_bytes(folder / "index.json"))
         kind, dimensions, examples, digests = (description[k] for k in ("kind", "dimensions", "examples", "blake2b"))
         if changed := [name for name in _FILES if _digest(folder / name) != digests[name]]:
             raise UsageError(
                 f"{folder}: {', '.join(changed)} changed since index.json was written; build the index again"
             )
-        skill = np.load(folder / _FILES[1], allow_pickle=False)
+        skill = array_of(folder / _FILES[1])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder} holds no index ({error!r}); build one and save it there") from error
     index = _faiss().read_index(str(folder / _FILES[0]))
@@ -160,10 +161,9 @@ def _spread(e: int, most: int) -> I64:
 
 
 def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        digest = blake2b(digest_size=16)
-        while chunk := opened.read(1 << 20):
-            digest.update(chunk)
+    digest = blake2b(digest_size=16)
+    for block in blocks_of(file):
+        digest.update(block)
     return digest.hexdigest()
 
 
