@@ -21,6 +21,7 @@ from time import sleep, time
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
+from skg_bench.core.bodies import ACCEPTED, received
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.foreign import lines_of
 from skg_bench.core.reach import Reach, Reaches
@@ -108,7 +109,7 @@ class Opik:
 def _client(url: str) -> "httpx.Client":
     import httpx
 
-    headers = {"Comet-Workspace": os.environ.get("OPIK_WORKSPACE") or "default"}
+    headers = {"Comet-Workspace": os.environ.get("OPIK_WORKSPACE") or "default", **ACCEPTED}
     if api_key := os.environ.get("OPIK_API_KEY"):
         headers["Authorization"] = api_key
     patience = httpx.Timeout(30, connect=5)  # seconds
@@ -139,7 +140,7 @@ def identifier(begins: int, number: int, key: int) -> str:
 def _send(client: "httpx.Client", traces: list[dict[str, Any]]) -> None:
     body = dumps({"traces": traces}, ensure_ascii=False).encode()
     while True:
-        answer = client.post("traces/batch", content=body, headers={"Content-Type": "application/json"})
+        answer = _answer(client, "POST", "traces/batch", content=body, headers={"Content-Type": "application/json"})
         wait = float(answer.headers.get("ratelimit-reset") or answer.headers.get("retry-after") or 0)
         if answer.status_code != 429 or not 0 < wait <= _PATIENCE:
             break
@@ -147,14 +148,18 @@ def _send(client: "httpx.Client", traces: list[dict[str, Any]]) -> None:
     _refuse(answer)
 
 
+def _answer(client: "httpx.Client", method: str, path: str, **options: Any) -> "httpx.Response":
+    """A response, of which no more is read than a server of Opik's has to say."""
+    with client.stream(method, path, **options) as response:
+        return received(response, str(client.base_url))
+
+
 def _shown(client: "httpx.Client", project: str) -> set[int]:
     """Keys of the project's traces on the server."""
     keys, received, page = set[int](), 0, 1
     while True:
-        answer = client.get(
-            "traces",
-            params={"project_name": project, "page": page, "size": _BATCH, "truncate": True, "exclude": _UNSEEN},
-        )
+        query = {"project_name": project, "page": page, "size": _BATCH, "truncate": True, "exclude": _UNSEEN}
+        answer = _answer(client, "GET", "traces", params=query)
         if answer.status_code == 404:  # no such project yet
             return keys
         _refuse(answer)

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from skg_bench.core.bodies import ACCEPTED, received_async
 from skg_bench.core.errors import UsageError, install
 from skg_bench.llm.shared.refusals import PATH, check, no_tls, payable, said
 
@@ -81,18 +82,18 @@ class ChatServer:
     async def _response(self, content: bytes) -> "httpx.Response":
         import httpx
 
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **ACCEPTED}
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"
         timeout = httpx.Timeout(None, connect=self.connecting)
         idle = _IDLE.setdefault((os.getpid(), self.address), [])
         client = idle.pop() if idle else _client(self.address)
         try:
-            response = await client.post(self.address + PATH, content=content, headers=headers, timeout=timeout)
+            asking = client.stream("POST", self.address + PATH, content=content, headers=headers, timeout=timeout)
+            async with asking as response:
+                return await received_async(response, self.address)
         except (httpx.RequestError, UnicodeError) as error:  # UnicodeError: of hosts that cannot have a name
             self.troubles.append(_no_server(self.address, error))
-        else:
-            return response
         finally:
             idle.append(client)
         raise self.troubles[-1]  # out here, as httpx's error has the request, and with it the key
