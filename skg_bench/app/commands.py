@@ -1,6 +1,8 @@
 """What `run`, `compare` and `report` do, in the order in which a reader sees it."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,7 @@ from rich.console import Console
 from skg_bench.analysis.counts.wording import least
 from skg_bench.app.compose import Composed, Composer
 from skg_bench.app.overrides import cells, parse
-from skg_bench.app.progress import console, headline, plural, shown
+from skg_bench.app.progress import console, headline, plural, shown, working
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 
@@ -26,7 +28,8 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     screen = console()
     composer = Composer()
     composed = [_composed(composer, cell, screen) for cell in (cells(texts) if multirun else [list(texts)])]
-    jobs = _jobs(composed, multirun=multirun)
+    with _reading(composed, screen):
+        jobs = _jobs(composed, multirun=multirun)
     turns = _announce(jobs, screen, dry_run=dry_run)
     if multirun:
         screen.print(f"{plural(len(jobs), 'run')}, {_about(jobs)}{turns:,} turns to simulate")
@@ -51,6 +54,24 @@ def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Comp
         does = "does" if len(concerned) == 1 else "do"
         screen.print(f"  {', '.join(concerned)} {does} not concern {', '.join(names)}: no such parameter there")
     return composed
+
+
+@contextmanager
+def _reading(composed: Sequence[Composed], screen: Console) -> Iterator[None]:
+    """Say what reading logs takes, before the block reads them.
+
+    Raises UsageError for a log that cannot be opened, or is larger than is read.
+    """
+    from skg_bench.app.components import build
+    from skg_bench.core.record import ReadsLog
+
+    worlds = [build("simulator", cell.root["simulator"]) for cell in composed]
+    lines = dict.fromkeys(world.reading for world in worlds if isinstance(world, ReadsLog))
+    large = [line for line in lines if line is not None]
+    for line in large:
+        screen.print(line, soft_wrap=True)
+    with working("reading", console(sys.stderr)) if large else nullcontext():
+        yield
 
 
 def _jobs(composed: Sequence[Composed], *, multirun: bool) -> "list[PreparedRun]":

@@ -7,6 +7,7 @@ The reader of the run does the reading: what is printed here is what a run does.
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.corpus_check import described
 from skg_bench.app.overrides import parse
-from skg_bench.app.progress import console
+from skg_bench.app.progress import console, working
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import Record, left_out
@@ -29,6 +30,7 @@ from skg_bench.simulator.recorded import Recorded
 from skg_bench.simulator.recorded_cells import decimal_comma, numbers, time_format
 from skg_bench.simulator.recorded_csv import CsvFile
 from skg_bench.simulator.recorded_rows import REQUIRED, SUFFIXES, LeftOut
+from skg_bench.simulator.recorded_size import KEY, log_size
 
 _PLAIN = re.compile(r"[\w./-]+")
 _NAMES = {"\t": "tab"}
@@ -62,11 +64,16 @@ def check(path: Path, texts: Sequence[str]) -> None:
     Raises UsageError for a file that cannot be read, and where a guess would be a toss of a coin.
     """
     screen, given = console(), {override.path: override.value for override in parse(texts)}
+    if path.is_file() and path.suffix in SUFFIXES:
+        size = log_size(path)
+        screen.print(f"{path}: {size.words}", soft_wrap=True, markup=False)
+        size.check(_most(given))
     if not texts and (lines := described(str(path))):
         for line in lines:
             screen.print(line, soft_wrap=True, markup=False, highlight=False)
         return
-    table = _table(path, given)
+    with working(f"reading {path}", console(sys.stderr)):
+        table = _table(path, given)
     screen.print(f"{path}: {table.written}", soft_wrap=True, markup=False)
     guesses = recorded_guess.mapping(table.sample)
     rows = [[field, guess.column, guess.why, _example(table.sample[guess.column])] for field, guess in guesses.items()]
@@ -84,9 +91,17 @@ def check(path: Path, texts: Sequence[str]) -> None:
     overrides = ["simulator=recorded", f"simulator.path={_quoted(str(path))}", f"simulator.columns={_mapping(columns)}",
                  *(f"simulator.{key}={value}" for key, value in settings.items()), *texts]  # fmt: skip
     simulator: Recorded = build("simulator", compose(overrides).root["simulator"], COMMAND_LINE)
+    with working(f"reading {path}", console(sys.stderr)):
+        _ = simulator.record
     for line in _facts(simulator.record, simulator):
         screen.print(line, soft_wrap=True, markup=False)
     _command(screen, overrides)
+
+
+def _most(given: Mapping[str, Any]) -> int | None:
+    """Rows that may be read; what is no number is refused where the command is composed."""
+    most = given.get(KEY)
+    return most if isinstance(most, int) and most > 0 else None
 
 
 def _command(screen: Console, overrides: Sequence[str]) -> None:
@@ -101,7 +116,8 @@ def _table(path: Path, given: Mapping[str, Any]) -> LogTable:
     if path.suffix not in recorded_csv.SUFFIXES:
         sample = recorded_guess.sample(path)
         return LogTable(f"{len(sample)} columns", {}, sample, None)
-    file = CsvFile.open(path, [], given.get("simulator.encoding"), given.get("simulator.separator"))
+    encoding, separator = given.get("simulator.encoding"), given.get("simulator.separator")
+    file = CsvFile.open(path, [], encoding, separator, most=_most(given))
     dialect = file.dialect
     separator = _NAMES.get(dialect.separator, dialect.separator)
     written = f"{len(dialect.heading)} columns, separated by {separator}, in {dialect.encoding}"

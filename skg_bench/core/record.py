@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -82,6 +82,19 @@ class Replay(Protocol):
         """What the log says of events `event` of users `user`, `[N]` each: the columns `LOGGED` of the turn log.
 
         `stored`: the event of the same user whose answer was returned, -1: none was.
+        """
+        ...
+
+
+@runtime_checkable
+class ReadsLog(Protocol):
+    """A world that reads a log, and can say before what that takes."""
+
+    @property
+    def reading(self) -> str | None:
+        """Rows, expected minutes and memory, in words; None: hardly any, or it is not known before it is read.
+
+        Raises UsageError for a file that cannot be opened.
         """
         ...
 

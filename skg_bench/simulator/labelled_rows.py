@@ -18,6 +18,7 @@ from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.simulator.dataset_rows import DatasetSplit, chosen, is_dataset
 from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
 from skg_bench.simulator.recorded_csv import CsvFile
+from skg_bench.simulator.recorded_guess import sample
 from skg_bench.simulator.recorded_parquet import parquet_rows
 from skg_bench.simulator.recorded_rows import SUFFIXES, LeftOut
 
@@ -112,6 +113,8 @@ def heading(path: str) -> list[str] | None:
         file = splits.get(_USUAL) or next(iter(splits.values()))
         if file.is_dir():
             return ["text", "label"]
+        if file.suffix not in TEXT_TABLES:
+            return list(sample(file))
         rows = _cells(file, LeftOut())
     return list(next(rows, (0, {}))[1])
 

@@ -49,12 +49,14 @@ from skg_bench.simulator.recorded_csv import CsvFile
 from skg_bench.simulator.recorded_datasets import dataset
 from skg_bench.simulator.recorded_dialogues import ASSUMES, invented, sgd, uss
 from skg_bench.simulator.recorded_log import WEEK, LogReading, RecordedLog, assemble
-from skg_bench.simulator.recorded_rows import FIELDS, INVENTED, LeftOut, check_suffix, mapped, table
+from skg_bench.simulator.recorded_rows import FIELDS, INVENTED, SUFFIXES, LeftOut, check_suffix, mapped, table
+from skg_bench.simulator.recorded_size import log_size
 from skg_bench.simulator.skill_names import distinct
 
 Format = Literal["table", "sgd", "uss", "agentropy"]
 _NAMELESS = "unnamed"
 _MILLISECONDS = {"ms": 1.0, "s": 1000.0}
+_MANY = 100_000  # rows of a log from which on it is said what reading them takes: some seconds
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -87,6 +89,7 @@ class Recorded:
     dialogues_per_user: int
     accept: float
     redact: bool
+    most_rows: int | None
     stream: Stream = field(default="exogenous", init=False)
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
@@ -114,6 +117,8 @@ class Recorded:
             raise UsageError(f"simulator.latency_unit={self.latency_unit!r}, valid are {', '.join(_MILLISECONDS)}")
         if self.dialogues_per_user < 1:
             raise UsageError(f"simulator.dialogues_per_user={self.dialogues_per_user} must be at least 1")
+        if self.most_rows is not None and self.most_rows < 1:
+            raise UsageError(f"simulator.most_rows={self.most_rows} must be at least 1, or null")
         if not 0 <= self.accept <= 1:
             raise UsageError(f"simulator.accept={self.accept} must lie in [0, 1]")
         words = [word for words in self._words for word in words]
@@ -172,9 +177,25 @@ class Recorded:
     def _table(self, path: Path, out: LeftOut) -> LogColumns:
         check_suffix(path)
         wanted = mapped(path, self.columns)
+        log_size(path).check(self.most_rows)
         if path.suffix not in TEXT_TABLES:
-            return LogColumns.of(table(path, wanted, out), out)
-        return CsvFile.open(path, list(wanted.values()), self.encoding, self.separator).columns(wanted, out)
+            return LogColumns.of(table(path, wanted, out, self.most_rows), out)
+        names = list(wanted.values())
+        file = CsvFile.open(path, names, self.encoding, self.separator, most=self.most_rows)
+        return file.columns(wanted, out)
+
+    @property
+    def reading(self) -> str | None:
+        """Rows of a table, and what it takes to read them. None: it is none, or it has a few rows only.
+
+        Raises UsageError for a file that cannot be opened, or has more rows than are read.
+        """
+        path = Path(self.path or "")
+        if self.format != "table" or path.suffix not in SUFFIXES or not path.exists() or path.is_dir():
+            return None
+        size = log_size(path)
+        size.check(self.most_rows)
+        return f"{path}: {size.words}" if size.rows >= _MANY else None
 
     @cached_property
     def _dataset(self) -> DatasetSplit | None:

@@ -22,6 +22,7 @@ from skg_bench.core.foreign import bytes_of
 from skg_bench.core.grid import I64
 from skg_bench.simulator.recorded_columns import LogColumns
 from skg_bench.simulator.recorded_rows import LeftOut, absent
+from skg_bench.simulator.recorded_size import bytes_at_most
 
 SUFFIXES = (".csv", ".tsv")
 _SEPARATOR_NAMES = {"tab": "\t"}
@@ -57,12 +58,21 @@ class CsvFile:
     content: bytes  # in UTF-8, without a mark
 
     @classmethod
-    def open(cls, path: Path, wanted: Sequence[str], encoding: str | None, separator: str | None) -> "CsvFile":
-        """What is not given is guessed; `wanted`: columns that the heading is expected to have.
+    def open(
+        cls,
+        path: Path,
+        wanted: Sequence[str],
+        encoding: str | None,
+        separator: str | None,
+        *,
+        most: int | None = None,
+    ) -> "CsvFile":
+        """What is not given is guessed; `wanted`: columns that the heading is expected to have; `most`: rows that are
+        read.
 
-        Raises UsageError where the letters of the file are none of the encoding.
+        Raises UsageError for a file that is too large for so many, and where its letters are none of the encoding.
         """
-        raw = bytes_of(path)
+        raw = bytes_of(path, bytes_at_most(most))
         separator = _SEPARATOR_NAMES.get(separator or "", separator)
         if separator is not None and (len(separator) != 1 or not separator.isascii()):
             raise UsageError(f"simulator.separator={separator!r} must be one character, such as ;, or tab")

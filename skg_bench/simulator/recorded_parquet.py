@@ -13,22 +13,25 @@ import pyarrow.compute as pc
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, parquet_of
+from skg_bench.simulator.recorded_size import KEY, PLAIN
 
 UNREADABLE = object()  # stands for a cell of a type that no text, number or time is
 _UNPACKED = 2**28  # bytes that a file may unpack to, however small it is
 _RATIO = 100  # above that: so many bytes for each byte of the file; texts reach 5 to 20
-_ROWS = 2**20  # that a file may claim, however small it is; above that, one for each byte
 
 
-def parquet_rows(path: Path, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[dict[str, Any]]:
-    """The rows, of the columns that are wanted among those that there are.
+def parquet_rows(
+    path: Path, wanted: Callable[[Sequence[str]], Sequence[str]], most: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows, of the columns that are wanted among those that there are. `most`: values of a column that a person
+    allows, however small the file is.
 
     Raises UsageError for a file that is torn, none, or unpacks to too much, and what `wanted` raises.
     """
     try:
         with parquet_of(path) as file:
             columns = wanted(file.schema_arrow.names)
-            leaves = _leaves(path, file.metadata, columns)
+            leaves = _leaves(path, file.metadata, columns, most or 0)
         with parquet_of(path, read_dictionary=leaves, page_checksum_verification=True) as file:
             for batch in file.iter_batches(columns=columns):
                 cells = {name: _values(batch[name]) for name in columns}
@@ -38,7 +41,7 @@ def parquet_rows(path: Path, wanted: Callable[[Sequence[str]], Sequence[str]]) -
         raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
 
 
-def _leaves(path: Path, metadata: Any, columns: Sequence[str]) -> list[str]:
+def _leaves(path: Path, metadata: Any, columns: Sequence[str], allowed: int) -> list[str]:
     """The texts among the columns, those within lists and records too.
 
     Raises UsageError where the columns unpack to too much.
@@ -58,9 +61,10 @@ def _leaves(path: Path, metadata: Any, columns: Sequence[str]) -> list[str]:
             f"{path} has {size:,} bytes and unpacks to {unpacked:,}; at most {_RATIO} times its size is read: write it "
             "again without what is repeated in it"
         )
-    if (most := max(values.values(), default=0)) > max(_ROWS, size):
+    if (most := max(values.values(), default=0)) > max(PLAIN, size, allowed):
         raise UsageError(
-            f"{path} has {size:,} bytes and claims {most:,} values of a column; at most one a byte is read"
+            f"{path} has {size:,} bytes and claims {most:,} values of a column; at most one a byte is read. If that is "
+            f"right, raise the limit: {KEY}={most}"
         )
     return sorted(texts)
 

@@ -62,15 +62,16 @@ class LeftOut:
         return sum(entry["rows"] for entry in self.found.values())
 
 
-def table(path: Path, wanted: Mapping[str, str], out: LeftOut) -> list[RecordedTurn]:
+def table(path: Path, wanted: Mapping[str, str], out: LeftOut, most: int | None = None) -> list[RecordedTurn]:
     """The turns of a table of JSON lines or Parquet. A `message` that is a list of {role, content} is a conversation,
-    and each user's entry a turn, answered by the assistant's entry after it.
+    and each user's entry a turn, answered by the assistant's entry after it. `most`: as for `parquet_rows`.
 
     Raises UsageError for a file that cannot be read, and a mapping that names an absent column.
     """
-    read = _parquet if path.suffix == ".parquet" else _json_lines
+    parquet = path.suffix == ".parquet"
     try:
-        return [row for position, cells in read(path, wanted, out) for row in turns_of(path, position, cells, out)]
+        rows = _parquet(path, wanted, most) if parquet else _json_lines(path, wanted, out)
+        return [row for position, cells in rows for row in turns_of(path, position, cells, out)]
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
 
@@ -126,12 +127,12 @@ def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator
     yield from rows
 
 
-def _parquet(path: Path, wanted: Mapping[str, str], _: LeftOut) -> Iterator[tuple[int, Cells]]:
+def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterator[tuple[int, Cells]]:
     def names(have: Iterable[str]) -> list[str]:
         absent(path, wanted, have)
         return list(dict.fromkeys(wanted.values()))
 
-    for position, row in enumerate(parquet_rows(path, names), 1):
+    for position, row in enumerate(parquet_rows(path, names, most), 1):
         yield position, {name: row[column] for name, column in wanted.items()}
 
 

@@ -195,7 +195,7 @@ def test_a_parquet_file_that_names_one_text_a_million_times_is_refused(tmp_path:
     rows = 2**20 + 1
     same = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * LONGEST])
     pq.write_table(pa.table({"user": same, "time": same, "message": same}), tmp_path / "log.parquet")
-    with pytest.raises(UsageError, match=r"claims 1,048,577 values of a column"):
+    with pytest.raises(UsageError, match=r"has 1,048,577 rows in .* at most 1,048,576 rows are read"):
         recorded(tmp_path / "log.parquet").record  # noqa: B018
 
 
