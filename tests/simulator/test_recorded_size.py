@@ -46,9 +46,7 @@ def test_a_small_file_that_says_twenty_million_rows_ends_at_once(tmp_path: Path)
     for words in (["data", "check", str(path)], ["run", "simulator=recorded", f"simulator.path={path}"]):
         with within(" ".join(words)):
             error = refused(*words)
-        assert (
-            f"{path} has 20,000,000 rows in {path.stat().st_size:,} bytes: reading takes about 6 minutes and" in error
-        )
+        assert f"{path} has 20,000,000 rows in {path.stat().st_size:,} bytes: reading takes about 6 minutes" in error
         assert "about 24.2 GiB of memory; at most 1,048,576 rows are read" in error
         assert "raise the limit: simulator.most_rows=22000000" in error
 
@@ -59,22 +57,20 @@ def test_rows_are_counted_or_estimated_from_the_first_ones(
 ) -> None:
     path = written(tmp_path, name, 5_000)
     assert log_size(path).counted
-    assert log_size(path).rows == 5_000 + (path.suffix in (".csv", ".tsv"))
+    assert log_size(path).rows == 5_000
     monkeypatch.setattr(recorded_size, "_SAMPLE", 2**14)
     size = log_size(path)
     assert size.counted == (path.suffix == ".parquet")
-    assert abs(size.rows - 5_000) < 100
+    assert abs(size.rows - 5_000) < 200
     assert size.words.startswith("5,000 rows" if size.counted else "about ")
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl", "log.parquet"])
 def test_a_limit_holds_and_can_be_raised(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, name, 50)
-    with pytest.raises(
-        UsageError, match=f"{path} has 5. rows .* at most 49 rows are read.* simulator.most_rows=1000000"
-    ):
+    with pytest.raises(UsageError, match=f"{path} has 50 rows .* 49 rows are read.*most_rows=1000000"):
         recorded(path, most_rows=49).record  # noqa: B018
-    assert recorded(path, most_rows=51).record.turns == 50
+    assert recorded(path, most_rows=50).record.turns == 50
     assert "49 rows are read" in refused("data", "check", str(path), "simulator.most_rows=49")
 
 
@@ -98,13 +94,13 @@ def test_a_check_says_the_size_first_and_a_run_where_reading_takes_a_while(
     path = written(tmp_path, "log.csv", 40)
     code, out, _ = call("data", "check", str(path))
     assert code == 0
-    assert out.startswith(f"{path}: 41 rows in {path.stat().st_size:,} bytes: reading takes less than a minute and")
+    assert out.startswith(f"{path}: 40 rows in {path.stat().st_size:,} bytes: reading takes less than a minute and")
     words = ("run", "simulator=recorded", f"simulator.path={path}", "embedder=hashing", "--dry-run")
     assert "reading takes" not in call(*words)[1]
     monkeypatch.setattr(recorded_module, "_MANY", 10)
     code, out, _ = call(*words)
     assert code == 0
-    assert out.index(f"{path}: 41 rows in") < out.index("(new)")
+    assert out.index(f"{path}: 40 rows in") < out.index("(new)")
 
 
 def test_what_is_no_limit_or_no_table_is_refused(tmp_path: Path) -> None:
@@ -114,5 +110,5 @@ def test_what_is_no_limit_or_no_table_is_refused(tmp_path: Path) -> None:
     assert "simulator.most_rows" in refused("data", "check", str(path), "simulator.most_rows=many")
     with path.open("wb") as file:
         file.truncate(2**22)
-    with pytest.raises(UsageError, match="log.csv is no table: no line ends within its first 1,048,576 bytes"):
+    with pytest.raises(UsageError, match=r"log\.csv is no table: no line ends within its first 1,048,576 bytes"):
         log_size(path)
