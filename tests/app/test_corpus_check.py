@@ -74,7 +74,9 @@ def test_data_check_says_so_of_a_corpus_and_treats_a_log_as_one(tmp_path: Path) 
     path = banking77(tmp_path, pairs(6))
     done = CliRunner().invoke(app, ["data", "check", str(path)])
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines() == described(str(path))
+    size, *lines = done.output.splitlines()
+    assert size.startswith(f"{path}: 36 rows in ")
+    assert lines == described(str(path))
     (tmp_path / "log.csv").write_text("user,time,message,intent\nann,2024-03-04,hi,greet\n", "utf-8")
     done = CliRunner().invoke(app, ["data", "check", str(tmp_path / "log.csv")])
     assert done.exit_code == 0, done.output

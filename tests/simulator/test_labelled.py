@@ -130,7 +130,7 @@ def test_a_table_of_intents_says_what_a_corpus_does_not_and_need_not_list_all(tm
         ("a.csv", "text,label\nhi,x\n", {"split": "train"}, r"is one split, leave it out"),
         ("a.csv", "text,label\nhi,x\n", {"subset": "full"}, r"subset=full is of a data set \(hf:NAME\)"),
         ("a.csv", "text,label\nhi,x\n", {"values": 0}, r"values=0 must be at least 1"),
-        ("a.parquet", "text", {}, r"a\.parquet is torn or no parquet file"),
+        ("a.parquet", "text", {}, r"a\.parquet is torn or no Parquet file"),
         ("a.jsonl", '{"text": "hi", "label', {}, r"a\.jsonl is torn or no jsonl file"),
     ],
 )  # fmt: skip
