@@ -254,7 +254,9 @@ def array_of(path: str | Path) -> "np.ndarray":
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = header(file, max_header_size=_HEADER)
         size, left = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
-        if dtype.hasobject or size != left:
+        if dtype.hasobject:
+            raise ValueError("it holds Python objects, and nothing is unpickled")
+        if size != left:
             raise ValueError(f"it says that it holds {size:,} bytes of {dtype}, and holds {left:,}")
         file.seek(0)
         array: np.ndarray = np.load(file, allow_pickle=False)
