@@ -24,6 +24,7 @@ from skg_bench.app.claim_inputs import ROOT, refusal, surroundings
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import EXPERIMENTS
 from skg_bench.core.run import Run
 from skg_bench.core.shapes import shaped
@@ -51,7 +52,7 @@ def recipes() -> dict[str, Recipe]:
     Raises UsageError.
     """
     try:
-        rows: Mapping[str, Any] = yaml.safe_load(RECIPES.read_text("utf-8"))
+        rows: Mapping[str, Any] = yaml.safe_load(text_of(RECIPES))
         return {name: shaped(Recipe, {**row, "minutes": float(row["minutes"])}, name) for name, row in rows.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
         raise UsageError(f"{RECIPES} does not say how findings are made: {error}") from error
@@ -155,7 +156,7 @@ def _kept(command: str) -> bool:
     if not command.startswith("run "):
         return False
     manifest = _out(command) / "manifest.json"
-    if not manifest.is_file() or json.loads(manifest.read_text("utf-8")).get("incomplete", True):
+    if not manifest.is_file() or json.loads(text_of(manifest)).get("incomplete", True):
         return False
     from skg_bench.analysis.comparison.findings import Evidence
     from skg_bench.app.claim_inputs import changed
@@ -168,7 +169,7 @@ def _check_one_code(commands: Sequence[str]) -> None:
     """Raises UsageError where runs of the same findings were made by different code: the small one speaks for all."""
     made: dict[str, str] = {}
     for command in (command for command in commands if command.startswith("run ")):
-        made.setdefault(str(json.loads((_out(command) / "manifest.json").read_text("utf-8")).get("code")), command)
+        made.setdefault(str(json.loads(text_of(_out(command) / "manifest.json")).get("code")), command)
     if len(made) > 1:
         raise UsageError(f"{' and '.join(str(_out(each)) for each in made.values())} were made by different code; "
                          "remove one of them, or take another folder: --runs FOLDER")  # fmt: skip

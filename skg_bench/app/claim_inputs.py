@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from skg_bench.analysis.comparison.findings import FindingsFile, Source, files
+from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.paths import CONF, DATA, EXPERIMENTS
 
 ROOT = DATA.parent
@@ -56,7 +57,7 @@ def surroundings() -> str:
         for file in sorted(folder.rglob("*")):
             place = file.relative_to(folder).as_posix()
             if file.is_file() and place != "claims.yaml" and not place.startswith("gate/"):
-                digest.update(f"{place}\0".encode() + sha256(file.read_bytes()).digest())
+                digest.update(f"{place}\0".encode() + sha256(bytes_of(file)).digest())
     return digest.hexdigest()[:32]
 
 
@@ -91,7 +92,7 @@ def analysis(experiment: str) -> str:
         digest.update(f"{name}\0{ast.dump(_bare(file))}\0".encode())
     folders = {file.parent for file in modules.values()} - {EXPERIMENTS}
     for file in sorted(file for folder in folders for suffix in _READ for file in folder.glob(f"*{suffix}")):
-        digest.update(file.name.encode() + file.read_bytes())
+        digest.update(file.name.encode() + bytes_of(file))
     return digest.hexdigest()[:32]
 
 
@@ -101,7 +102,7 @@ def _imported(module: str, known: dict[str, Path]) -> dict[str, Path]:
     if file is None or module in known or module in _FORM or not module.startswith(_WITHIN):
         return known
     known[module] = file
-    for name in _names(ast.parse(file.read_text("utf-8"))):
+    for name in _names(ast.parse(text_of(file))):
         _imported(name, known)
     return known
 
@@ -129,7 +130,7 @@ def _file(module: str) -> Path | None:
 @cache
 def _bare(file: Path) -> ast.Module:
     """The module without docstrings."""
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = ast.parse(text_of(file))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
             node.body = node.body[1:]

@@ -63,9 +63,10 @@ def _reading(composed: Sequence[Composed], screen: Console) -> Iterator[None]:
     Raises UsageError for a log that cannot be opened, or is larger than is read.
     """
     from skg_bench.app.components import build
+    from skg_bench.app.trust import COMMAND_LINE
     from skg_bench.core.record import ReadsLog
 
-    worlds = [build("simulator", cell.root["simulator"]) for cell in composed]
+    worlds = [build("simulator", cell.root["simulator"], COMMAND_LINE) for cell in composed]
     lines = dict.fromkeys(world.reading for world in worlds if isinstance(world, ReadsLog))
     large = [line for line in lines if line is not None]
     for line in large:

@@ -17,6 +17,7 @@ from typing import Any
 
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of
 from skg_bench.core.manifest import NAME, manifest_of
 from skg_bench.core.temporary import replacing
 
@@ -92,7 +93,7 @@ def kept(salt: Salt, out: Path) -> Salt:
     """
     if not salt.drawn:
         return salt
-    if (file := out / _FILE).exists() and _HEX.fullmatch(text := file.read_text("utf-8", "replace").strip()):
+    if (file := out / _FILE).exists() and _HEX.fullmatch(text := bytes_of(file).decode("utf-8", "replace").strip()):
         return Salt(int(text, 16), salt.origin)
     before: Mapping[str, Any] = {}
     with suppress(UsageError):  # it is torn, which is said where the run is looked at
