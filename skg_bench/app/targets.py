@@ -70,6 +70,7 @@ def class_of(path: str, seam: str, chain: Chain) -> type:
     return component
 
 
+@cache
 def parameters(made: type) -> Mapping[str, Any]:
     """The types of the parameters of a class."""
     return get_type_hints(vars(made).get("__init__", made))
