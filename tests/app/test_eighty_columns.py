@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 import skg_bench
+from skg_bench.analysis import summary
 from skg_bench.app import gate
+from skg_bench.core.run import Run
 from tests.app.gate_runs import changed
 from tests.app.test_cli import call
 
@@ -69,3 +71,18 @@ def test_no_cell_is_cut_and_no_word_of_a_table_is_broken(
         assert len(line) <= 80 or re.search(r"(  \S.*){3}", line) is None, line  # the terminal wraps sentences
     missing = {word for word in set(wide.split()) - set(narrow.split()) if "/" not in word}  # a path may be broken
     assert (code, missing) == (again, set())
+
+
+def test_the_verdict_of_each_arm_stands_in_the_first_block_and_in_a_sentence(
+    made: dict[str, str], elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = call("run", "profile=smoke", "users=6", "weeks=2", "workers=1", f"out={made['RUN']}")
+    assert code == 0
+    figures = summary.read(Run(made["RUN"]))
+    first = out[: out.index("\n\n")]
+    said = " ".join(out[out.index("* ") :].split())
+    for arm, by_metric in figures.differences.items():
+        (line,) = [line for line in first.splitlines() if line.split()[:1] == [arm]]
+        assert by_metric["utility"].verdict.split()[0] in line
+        assert f" {arm} " in said

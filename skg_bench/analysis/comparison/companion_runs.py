@@ -13,7 +13,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.manifest import BESIDE
 from skg_bench.core.run import Run, flat
 
-_ASKS = ("arms", "contrasts", "experiment", "question", "reference")  # what a run asks of its world
+_ASKS = ("arms", "contrasts", "experiment", "learner", "question", "reference")  # what a run asks of its world
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def companion_runs(run: Run, beside: Sequence[Run] = ()) -> CompanionRuns:
 
 def _twins(run: Run) -> bool:
     role = roles(run)
-    return any(live == role.learner for live, _ in role.frozen.values())
+    return any(live == role.live for live, _ in role.frozen.values())
 
 
 def _permuted(run: Run) -> bool:

@@ -24,12 +24,12 @@ class LearningEffect:
 
 
 def learning_effect(run: Run, live: str | None = None) -> LearningEffect:
-    """Of all arms that are frozen twins of `live` (default: the run's learner), over the bins between their turns.
+    """Effect of learning by all frozen twins of `live` (default: the live arm of the run), over the bins between turns.
 
     Raises UsageError when there is none.
     """
     role = roles(run)
-    live = role.learner if live is None else live
+    live = role.live if live is None else live
     since = {since: arm for arm, (original, since) in role.frozen.items() if original == live}
     if not since:
         raise UsageError(

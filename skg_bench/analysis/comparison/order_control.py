@@ -36,11 +36,11 @@ class OrderControl:
 
 
 def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[OrderControl]:
-    """The rise of `arm` (default: the learner) in time, and with the order of requests permuted.
+    """The rise of `arm` (default: the live arm) in time, and with the order of requests permuted.
 
     Raises UsageError when the runs differ in more than `simulator.order`, and arms that are not compared.
     """
-    arm = roles(ordered).learner if arm is None else arm
+    arm = roles(ordered).live if arm is None else arm
     ordered_keys, permuted_keys = (_described(run, arm) for run in (ordered, permuted))
     apart = {
         key for key in ordered_keys.keys() | permuted_keys.keys() if ordered_keys.get(key) != permuted_keys.get(key)
@@ -62,7 +62,8 @@ def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[O
 
 def _described(run: Run, arm: str) -> dict[str, Any]:
     """All that the rises of an arm come from."""
-    config = {key: value for key, value in run.config.items() if key not in (*BESIDE, "arms", "question", "contrasts")}
+    asked = (*BESIDE, "arms", "question", "contrasts", "learner")
+    config = {key: value for key, value in run.config.items() if key not in asked}
     compositions = run.manifest["compositions"]
     return flat(config | {name: compositions.get(name) for name in (arm, str(roles(run).reference))})
 

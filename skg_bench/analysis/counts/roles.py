@@ -18,6 +18,12 @@ class Roles:
     learner: str  # the arm that the question is about
     changed: Sequence[str]  # arms that the command changed, or added to those of the experiment
 
+    @property
+    def live(self) -> str:
+        """The arm whose learning frozen twins measure: the learner if it has any, else the first arm that has."""
+        lives = [live for live, _ in self.frozen.values()]
+        return self.learner if self.learner in lives or not lives else lives[0]
+
     def since(self, arm: str) -> list[int]:
         """First turns from which on this arm is compared with a twin, 0 among them."""
         starts = {s for frozen, (live, s) in self.frozen.items() if arm in (frozen, live)}

@@ -41,11 +41,11 @@ def rise_or_fall(rise: float | None, fall: float | None, unit: str) -> str:
 
 
 def least(users: float | None, intents: float | None) -> str:
-    """What a run of this design sees at all, in words."""
+    """Smallest shares of users and of intents that a run of this design sees, in words."""
     pairs = ((users, "users"), (intents, "intents"))
     known = [f"{100 * share:.1f} % of {name}" for share, name in pairs if share is not None and isfinite(share)]
     shares = " or ".join(known)
-    return f"Sees, in 95 % of such runs, what at least {shares} bear."
+    return f"In 95 % of cases, a run of this size sees a harm that at least {shares} bear."
 
 
 def bare(text: str) -> str:

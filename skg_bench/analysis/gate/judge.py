@@ -228,8 +228,9 @@ def _judged(harm: Harm, test: _Test, lower: float, metrics: int) -> Judged:
 
 
 def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
-    """Users with whom no harm passes, and twice the margin fails, in POWER of cases, all metrics together; if there are
-    as many already, those who would tell the harm found from the margin. None: none, or more than _MANY.
+    """Sample size at which, with probability POWER, zero harm passes and twice the margin fails on all metrics.
+
+    If already reached: the size that separates the observed harm from the margin. None: none, or more than _MANY.
 
     The spread of few users may be too small by chance, and who plans with it asks for too few: instead of it stands its
     upper 90 % limit (Browne 1995).

@@ -47,10 +47,9 @@ class Rule:
 
     @property
     def scatter(self) -> tuple[float, float]:
-        """Least standard deviation and skewness of users' harms to plan with; 0 where the harms found say it.
+        """Least standard deviation and skewness of users' harms to plan with.
 
-        Where few are harmed by twice the margin, and none of them was met, the harms found do not say it: these are
-        those of a share p of users who bring all of it (a scaled Bernoulli variable).
+        0 if the sample spread is reliable; else those of a scaled Bernoulli: a share p of users carries all the harm.
         """
         if self.role != "tail" or self.option is None:
             return 0.0, 0.0

@@ -38,8 +38,8 @@ def _regret(summary: Summary, arm: str) -> list[Sentence]:
     )
     return [
         Sentence(
-            f"Its regret is {regret} per purchase: {curation} because the best that can be said is not in the book, "
-            f"{choice} because another one was chosen than the best in the book.",
+            f"The regret of {code(arm)} is {regret} per purchase: {curation} because the best that can be said is not "
+            f"in the book, {choice} because another one was chosen than the best in the book.",
             "plain",
         )
     ]

@@ -69,7 +69,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "question": content.question,
         "heads": heads.heads(content),
         "lines": heads.lines(content, all_looks),
-        "cautions": [marked(s.marked) for s in verdict.cautions(content)],
+        "cautions": [(s.tone, marked(s.marked)) for s in verdict.cautions(content)],
         "learner": arm,
         "reference": content.reference,
         "looks": all_looks,

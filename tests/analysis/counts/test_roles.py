@@ -43,6 +43,7 @@ def test_without_frozen_arms_the_question_is_about_the_first_arm_that_is_no_refe
 def test_the_learner_is_the_configured_arm_else_the_first_that_the_command_changed(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", users=2, weeks=1, arms={**ARMS, "band": World(), "wide": World()})
     changed_arms = changed(run, changed=["never", "frozen", "band", "wide"])
+    assert roles(changed_arms).live == "skg"  # which has a twin
     assert roles(changed_arms).learner == "band"  # neither the reference nor a twin that stopped learning
     assert roles(changed(run, config={**run.config, "learner": "frozen"})).learner == "frozen"
     with pytest.raises(UsageError, match="learner='none' is no arm of"):
