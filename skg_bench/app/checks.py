@@ -128,6 +128,14 @@ def _contrasts(value: Any) -> str | None:
     return f"has kind {kinds[0]!r}; kinds are {', '.join(map(repr, KINDS))}" if kinds else None
 
 
+def _comparison(value: Any) -> str | None:
+    keys = ("errs", "usd")
+    if not isinstance(value, Mapping) or set(value) != set(keys):
+        return f"must have exactly the keys {', '.join(keys)}"
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < 1e12 for v in value.values())
+    return None if numbers and value["errs"] <= 0.5 else "must be numbers, none negative, and errs at most 0.5"
+
+
 def _utility(value: Any) -> str | None:
     from skg_bench.analysis.counts.metrics import PRICES
 
@@ -165,6 +173,7 @@ SCALARS: Mapping[str, Callable[[Any], str | None]] = {
     "freeze_at": _freeze_at,
     "mood": _mood,
     "utility": _utility,
+    "comparison": _comparison,
     "reference": _text,
     "learner": _learner,
     "contrasts": _contrasts,

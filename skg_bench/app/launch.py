@@ -42,6 +42,7 @@ from skg_bench.core.temporary import sweep
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.core.wholeness import faults, lost_shards, lost_tables
 from skg_bench.engine import pieces
+from skg_bench.engine.comparing import Comparison
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
@@ -112,6 +113,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = {**root, **_sizes(root, replay(simulator))}
     composed, salt = replace(composed, root=root), salts.given(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
+    plan = replace(plan, comparison=Comparison(**root["comparison"]))
     files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))

@@ -16,7 +16,7 @@ from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.texts import Texts
-from skg_bench.core.types import Completions, Similarity
+from skg_bench.core.types import Completions, Similarity, WrittenTexts
 from skg_bench.core.world import Reaction, Supposing
 
 S = TypeVar("S")  # what an assistant remembers of its users
@@ -45,6 +45,14 @@ class GroundTruth:
 
 
 @dataclass(frozen=True, slots=True)
+class Library:
+    """All texts of the run, also those that nobody has said yet."""
+
+    texts: Texts
+    similarity: Similarity
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """What users say at one turn, as an assistant may see it, `[B]` each. Row i is the same user at every turn."""
 
@@ -52,12 +60,23 @@ class Message:
     number: I32  # of the event; differs from `turn` where events were permuted or left out
     time: I64  # seconds since Monday 00:00 of the first week
     local: I64  # what the user's clock shows
-    text: I32  # text id; `texts.read(text)` gives the words
+    text: I32  # text id; `texts.read(text)` gives the words, `texts.read(text[row], row)` those of some users
     gap: I64  # seconds since the user's previous message; the largest int64 before the first
     event: U64  # key of the event, for draws of the assistant's own (core/draws.py: fold, uniform)
-    texts: Texts  # all texts of the run
-    similarity: Similarity  # exact dot products of texts, from the run's embedder
+    texts: WrittenTexts  # those that the users said, were shown, or were written in the run
+    similarity: Similarity  # exact dot products of these, from the run's embedder
     truth: GroundTruth | None  # for assistants with `sees_truth` only
+    library: Library | None = None  # for ensembles of the engine; an assistant is given none
+
+    @property
+    def store(self) -> Library:
+        """All texts.
+
+        Raises ValueError for an assistant that is given none.
+        """
+        if self.library is None:
+            raise ValueError("this message has no library: only ensembles of the engine are given all texts of a run")
+        return self.library
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +101,8 @@ class Reply:
     skill: I32 | None = None  # number of the skill that was served, -1: none; for the log and for its feedback
     propensity: F64 | None = None  # probability with which this was chosen; None: it was certain
     source: I32 | None = None  # turn (`Message.turn`) whose answer is given again, -1: none; for the log
-    compared: I32 | None = None  # answer with which that of the model is compared, -1: none; gives feedback `agrees`
+    compared: I32 | None = None  # answer with which a judge compares that of the model, -1: none; gives feedback
+    # `agrees`, which errs and has a price (`comparison` in conf/config.yaml)
     says: U64 | None = None  # key of what the served skill says, 0: nothing (core/content.py); None: nothing anywhere
     context: Any = None  # a frozen dataclass of arrays `[B, ...]`, handed back with feedback that comes later
 

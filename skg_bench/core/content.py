@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I32, U64
+from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.statehash import text_hash
 
 _SHOWN = 40  # characters of a wrong value in an error
@@ -81,7 +81,7 @@ class TextStore(Protocol):
         """Ids of texts."""
         ...
 
-    def read(self, text: I32) -> list[str]:
+    def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
         """The words of texts."""
         ...
 

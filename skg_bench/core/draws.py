@@ -79,6 +79,7 @@ class Purpose(IntEnum):
     REFLECTED = 110
     STRATEGY = 111
     CALL_SECONDS = 112
+    COMPARED = 113
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

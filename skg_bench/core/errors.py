@@ -1,6 +1,8 @@
 """The one error a user is meant to read: it names the value, what is valid, and what to do."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -10,6 +12,28 @@ class UsageError(Exception):
 
 class BudgetReached(UsageError):  # noqa: N818  nothing went wrong
     """What a run may spend is spent: it is incomplete, and goes on from what is kept with a larger budget."""
+
+
+class RowError(UsageError):
+    """What a component did wrong for one row; the engine completes it with component, arm, user and turn."""
+
+    def __init__(self, row: int, what: str, component: str = "") -> None:
+        super().__init__(what)
+        self.row, self.what, self.component = row, what, component
+
+    def by(self, component: object) -> "RowError":
+        """The same, and who did it, unless that is known."""
+        made = type(component)
+        return self if self.component else RowError(self.row, self.what, f"{made.__module__}.{made.__qualname__}")
+
+
+@contextmanager
+def by(component: object) -> Iterator[None]:
+    """In the block, what goes wrong for a row was done by this component."""
+    try:
+        yield
+    except RowError as error:
+        raise error.by(component) from error
 
 
 def install(extra: str) -> str:

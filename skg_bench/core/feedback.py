@@ -16,7 +16,7 @@ from skg_bench.core.grid import F64, I32, I64, Bool
 _RATINGS = ("ok", "partial", "miss")
 KINDS: Mapping[str, tuple[str, ...]] = {
     "rating": _RATINGS,  # what the user says of the answer; of advice: what an arm's signs make of the kinds below
-    "agrees": ("other", "same"),  # whether the LLM's answer says what the nearest skill's would have said
+    "agrees": ("other", "same"),  # a judge's verdict: does the LLM's answer say what a stored one says?
     "outcome": OUTCOMES,  # what the user did about advice
     "satisfaction": SATISFACTIONS,  # what the user says of it later
     "afterwards": _RATINGS,  # a rating that an arm's signs make of `satisfaction` and keep apart

@@ -101,7 +101,7 @@ def turns(top_k: int) -> pa.Schema:
             "silent (nothing was said)",
         ),
         _field("offer", _WORD, "reaction to an offer to capture: accepted, badly_named, declined", nullable=True),
-        _field("agrees", pa.bool_(), "the LLM said what the nearest skill would; null: not compared", nullable=True),
+        _field("agrees", pa.bool_(), "a judge: the LLM said what a skill would; null: not compared", nullable=True),
         _field("tier", _WORD, f"of advice: {', '.join(TIERS)}; null: skills are no advice", nullable=True),
         _field("outcome", _WORD, f"what the user did about advice: {', '.join(OUTCOMES)}", nullable=True),
         _field("tokens_in", pa.int32(), ""),

@@ -15,7 +15,7 @@ import numpy as np
 
 from skg_bench.core.content import Content, Contents
 from skg_bench.core.errors import UsageError
-from skg_bench.core.grid import I16, I32, U64, check
+from skg_bench.core.grid import I16, I32, I64, U64, check
 from skg_bench.core.growing import Growing
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.types import Embedder
@@ -100,8 +100,8 @@ class Texts:
             self._written += new
         return np.array([ids[text] for text in texts], np.int32)
 
-    def read(self, text: I32) -> list[str]:
-        """The words of texts `[n]`."""
+    def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
+        """The words of texts `[n]`; a view looks whether the users of rows `[n]` have met them (core/heard.py)."""
         return [self._word(i, self._messages) for i in text.tolist()]
 
     def shown(self, text: I32) -> list[str]:

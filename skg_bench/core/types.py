@@ -98,16 +98,16 @@ class WrittenTexts(Protocol):
     """Texts of the run, by text id, for those who write some.
 
     An id serves to write, read and compare texts, in this process only: it depends on all that was written before, for
-    other users too. A curator should read only what this user said, and what was written for this user; nothing in the
-    process enforces it.
+    other users too. Only what a user said, was shown, or was written in the run can be read (core/heard.py); another
+    id ends the run.
     """
 
     def add(self, texts: Sequence[str]) -> I32:
         """Ids of texts, `[n]`, for `Batch.text` and `Batch.name`; a known text has the id that it has."""
         ...
 
-    def read(self, text: I32) -> list[str]:
-        """The words of texts `[n]`."""
+    def read(self, text: I32, row: I64 | I32 | None = None) -> list[str]:
+        """The words of texts `[n]` of the users of rows `[n]`; None: of all rows, in order."""
         ...
 
     @property

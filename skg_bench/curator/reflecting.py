@@ -137,7 +137,8 @@ class Reflecting:
 
     def _reflect(self, jobs: Sequence[_Job], books: Mapping[int, _Book], seen: Observation) -> None:
         prompts = []
-        questions = seen.texts.read(np.array([seen.messages[job.row, job.turn] for job in jobs], np.int32))
+        row, turn = (np.array([getattr(job, name) for job in jobs], np.int64) for name in ("row", "turn"))
+        questions = seen.texts.read(seen.messages[row, turn], row)
         for job, question in zip(jobs, questions, strict=True):
             used = _used(job, books[job.row])
             data = {

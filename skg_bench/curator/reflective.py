@@ -191,7 +191,7 @@ class Reflective:
         if len(job):
             batch.text[:] = seen.messages[row, study.turn[job]]
             kinds = shelf.kinds(books.content[row], seen.texts.contents)
-            kind = self._best_kind(books.active[row], kinds, shelf.contexts(batch.text, seen.texts), shelf)
+            kind = self._best_kind(books.active[row], kinds, shelf.contexts(batch.text, seen.texts, row), shelf)
             batch.content[:] = self._words(study, job, kind, shelf, (_USELESS, _WORDS))
             names, index = np.unique(kind, return_inverse=True)
             batch.name[:] = seen.texts.add([shelf.strategies.kinds[k] for k in names.tolist()])[index]

@@ -14,13 +14,15 @@ from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm, Fork
 from skg_bench.core.assistant import BookEnsemble
 from skg_bench.core.draws import key, unsalted, word
-from skg_bench.core.grid import I32, I64
+from skg_bench.core.grid import I32, I64, Bool
+from skg_bench.core.heard import Heard
 from skg_bench.core.record import replay
 from skg_bench.core.saving import Surroundings
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import World, brought, ledger_of, timetable
 from skg_bench.engine.checkpoint import Keeper, Position
+from skg_bench.engine.comparing import JUDGE, Comparison
 from skg_bench.engine.ensembles import ensemble
 from skg_bench.engine.labels import Labels
 from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
@@ -46,6 +48,7 @@ class Setting:
     similarity: Callable[[], Similarity]  # of the world's messages; a new one for each cohort, as it may keep examples
     weeks: int
     embedding: Embedding | None = None  # None: no written text can become an example
+    comparison: Comparison = JUDGE
 
     @cached_property
     def type_names(self) -> I32:
@@ -142,6 +145,13 @@ def run_cohort(
     return log.split(names)
 
 
+def _with_given(given: Bool, rows: I64, theirs: Bool) -> Bool:
+    """With the answers that donors of rows `rows` were given, behind those of all rows."""
+    more = np.zeros((len(given), theirs.shape[1]), np.bool_)
+    more[rows] = theirs
+    return np.concatenate([given, more], axis=1)
+
+
 def _nothing(_rollout: "Rollout") -> None:
     """Between two turns, where no checkpoints are kept."""
 
@@ -155,12 +165,16 @@ class Rollout:
         rows, keys = len(cohort.n), key(word(setting.seed, b"arms"), cohort.user)
         self._scene = Scene(
             setting.world, WithWritten(setting.similarity(), setting.texts), Keys(key(setting.seed, cohort.user), keys),
-            setting.texts, setting.type_names, assistant, setting.reading,
+            setting.texts, setting.type_names, assistant, setting.reading, cohort.user, [arm.name for arm in arms],
+            setting.comparison,
         )  # fmt: skip
         self.ledger = ledger_of(cohort.memory)  # of all rows, also of those who have left; not of donors' answers
         start, before = assistant.start(rows), np.zeros(rows, np.int64)
         intents = np.zeros((rows, len(setting.world.intents) + 1), np.bool_)
-        self.state = CohortState(arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), intents)
+        self.state = CohortState(
+            arms[0].at(0), cohort.memory, start, before, Pending(rows), References(keys), intents, Heard(rows),
+            np.zeros(self.ledger.type.shape, np.bool_),
+        )  # fmt: skip
         self.position = Position()
         self.between_turns: Callable[[Rollout], None] = _nothing
         twice = arms[0].book == "hindsight"
@@ -208,6 +222,7 @@ class Rollout:
         rows = np.arange(len(self._n))
         self.state.arm = self._arms[0].at(max(cut for arm in self._arms for cut in arm.cuts))
         self.state.users, shift = brought(users, rows, self.ledger, rows)
+        self.state.given = np.concatenate([np.zeros_like(self.state.given), self.state.given], axis=1)
         self.state.memory = self._books.rewind(self.state.memory, shift)
         self.state.pending = Pending(len(rows))
         self.state.asked[:] = False
@@ -285,4 +300,5 @@ class Rollout:
             best[order[nearer]] = apart[nearer]
             adopted = rows[order[nearer]]
             self.state.users, shift = brought(self.state.users, adopted, donors.ledger, nearer)
+            self.state.given = _with_given(self.state.given, adopted, donors.state.given[nearer])
             self.state.memory = assistant.adopt(self.state.memory, adopted, donors.state.memory, nearer, shift)

@@ -1,7 +1,7 @@
 """Arms as assistants that the engine steps: those that can be stacked side by side, others alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from skg_bench.core.arms import Arm
 from skg_bench.core.assistant import Applied, Columns, Ensemble, Experience, GroundTruth, Message, Reply, Stackable
 from skg_bench.core.batch import Batch
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, by
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32
 from skg_bench.core.learning import Course, Jobs
@@ -63,7 +63,8 @@ class Alone:
         assistant = self._at(query.turn)
         if query.turn in self.arm.cuts[1:] and assistant != self._at(query.turn - 1):
             state = assistant.start(len(query.text))
-        answered = assistant.answer(query, state)
+        with by(assistant):
+            answered = assistant.answer(replace(query, library=None), state)
         self._check(answered, len(query.text), assistant)
         state, reply = answered
         return state, reply
@@ -71,7 +72,11 @@ class Alone:
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Any) -> Any:
         """Its own, unless it is frozen."""
         arm = self.arm.at(seen.message.turn)
-        return state if arm.frozen(seen.message.turn) else self._at(seen.message.turn).learn(seen, feedback, state)
+        if arm.frozen(seen.message.turn):
+            return state
+        assistant = self._at(seen.message.turn)
+        with by(assistant):
+            return assistant.learn(replace(seen, message=replace(seen.message, library=None)), feedback, state)
 
     def _check(self, answered: Any, n: int, assistant: Any) -> None:
         """Raises UsageError, which names arm and assistant, for a reply that is none."""

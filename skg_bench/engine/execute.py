@@ -168,7 +168,9 @@ class Job:
     def begin(self) -> Callable[[Task, Tick], None]:
         """Runs tasks, and keeps what comes out."""
         embedding = Embedding(lambda: self.vectors, self.plan.embedder)
-        setting = Setting(self.plan.salted, self.plan.simulator, self._similarity(), self.plan.weeks, embedding)
+        setting = Setting(
+            self.plan.salted, self.plan.simulator, self._similarity(), self.plan.weeks, embedding, self.plan.comparison
+        )
         made = _Made(setting)
 
         def run(task: Task, tick: Tick) -> None:

@@ -25,7 +25,7 @@ def fitted(plan: Plan, out: Path, vectors: I16) -> Plan:
     Raises UsageError for what lies there and does not fit an arm.
     """
     embedding = Embedding(lambda: vectors, plan.embedder)
-    people = Pool(Setting(plan.salted, plan.simulator, lambda: Rows(vectors), plan.weeks, embedding))
+    people = Pool(Setting(plan.salted, plan.simulator, lambda: Rows(vectors), plan.weeks, embedding, plan.comparison))
     return replace(plan, arms=tuple(_taught(arm, out / "pool", people) for arm in plan.arms))
 
 

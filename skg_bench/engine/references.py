@@ -27,7 +27,7 @@ class References:
         own words `text` (text ids `[B]`, -1: none).
         """
         keys = fold(self._keys[: len(answer)], answer).tolist()
-        requests = query.texts.read(query.text)
+        requests = query.store.texts.read(query.text)
         out = []
         for row, (handle, key, request) in enumerate(zip(answer.tolist(), keys, requests, strict=True)):
             reference = f"{key:016x}"
@@ -35,7 +35,7 @@ class References:
                 self._answers[row][reference] = handle
             out.append(f"Answer to {request!r} [answer {reference}]" if handle >= 0 else "")
         if text is not None and (unjudged := np.flatnonzero((answer < 0) & (text >= 0))).size:
-            for row, words in zip(unjudged.tolist(), query.texts.read(text[unjudged]), strict=True):
+            for row, words in zip(unjudged.tolist(), query.store.texts.read(text[unjudged]), strict=True):
                 out[row] = words
         return out
 
@@ -43,7 +43,7 @@ class References:
         """The answers `[B]` to which texts `[B]` refer; -1: to none that this user was shown."""
         out = np.full(len(text), -1, np.int32)
         rows = np.flatnonzero(text >= 0)
-        for row, words in zip(rows.tolist(), query.texts.read(text[rows]), strict=True):
+        for row, words in zip(rows.tolist(), query.store.texts.read(text[rows]), strict=True):
             match = _REFERENCE.search(words)
             out[row] = self._answers[row].get(match[1], -1) if match else -1
         return out

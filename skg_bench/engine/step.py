@@ -1,5 +1,6 @@
 """The turn, in five rooms: perceive, decide, answer, learn, record. There is no other loop."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Ensemble, Experience, GroundTruth, Message, Reply
+from skg_bench.core.assistant import Ensemble, Experience, GroundTruth, Library, Message, Reply
 from skg_bench.core.draws import Purpose, fold, uniform
+from skg_bench.core.errors import RowError, UsageError, by
 from skg_bench.core.feedback import AGREES, RATING, KnownFeedback, feedback, joined
 from skg_bench.core.grid import I32, I64, U64, Bool
+from skg_bench.core.heard import Heard, HeardSimilarity, HeardTexts
 from skg_bench.core.learning import LearningCost, cost_of
 from skg_bench.core.record import replay
+from skg_bench.core.spending import check_spent
 from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES, Completions, Prompts, Similarity
@@ -34,6 +38,7 @@ from skg_bench.core.world import (
     World,
     calls,
 )
+from skg_bench.engine.comparing import JUDGE, Comparison
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading, columns
@@ -68,6 +73,14 @@ class Scene:
     type_names: I32  # text id of the name of each request type; -1 at the end, for one-offs
     assistant: Ensemble[Any]
     reading: Reading | None = None  # where skills are advice
+    users: I32 | None = None  # [B] ids, for errors
+    arms: Sequence[str] = ("",)  # of row `u * A + j`: number j
+    comparison: Comparison = JUDGE
+
+    @property
+    def library(self) -> Library:
+        """All texts, for the ensemble."""
+        return Library(self.texts, self.similarity)
 
 
 @dataclass(slots=True)
@@ -81,6 +94,8 @@ class CohortState:
     pending: Pending
     references: References  # the answers that somebody was shown in words
     asked: Bool  # [B, intents + 1] what users have asked before; the last, which index -1 finds, is for one-offs
+    heard: Heard  # the texts that each user has met
+    given: Bool  # [B, W] the answers that each user was given, by handle
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,11 @@ class Turn:
     draws: Draws  # the world's
     message: Message
     truth: GroundTruth
+
+    @property
+    def rows(self) -> I64:
+        """0 to B - 1."""
+        return np.arange(len(self.event.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +141,19 @@ def draws_of(keys: U64, number: I32) -> Draws:
 
 
 def step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter) -> None:
-    """Turn `t` of the first `n_rows` rows: the message is answered, rated, learned from and logged."""
+    """Turn `t` of the first `n_rows` rows: the message is answered, rated, learned from and logged.
+
+    Raises UsageError, which names component, arm, user and turn, for what a component may not do.
+    """
+    try:
+        _step(scene, state, t, n_rows, log)
+    except RowError as error:
+        arm = scene.arms[error.row % len(scene.arms)]
+        user = "" if scene.users is None else f" user {scene.users[error.row]},"
+        raise UsageError(f"{error.component or 'a component'} of arm {arm!r},{user} turn {t}: {error.what}") from error
+
+
+def _step(scene: Scene, state: CohortState, t: int, n_rows: int, log: TurnWriter) -> None:
     turn = perceive(scene, state, t, n_rows)
     reply = decide(scene, state, turn)
     cause, best = _cause(scene, state, turn), scene.assistant.best(turn.truth, state.memory)
@@ -156,9 +188,12 @@ def perceive(scene: Scene, state: CohortState, t: int, n_rows: int) -> Turn:
         None if scene.reading is None else scene.reading.worth(state.users, event),
     )  # fmt: skip
     state.asked[intent] = True
+    heard = state.heard
+    heard.met(event.text)
     message = Message(
-        t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number), texts,
-        scene.similarity, truth if scene.assistant.sees_truth else None,
+        t, event.number, event.time, event.local, event.text, gap, fold(scene.keys.arms[:n_rows], event.number),
+        HeardTexts(texts, heard, n_rows), HeardSimilarity(scene.similarity, heard),
+        truth if scene.assistant.sees_truth else None, scene.library,
     )  # fmt: skip
     return Turn(t, event, draws_of(scene.keys.world[:n_rows], event.number), message, truth)
 
@@ -191,6 +226,7 @@ def _of_execution(cause: I32, execution: Execution | None) -> I32:
 
 def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answered:
     """What is served, what it costs, and what comes of it."""
+    _check_reply(scene, state, turn, reply)
     llm, (how, known, unjudged) = state.arm.llm, _resolved(state, turn, reply)
     ability, if_misled = (llm.ability(how == PROMPTED, fitting=fitting) for fitting in (True, False))
     if unjudged is not None:
@@ -201,8 +237,13 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
     if unjudged is not None:
         response = _without_judgement(response, unjudged)
+    said, paid = scene.comparison.judged(response.feedback, turn.draws.event)
+    if paid is not None:
+        response = replace(response, feedback=said)
     length = scene.texts.vocabulary.words[turn.event.text]
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
+    with by(llm):
+        check_spent(called, turn.rows)
     if response.outcome is not None:
         reply, how, cost = _unless_silent(reply, how, called, response.outcome.silent)
         about = None if about is None else np.where(response.outcome.silent, -1, about).astype(np.int32)
@@ -212,7 +253,35 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
         reply, how, cost = _executed(reply, how, called, response.execution, state.arm.hit_latency_ms)
     if unjudged is not None:
         cost = _without_calls(cost, unjudged, 0.0)
+    if paid is not None:
+        cost = replace(cost, cost_usd=cost.cost_usd + paid)
+    minted = response.answer >= 0
+    state.given[turn.rows[minted], response.answer[minted]] = True
     return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), response, about)
+
+
+def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> None:
+    """Raises RowError for an answer that its user was never given, and for costs that are none."""
+    with by(state.arm.assistant):
+        if reply.cost is not None:
+            check_spent(reply.cost, turn.rows)
+        serves = reply.how != FALLBACK if reply.text is None else (reply.how != FALLBACK) & (reply.text < 0)
+        if scene.reading is None:
+            _check_given(state, turn, "answer", reply.answer, serves)
+        if reply.compared is not None:
+            _check_given(state, turn, "compared", reply.compared, reply.compared >= 0)
+
+
+def _check_given(state: CohortState, turn: Turn, name: str, answer: I32, which: Bool) -> None:
+    width = state.given.shape[1]
+    known = state.given[turn.rows, np.clip(answer, 0, width - 1)] & (answer >= 0) & (answer < width)
+    if (wrong := which & ~known).any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise RowError(
+            row,
+            f"Reply.{name} is {answer[row]}, and this user was given no such answer; valid are those of "
+            "Experience.answer at the user's earlier turns",
+        )
 
 
 def _says(reply: Reply, how: I32) -> U64:
@@ -292,7 +361,9 @@ def learn(scene: Scene, state: CohortState, turn: Turn, outcome: Answered, log: 
         state.users, reaction = scene.world.offer(state.users, turn.event, users, turn.draws)
         codes[:] = np.where(reaction.code >= 0, reaction.code, codes)  # a second call takes nothing back
         names = (reaction.name, reaction.name if reaction.general is None else reaction.general)
-        ids = (np.where(name >= 0, name + scene.texts.names.start, -1).astype(np.int32) for name in names)
+        ids = [np.where(name >= 0, name + scene.texts.names.start, -1).astype(np.int32) for name in names]
+        for shown in ids if reaction.general is not None else ids[:1]:
+            state.heard.met(shown)
         return Reaction(reaction.code, *ids)
 
     def merge(row: I64, earlier: I32) -> None:

@@ -76,7 +76,7 @@ class LLMChooser(Memoryless):
                 {"message": message, "skills": [skill.text for skill in skills]}, draw, self.answer_tokens,
                 recorded=texts.recorded, redacted=texts.redacts,
             )
-            for message, skills, draw in zip(texts.read(shown.message), lists, draws.tolist(), strict=True)
+            for message, skills, draw in zip(texts.read(shown.message, shown.row), lists, draws.tolist(), strict=True)
         ]  # fmt: skip
 
     def _file(self) -> PromptFile:

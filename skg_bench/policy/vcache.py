@@ -22,7 +22,7 @@ these), and with counts and snapped logarithms it is the same bits everywhere.
 **What the bound assumes.** Messages that have the same nearest skill are alike (drawn independently from one law that
 does not change): an answer that gets stale breaks it. The logistic family holds. What the LLM says counts as the
 truth: where both are wrong in the same way nobody notices, where the LLM alone is wrong an observation is lost.
-Comparing is free and makes no mistakes. The bound is on errors beyond the LLM's own.
+Comparing makes no mistakes; here it does, and has a price (`comparison`). The bound is on errors beyond the LLM's own.
 
 **The ceiling of warm-up.** A skill answers nothing before `least` comparisons, so requests whose nearest skill has been
 nearest in fewer of the LLM's turns cannot be hits at all, however sure one could be. A renewed answer begins anew.

@@ -57,7 +57,7 @@ class Advising:
         earlier = contents.of(books.content[hit, seen.skill[hit]])
         again.content[:] = [contents.add(reworded(advice)) for advice in earlier]
         added = np.flatnonzero(batch.op == ADD)
-        words = seen.texts.read(batch.text[added])
+        words = seen.texts.read(batch.text[added], batch.row[added])
         batch.content[added] = [contents.add(advice_on(message)) for message in words]
         return None, joined(batch, again)
 

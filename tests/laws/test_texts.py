@@ -50,7 +50,8 @@ class Noting:
     ) -> tuple[None, Batch]:
         _, batch = Everything().curate(seen, reaction, known, books, None)
         text, added = batch.text.copy(), batch.op == ADD
-        text[added] = seen.texts.add([f"note: {words}" for words in seen.texts.read(batch.text[added])])
+        said = seen.texts.read(batch.text[added], batch.row[added])
+        text[added] = seen.texts.add([f"note: {words}" for words in said])
         return None, replace(batch, text=text, name=np.where(added, text, -1).astype(np.int32))
 
 

@@ -23,7 +23,7 @@ def apply(
     table = state.table
     nameless = (batch.op == ADD) & (batch.name < 0)
     if nameless.any():
-        batch = replace(batch, name=np.where(nameless, query.texts.names[-1], batch.name).astype(np.int32))
+        batch = replace(batch, name=np.where(nameless, query.store.texts.names[-1], batch.name).astype(np.int32))
     source = batch.row, np.maximum(batch.source, 0)
     given = batch.source >= 0
     born = np.where(given, state.time[source], query.time[batch.row])

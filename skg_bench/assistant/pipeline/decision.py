@@ -10,6 +10,7 @@ from skg_bench.assistant.pipeline.signals import Positions
 from skg_bench.assistant.pipeline.stack import Stack
 from skg_bench.core.deciding import Candidates, Decision, Shown
 from skg_bench.core.grid import F64, I32, I64, U64, sigmoid
+from skg_bench.core.spending import check_spent
 from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillbooks, WrittenTexts
 
 
@@ -72,7 +73,11 @@ class _Spent:
         self._parts: list[tuple[I64, Completions]] = []
 
     def add(self, rows: I64, cost: Completions) -> None:
-        """For these rows of the turn."""
+        """For these rows of the turn.
+
+        Raises RowError for what is no cost.
+        """
+        check_spent(cost, rows)
         self._parts.append((rows, cost))
 
     def total(self, n: int) -> Completions | None:

@@ -25,6 +25,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import OUTCOME, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, U64, Bool
 from skg_bench.core.learning import NO_JOBS, Course, Jobs, joined
+from skg_bench.core.spending import reporter
 from skg_bench.core.types import Observation, Query, Serving, TurnTruth
 from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import FALLBACK, PROCEDURE, PROMPTED, STORED, Reaction, Supposing
@@ -65,7 +66,7 @@ class Pipelines:
             self._switch(state, query.turn, n)
         state.reach(query.turn, n)
         state.time[:n, query.turn], state.message[:n, query.turn] = query.time, query.text
-        table, parts = state.table.open(query.texts, query.similarity), state.stack.shared
+        table, parts = state.table.open(query.store.texts, query.store.similarity), state.stack.shared
         state.seeded = ()
         state.turn_jobs = None if parts.jobs.at_once else TurnJobs.begin(state.last_skill[:n].copy())
         if query.turn == 0 and parts.seeds is not None and not state.over:
@@ -79,10 +80,11 @@ class Pipelines:
             quality = query.truth.judge(np.arange(n)[:, None], table.answer[:n], supposing)
             worth = _worth(query.truth, books.content)
             truth = TurnTruth(quality, query.truth.type, np.zeros(n, np.bool_), worth)
-        vocabulary = query.texts.vocabulary
+        vocabulary = query.store.texts.vocabulary
         seen = Query(
             query.turn, query.time, query.text, vocabulary.words[query.text], query.gap, state.last_skill[:n].copy(),
-            InBook(query.similarity, query.text, books.example), TermsOfBook(vocabulary, query.text, books.example),
+            InBook(query.store.similarity, query.text, books.example),
+            TermsOfBook(vocabulary, query.text, books.example),
             truth if parts.router.sees_truth else None, query.local, query.texts.contents,
         )  # fmt: skip
         choice = decide(state.stack, seen, books, state.memory(), query.event, texts=query.texts)
@@ -134,7 +136,7 @@ class Pipelines:
             ended: Sequence[tuple[Jobs, Course | None]] = () if jobs is None else [(jobs, None)]
         else:
             known_at = query.time[feedback.row] if seen.known_at is None else seen.known_at[place]
-            observed = replace(observed, report=turn_jobs.reported.append)
+            observed = replace(observed, report=reporter(turn_jobs.reported.append))
             InTime(state, query, turn_jobs).learn(observed, reaction, feedback, known_at)
             updates, ended = turn_jobs.applied, turn_jobs.ended
             jobs = joined([NO_JOBS, *turn_jobs.begun])
@@ -302,7 +304,7 @@ def _learn_at_once(
 ) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:
     """What the curators change, applied, and their jobs."""
     reported: list[Jobs] = []
-    observed = replace(observed, report=reported.append)
+    observed = replace(observed, report=reporter(reported.append))
     books, last = state.decided.books, state.decided.query.last_skill
     state.curators, batch = state.stack.curate(observed, reaction, known, books, state.curators)
     before = state.table.version[: len(observed.text)].copy() if reported else None

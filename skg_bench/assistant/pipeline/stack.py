@@ -20,7 +20,7 @@ from skg_bench.core import state
 from skg_bench.core.arms import Arm
 from skg_bench.core.batch import NOTHING, TAG, Batch, joined, part
 from skg_bench.core.deciding import Candidates, Decision
-from skg_bench.core.errors import UsageError
+from skg_bench.core.errors import UsageError, by
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.types import Observation, Skillbooks
@@ -166,7 +166,8 @@ class Stack:
         for curator, memory, arms in zip(self.curators, states, self._phase(seen.turn).offers, strict=True):
             if arms.any():
                 view = seen if arms.all() else replace(seen, asks=_rows(arms, len(out)))
-                out |= curator.component.offers(view, memory) & view.asks
+                with by(curator.component):
+                    out |= curator.component.offers(view, memory) & view.asks
         return out
 
     def curate(
@@ -179,7 +180,8 @@ class Stack:
                 view = seen if arms.all() else replace(seen, asks=_rows(arms, len(seen.text)))
                 if phase.tags_only.any():
                     view = replace(view, tags_only=_rows(phase.tags_only, len(seen.text)))
-                memory, batch = curator.component.curate(view, reaction, known, books, memory)
+                with by(curator.component):
+                    memory, batch = curator.component.curate(view, reaction, known, books, memory)
                 if not arms.all() or phase.tags_only.any():
                     arm = batch.row % n_arms
                     batch = part(batch, arms[arm] & ((batch.op == TAG) | ~phase.tags_only[arm]))
@@ -284,7 +286,8 @@ def _started(component: Any, n: int) -> Any:
 
 
 def _distribution(policy: Any, candidates: Candidates, memory: Any) -> F64:
-    share: F64 = policy.propensities(candidates, memory)
+    with by(policy):
+        share: F64 = policy.propensities(candidates, memory)
     b, k = candidates.skill.shape
     where = f"{type(policy).__module__}.{type(policy).__qualname__}.propensities"
     if share.shape != (b, 1 + k):

@@ -68,10 +68,11 @@ class Shelf:
                 contents.add(self.strategies.contents[i])
         return keys
 
-    def contexts(self, text: I32, texts: WrittenTexts) -> I64:
-        """The contexts that messages `[n]` name, -1: none."""
-        distinct, index = np.unique(text, return_inverse=True)
-        return np.array([_context(self.strategies, words) for words in texts.read(distinct)], np.int64)[index]
+    def contexts(self, text: I32, texts: WrittenTexts, row: I64 | I32 | None = None) -> I64:
+        """The contexts that messages `[n]` of the users of rows `[n]` name, -1: none."""
+        said = texts.read(text, row)
+        known = {words: _context(self.strategies, words) for words in dict.fromkeys(said)}
+        return np.array([known[words] for words in said], np.int64)
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ import numpy as np
 
 from skg_bench.assistant.pipeline.ensemble import Pipelines
 from skg_bench.core.arms import Arm
-from skg_bench.core.assistant import Experience, GroundTruth, Message, Reply, Worth
+from skg_bench.core.assistant import Experience, GroundTruth, Library, Message, Reply, Worth
 from skg_bench.core.batch import ADD, EMPTY, Batch, blank
 from skg_bench.core.content import Content
 from skg_bench.core.feedback import Feedback, KnownFeedback, feedback, joined
@@ -76,6 +76,7 @@ def _message(play: Play, n: int, worth: Worth | None) -> Message:
     return Message(
         play.t, none * 0 + play.t, time, time, np.arange(n, dtype=np.int32), gap,
         np.arange(n, dtype=np.uint64) + np.uint64(1000 * play.t), play.texts, play.similarity, truth,
+        Library(play.texts, play.similarity),
     )  # fmt: skip
 
 

@@ -1,0 +1,51 @@
+"""Checks of what components say that they spent: a cost below 0 would be paid back, and NaN would hide all others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skg_bench.core.errors import RowError
+from skg_bench.core.grid import I64
+from skg_bench.core.learning import Jobs
+from skg_bench.core.types import Completions
+
+_SPENT = ("tokens_in", "tokens_out", "cost_usd", "latency_ms")
+_OF_JOBS = (*_SPENT, "tokens_cached")
+_MOST = 1e12  # of anything; sums of tokens stay far below 2**63
+
+
+def check_spent(spent: Completions, row: I64) -> None:
+    """Raises RowError for costs `[n]` of rows `[n]` that are negative, not finite, or of another shape."""
+    _check("", spent, _SPENT, row)
+
+
+def check_jobs(jobs: Jobs) -> None:
+    """Raises RowError for a learning job that cost less than nothing, or no number."""
+    _check("Jobs.", jobs, _OF_JOBS, jobs.row)
+
+
+def reporter(keep: Callable[[Jobs], None]) -> Callable[[Jobs], None]:
+    """What takes the learning jobs of a turn, once they are checked."""
+
+    def report(jobs: Jobs) -> None:
+        check_jobs(jobs)
+        keep(jobs)
+
+    return report
+
+
+def _check(where: str, spent: Any, names: tuple[str, ...], row: Any) -> None:
+    for name in names:
+        column = np.asarray(getattr(spent, name))
+        if column.shape != (len(row),):
+            raise RowError(0, f"gave {where}{name} of the shape {column.shape}; valid is [{len(row)}]")
+        if column.dtype.kind not in "iuf":
+            raise RowError(0, f"gave {where}{name} of the type {column.dtype}; valid are numbers")
+        wrong = ~((column >= 0) & (column <= _MOST))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise RowError(
+                int(row[at]),
+                f"gave {where}{name}={column[at]}; valid are finite numbers, not negative, up to {_MOST:g}",
+            )
