@@ -19,7 +19,7 @@ class Comparison:
     """`errs`: share of verdicts that are wrong. `usd`: price of one."""
 
     errs: float = 0.15
-    usd: float = 0.002
+    usd: float = 0.004
 
     def __post_init__(self) -> None:
         if not 0 <= self.errs <= 0.5:
