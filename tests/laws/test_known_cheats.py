@@ -24,7 +24,6 @@ from skg_bench.core.learning import NO_JOBS, Jobs
 from skg_bench.core.run import Run
 from skg_bench.core.types import Completions, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.engine import cohort, execute
 from skg_bench.engine.comparing import JUDGE, Comparison
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
@@ -86,7 +85,7 @@ def test_an_arm_that_undoes_its_keys_finds_its_own_word_and_neither_the_seed_nor
     assert cheat.word == word(salted(plan.seed, drawn), b"arms")
     assert not {word(seed, b"arms") for seed in range(1000)} & {cheat.word}
     there = Relabelled(plan.simulator, plan.salted).messages
-    monkeypatch.setattr(execute.Relabelled, "_order", _by_word(cheat.word))
+    monkeypatch.setattr(Relabelled, "_order", _by_word(cheat.word))
     assert Relabelled(plan.simulator, plan.salted).messages != there
 
 
@@ -228,4 +227,3 @@ def test_asking_users_after_every_message_costs_utility(tmp_path: Path, drawn: i
 
 def test_a_word_for_one_use_is_not_that_of_another_one() -> None:
     assert len({word(salted(7, 5), whose) for whose in (b"arms", b"ids")}) == 2
-    assert cohort.word is word
