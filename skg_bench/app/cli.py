@@ -124,6 +124,9 @@ def gate(
         bool, typer.Option("--exact", help="Exit code 0 for the same bits only, 3 where others passed.")
     ] = False,
     builds: Annotated[int, typer.Option(help="Changing builds a year, to count false alarms.", min=1)] = 250,
+    unproven: Annotated[
+        bool, typer.Option("--unproven", help="Go on though the gated arm is not ahead of never: it proves nothing.")
+    ] = False,
     trust: Trust = False,
 ) -> None:
     """Hold a run against a committed baseline file. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive."""
@@ -133,14 +136,14 @@ def gate(
         if update:
             if release or junit or markdown or counterexample or annotations or exact:
                 raise UsageError("--update writes the baseline and gives no verdict; leave out the other outputs")
-            command.update_command(run, baseline, arm, move_anchor=move_anchor)
+            command.update_command(run, baseline, arm, move_anchor=move_anchor, unproven=unproven)
         elif move_anchor:
             raise UsageError("--move-anchor writes the anchor from RUN; it goes with --update")
         elif arm is not None:
             raise UsageError(f"--arm {arm}: the baseline says which arm it is of; --arm goes with the first --update")
         else:
             files = command.Files(junit, markdown, counterexample, annotations)
-            code = command.command(run, baseline, release, builds, files, trust=trust, exact=exact)
+            code = command.command(run, baseline, release, builds, files, trust=trust, exact=exact, unproven=unproven)
             raise typer.Exit(code)
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from rich.console import Console
 
 from skg_bench.analysis.counts.roles import roles
+from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.gate import baseline as baselines
 from skg_bench.analysis.gate import outputs
-from skg_bench.analysis.gate.against import Held, Reference, Which, harm, hold
+from skg_bench.analysis.gate.against import Held, Reference, Which, ahead, harm, hold, lead
 from skg_bench.analysis.gate.baseline import BUDGET, Baseline, check_anchor
 from skg_bench.analysis.gate.flips import explain
 from skg_bench.analysis.gate.judge import Harm, State, trials_for
@@ -23,7 +24,7 @@ from skg_bench.app.counterexample.cases import ArmSpec, Case, Scenario
 from skg_bench.app.counterexample.commands import answered
 from skg_bench.app.counterexample.shrink import of_turn
 from skg_bench.app.progress import console
-from skg_bench.app.run_identity import code_digest, differences, uncommitted
+from skg_bench.app.run_identity import code_digest, commits_between, differences, uncommitted
 from skg_bench.app.salts import MAKE_ONE, VARIABLE
 from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
@@ -49,15 +50,22 @@ class Files:
 
 
 def gate(
-    run: Run | str | Path, baseline: str | Path, release: str | Path | None = None, builds: int = BUILDS
+    run: Run | str | Path,
+    baseline: str | Path,
+    release: str | Path | None = None,
+    builds: int = BUILDS,
+    *,
+    unproven: bool = False,
 ) -> GateOutcome:
     """Hold a run against a baseline file, and against its anchor and the last release with the margins of the budget.
+    `unproven`: also where the arm of the baseline is not ahead of `never`.
 
-    Raises UsageError for files that are missing, corrupt, or of another panel or world, and for runs that cannot be
-    read.
+    Raises UsageError for files that are missing, corrupt, or of another panel or world, for runs that cannot be read,
+    and for an arm that proves nothing.
     """
     run = run if isinstance(run, Run) else Run(run)
     main = baselines.read(Path(baseline))
+    _refuse_unproven(main.panel, str(baseline), unproven)
     new = panel(run, main.panel.arm)
     references = [Reference("baseline", main.panel, main.rules, str(baseline)), *_drift(main, baseline)]
     if release is not None:
@@ -74,6 +82,18 @@ def gate(
         flips=explain(worst(held), run),
         session=(),
         builds=builds,
+    )
+
+
+def _refuse_unproven(guarded: Panel, name: str, unproven: bool) -> None:
+    if unproven or ahead(guarded):
+        return
+    mean, least = (number(value, "utility", signed=True) for value in lead(guarded))
+    raise UsageError(
+        f"arm {guarded.arm!r} of {name} is not ahead of `never`, which reuses nothing: its lead is {mean} utility a "
+        f"request, at least {least}. This arm proves nothing: giving the product up would pass. Gate one that is "
+        "ahead, such as serving=prompted curator=everything router=recipe (conf/experiment/gate.yaml), with more users "
+        "if the lead is small; or go on all the same with --unproven"
     )
 
 
@@ -136,18 +156,35 @@ def _differences(base: Panel, new: Panel) -> list[str]:
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     ]
-    return [*differences(base.made, new.made), *versions]
+    return [*differences(base.made, new.made), *versions, *_commits(base, new)]
+
+
+def _commits(base: Panel, new: Panel) -> list[str]:
+    """Commits from one panel to the other, of each package on its own, in the repository that it lies in."""
+    before, after = (
+        {"skg_bench": panel.made.get("commit")}
+        | {name: known.get("commit") for name, known in (panel.made.get("packages") or {}).items()}
+        for panel in (base, new)
+    )
+    lines = []
+    for name in sorted({*before, *after}):
+        old, now = before.get(name), after.get(name)
+        if old != now:
+            count = commits_between(name, old, now)
+            counted = "" if count is None else f" ({count:,} commit{'' if count == 1 else 's'} of {name})"
+            lines.append(f"commit.{name}: {old} -> {now}{counted}")
+    return lines
 
 
 def update(
-    run: Run | str | Path, file: Path, arm: str | None = None, *, move_anchor: bool = False
+    run: Run | str | Path, file: Path, arm: str | None = None, *, move_anchor: bool = False, unproven: bool = False
 ) -> tuple[Baseline, list[Held]]:
     """Write a baseline file from a run. What the file says of arm, metrics and budget stays, and so does its anchor,
     unless that moves; returned beside the baseline: the run against the one before, if it is of this panel and world,
     and against the anchor.
 
     Raises UsageError when what made the run is not committed, when the run cannot be read, or when its world or users
-    are not those of the anchor that stays.
+    are not those of the anchor that stays; and when its arm is not ahead of `never`, unless it may be `unproven`.
     """
     run = run if isinstance(run, Run) else Run(run)
     before = baselines.read(file) if file.exists() else None
@@ -155,6 +192,7 @@ def update(
     if before is not None and arm not in (None, before.panel.arm):
         raise UsageError(f"{file} is of arm {before.panel.arm!r}; delete it to gate arm {arm!r}")
     new = panel(run, before.panel.arm if before else arm if arm is not None else roles(run).learner)
+    _refuse_unproven(new, str(run.path), unproven)
     if before is None:
         rules = tuple(rule for rule in RULES if not rule.blocks or _judgeable(harm(new, new, rule)))
         after = Baseline(new, new, rules, BUDGET)
@@ -207,9 +245,10 @@ def command(
     *,
     trust: bool = False,
     exact: bool = False,
+    unproven: bool = False,
 ) -> int:
     """Print and write the verdict; returns the exit code. `exact`: that of a pass only for the same bits."""
-    outcome, screen = gate(run, baseline, release, builds), console()
+    outcome, screen = gate(run, baseline, release, builds, unproven=unproven), console()
     case = None
     try:
         case = smallest(outcome, trust=trust)
@@ -254,9 +293,11 @@ def _write(outcome: GateOutcome, case: Case | None, files: Files, screen: Consol
             screen.out(line, highlight=False)
 
 
-def update_command(run: Path, baseline: Path, arm: str | None, *, move_anchor: bool = False) -> None:
+def update_command(
+    run: Path, baseline: Path, arm: str | None, *, move_anchor: bool = False, unproven: bool = False
+) -> None:
     """Write the file, and print what changed."""
-    after, held = update(run, baseline, arm, move_anchor=move_anchor)
+    after, held = update(run, baseline, arm, move_anchor=move_anchor, unproven=unproven)
     screen = console()
     for each in held:
         if each.same:
@@ -269,7 +310,10 @@ def update_command(run: Path, baseline: Path, arm: str | None, *, move_anchor: b
             screen.print(f"drift since the anchor: {outputs.SAYS[each.state]}; --move-anchor accepts it")
     for name in sorted({rule.metric for rule in blocking(RULES)} - {rule.metric for rule in blocking(after.rules)}):
         screen.print(f"  {name} does not block: this panel has too few trials or users to judge it", soft_wrap=True)
-    margins = ", ".join(f"{rule.metric} {rule.margin:g}" for rule in blocking(after.rules))
+    margins = ", ".join(
+        f"{rule.metric} {f'keeps {rule.option:.0%}' if rule.role == 'lead' else f'{rule.margin:g}'}"
+        for rule in blocking(after.rules)
+    )
     commit = after.anchor.made.get("commit")
     who = f"arm {after.panel.arm}, {len(after.panel.users):,} users; anchor: {commit or 'no commit'}"
     screen.print(f"{baseline}: {who}; margins: {margins}", markup=False, soft_wrap=True)

@@ -118,6 +118,16 @@ def _plugin(package: Package) -> dict[str, str | None]:
     return {**known, "commit": commit, "dirty": state.hexdigest()[:16] if changed else None}
 
 
+def commits_between(name: str, old: str | None, new: str | None) -> int | None:
+    """Commits from `old` to `new` that touch a package, in the repository in which its files lie; None: not known."""
+    package = next((package for package in packages() if package.name == name), None)
+    if package is None or not old or not new:
+        return None
+    place = package.root.name if package.root.is_file() else "."
+    counted = _git(_folder(package), "rev-list", "--count", f"{old}..{new}", "--", place)
+    return int(counted) if counted else None
+
+
 def _folder(package: Package) -> Path:
     return package.root.parent if package.root.is_file() else package.root
 

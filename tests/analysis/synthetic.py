@@ -32,6 +32,7 @@ class World:
     llm_right: float = 0.9  # probability that the LLM is right
     learns_until: int | None = None  # frozen from this turn on; None: never frozen
     overrides: tuple[str, ...] = ()
+    oracle: bool = False  # of its configuration; what it does is the rest
 
 
 ARMS: Mapping[str, World] = {
@@ -44,6 +45,8 @@ ARMS: Mapping[str, World] = {
 def composition(world: World) -> dict[str, Any]:
     """What `manifest["compositions"]` holds of an arm."""
     live = {"_target_": "skg_bench.curator.skg.Skg", "decay": 0.0}
+    if world.oracle:
+        live = {"_target_": "skg_bench.curator.oracle.RightAnswers"}
     policy = "never.Never" if world.hit == 0 else "threshold.Threshold"
     return {
         "curator": live,
@@ -51,7 +54,7 @@ def composition(world: World) -> dict[str, Any]:
         "freeze_at": world.learns_until,
         "policy": {"_target_": f"skg_bench.policy.{policy}"},
         "reranker": {"_target_": "skg_bench.reranker.linear.Linear"},
-        "router": {"_target_": "skg_bench.router.maxsim.MaxSim"},
+        "router": {"_target_": f"skg_bench.router.{'oracle.RightSkill' if world.oracle else 'maxsim.MaxSim'}"},
         "serving": "stored",
     }
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.gate import tail
-from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, verdict
+from skg_bench.analysis.gate.judge import Harm, Judged, State, judge_together, upper_limit, verdict
 from skg_bench.analysis.gate.panel import Panel, changed, paired, ratios
-from skg_bench.analysis.gate.rules import Rule, blocking, gate_metrics
+from skg_bench.analysis.gate.rules import LEAD, NEVER, ORACLE, Rule, blocking, gate_metrics
 from skg_bench.analysis.gate.world import same_world
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, Bool
@@ -74,8 +74,29 @@ def _held(new: Panel, reference: Reference, harms: Sequence[Harm], judged: Seque
 
 
 def _harms(reference: Reference, new: Panel) -> list[Harm]:
+    """Of all rules that block; there is no lead to keep where the reference has none."""
     with _named(reference):
-        return [harm(reference.panel, new, rule) for rule in blocking(reference.rules)]
+        rules = [rule for rule in blocking(reference.rules) if rule.role != "lead" or ahead(reference.panel)]
+        return [harm(reference.panel, new, rule) for rule in rules]
+
+
+def lead(panel: Panel) -> tuple[float, float]:
+    """Mean lead over `never`, utility a request, and its one-sided lower 95 % limit."""
+    _, total, turns = ratios(panel, LEAD)
+    each = total / turns
+    return float(each.mean()), -upper_limit(0.0 - each)
+
+
+def ahead(panel: Panel) -> bool:
+    """Is the arm proven to be ahead of `never`?"""
+    return lead(panel)[1] > 0
+
+
+def way(panel: Panel) -> float | None:
+    """Share of the way from `never` to the oracle; None: the oracle is not ahead, so that there is no way."""
+    turns = panel.counts["turn"]
+    never, oracle = (float((panel.counts[name] / turns).mean()) for name in (NEVER, ORACLE))
+    return lead(panel)[0] / (oracle - never) if oracle > never else None
 
 
 @contextmanager
@@ -93,9 +114,18 @@ def harm(base: Panel, new: Panel, rule: Rule) -> Harm:
         return _few(base, new, rule)
     (before, after), kept = _values(base, new, rule.metric)
     over = min(int(ratios(panel, rule.metric)[2].sum()) for panel in (base, new))
+    users, gone, share = base.users[kept], int((~kept).sum()), rule.option
+    if rule.role == "lead" and share is not None:
+        return Harm(rule, users, _missing(before, after, kept, share), gone, over, (1 - share) * float(before.mean()))
     rise = after[kept] - before[kept]
     each = 0.0 - rise if rule.better == "higher" else rise
-    return Harm(rule, base.users[kept], each, int((~kept).sum()), over)
+    floor = None if share is None else _missing(before, after, kept, share)
+    return Harm(rule, users, each, gone, over, None, floor)
+
+
+def _missing(before: F64, after: F64, kept: Bool, share: float) -> F64:
+    """What is missing to a share of what was there before; below 0: nothing is."""
+    return np.asarray(share * before[kept] - after[kept], np.float64)
 
 
 def _few(base: Panel, new: Panel, rule: Rule) -> Harm:

@@ -1,14 +1,16 @@
 """The baseline file: the figures that a gate compares with, what may block, and how much worse is too much.
 
-One line a user, so that a change of results is a readable diff. It is json (FORMAT 2):
+One line a user, so that a change of results is a readable diff. It is json (FORMAT 3):
 
     format, arm
-    metrics: name -> {role, better, margin}, see `rules`; a person edits them
+    metrics: name -> {role, better, margin, share or beyond or floor}, see `rules`; a person edits them
     budget: how many margins may be lost since the anchor, and since the last release
     world: part -> digest, see `world`; a run of another world is refused
-    made: {commit, dirty, versions, overrides, config, compositions, data, code}     of the run, as in its manifest
+    made: {commit, dirty, versions, packages, overrides, config, compositions, data, code}   of the run, as in its
+          manifest; packages: name -> {version, commit, dirty} of each that adds components
     digests: {events, and every column of the turn log}
-    counts: names of tally.COUNTS, in the order in which each user's totals stand
+    counts: names of panel.PANEL_COUNTS, in the order in which each user's totals stand; `never` and `oracle` are the
+            utility of the anchors
     anchor: {made, digests, counts, users} of the run from which drift is measured; null: that of the file itself.
             `--update` leaves it where it is, `--update --move-anchor` makes it that of the new run
     users: id -> [turns, totals, outcomes]
@@ -29,17 +31,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skg_bench.analysis.counts.tally import COUNTS
 from skg_bench.analysis.gate.against import same_bits
-from skg_bench.analysis.gate.panel import EVENTS, Panel, needed, paired
-from skg_bench.analysis.gate.rules import Rule, declared
+from skg_bench.analysis.gate.panel import EVENTS, PANEL_COUNTS, Panel, needed, paired
+from skg_bench.analysis.gate.rules import NEVER, ORACLE, Rule, declared
 from skg_bench.analysis.gate.world import differing, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
 from skg_bench.core.grid import Bool
 from skg_bench.core.shapes import shaped
 
-FORMAT = 2
+FORMAT = 3
 BUDGET = 2.0
 _BITS = 4  # a turn
 _MOST_TURNS = 10_000_000  # of a user
@@ -52,6 +53,7 @@ class _Made:
     commit: str | None
     dirty: str | None
     versions: Mapping[str, Any] | None
+    packages: Mapping[str, Mapping[str, Any]]
     overrides: Sequence[str] | None
     data: Mapping[str, Any] | None
     code: str | None
@@ -132,7 +134,12 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
     for name, mask in (("hit", hit), ("wrong", wrong), ("wrong_hit", hit & wrong)):
         if name in counts and not np.array_equal(np.add.reduceat(mask.astype(np.float64), start), counts[name]):
             raise ValueError(f"totals of {name} are not those of the outcomes")
-    if not (np.isfinite(totals).all() and set(names) <= set(COUNTS) and EVENTS in digests):
+    if not (
+        np.isfinite(totals).all()
+        and set(names) <= set(PANEL_COUNTS)
+        and EVENTS in digests
+        and {"turn", NEVER, ORACLE} <= set(names)
+    ):
         raise ValueError("totals or digests are not such")
     ids = np.array([int(user) for user in users], np.int64)
     if not (np.diff(ids) > 0).all():

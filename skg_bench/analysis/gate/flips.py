@@ -19,6 +19,7 @@ from skg_bench.core.grid import I64, Bool
 from skg_bench.core.run import Run
 
 USERS, TURNS = 5, 3  # that are named, and turns of each
+_LEAST = 1e-12  # a harm that is planned for
 OUTCOMES = ("LLM, right", "LLM, wrong", "skillbook, right", "skillbook, wrong")  # 2 hit + wrong
 
 
@@ -64,9 +65,9 @@ def explain(held: Held, run: Run) -> HarmedTurns | None:
     if not known:
         return None
     blamed = [at for at in known if held.judged[at].state == held.state] or known
-    harm = held.harms[max(blamed, key=lambda at: held.judged[at].mean / held.judged[at].margin)]
-    if harm.rule.role == "tail":  # of every user, where a tail is of some
-        harm = harm_of(held.base, new, Rule("err_per_request", "errors", "lower", harm.margin))
+    harm = held.harms[max(blamed, key=lambda at: held.judged[at].mean / max(held.harms[at].planned, _LEAST))]
+    if harm.rule.role in ("tail", "lead", "burden"):  # of every user, where a tail is of some; answers, not offers
+        harm = harm_of(held.base, new, Rule("err_per_request", "errors", "lower", harm.planned))
     worse, better = _flipped(harm.metric, held.base, new), _flipped(harm.metric, new, held.base)
     rows = np.flatnonzero(worse)
     if not rows.size:

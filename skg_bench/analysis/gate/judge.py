@@ -5,9 +5,13 @@
                   least the margin
     inconclusive  anything else, with the number of users that would decide it
 
+The lead over `never` has no margin: its harm is what is missing to the share that must be kept, and 0 is too much. So a
+build that gives the product up passes in no way, however wide the other margins are.
+
 A metric of role "efficiency" (right hits, cost) also passes where all of role "errors" are proven to have fallen: what
 is lost in right hits may be the price of fewer wrong answers, and utility, which weighs both, decides. A build that is
-worse has then two ways to pass, so that each is judged at 2.5 % (Bonferroni).
+worse has then two ways to pass, so that each is judged at 2.5 % (Bonferroni). Right hits have a floor: a share of them
+must provably be kept even then, for who answers nothing answers nothing wrongly.
 
 Pass needs no correction, as each metric alone must pass (Berger 1982), and it excludes fail, as no harm lies above its
 own upper limit. Harm that is proven but below the margin passes, and is flagged.
@@ -52,6 +56,8 @@ class Harm:
     each: F64  # [n] positive is worse
     excluded: int  # other users
     trials: int  # rows under the metric, before or after, whichever are fewer
+    effect: float | None = None  # what users are planned for; None: the margin
+    floor: F64 | None = None  # [n] what is missing to the share that must be kept in any case; None: there is no such
 
     @property
     def metric(self) -> str:
@@ -60,6 +66,11 @@ class Harm:
     @property
     def margin(self) -> float:
         return self.rule.margin
+
+    @property
+    def planned(self) -> float:
+        """The harm that users are planned to tell from none."""
+        return self.margin if self.effect is None else self.effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +119,17 @@ def _paid(harms: Sequence[Harm], tests: Sequence["_Test"], judged: Sequence[Judg
     errors = [(harm, test) for harm, test in zip(harms, tests, strict=True) if harm.rule.role == "errors"]
     fewer = bool(errors) and all(not _too_few(*each) and each[1].upper(ALPHA / 2) < 0 for each in errors)
     return [
-        replace(part, state="pass", paid=True, why=(), users=None, alarm=0.0)
-        if fewer and harm.rule.role == "efficiency" and part.state != "pass"
-        else part
+        _excused(harm, part) if fewer and harm.rule.role == "efficiency" and part.state != "pass" else part
         for harm, part in zip(harms, judged, strict=True)
     ]
+
+
+def _excused(harm: Harm, part: Judged) -> Judged:
+    """Fewer wrong answers are no excuse below the floor."""
+    if harm.floor is not None and not _spread(harm.floor).upper(ALPHA / 2) < 0:
+        kept = f"not proven that {100 * (harm.rule.option or 0):g} % of them are kept, which fewer wrong answers excuse"
+        return replace(part, why=(*part.why, kept))
+    return replace(part, state="pass", paid=True, why=(), users=None, alarm=0.0)
 
 
 def verdict(judged: Sequence[Judged]) -> State:
@@ -123,7 +140,7 @@ def verdict(judged: Sequence[Judged]) -> State:
 
 def trials_for(margin: float) -> int:
     """Fewest trials that show an event of this rate at least once in 95 of 100 cases: 299 for 1 %."""
-    return ceil(log(ALPHA) / log1p(-margin)) if margin < 1 else 1
+    return ceil(log(ALPHA) / log1p(-margin)) if 0 < margin < 1 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +191,16 @@ class _Test:
 
 
 def _test(harm: Harm) -> _Test:
-    n = len(harm.each)
+    return _spread(harm.each)
+
+
+def _spread(values: F64) -> _Test:
+    n = len(values)
     if n == 0:
         return _Test(0, np.nan, np.nan, 0.0)
-    t_test = paired_t(harm.each)
-    spread = harm.each.std()
-    skewness = float(((harm.each - harm.each.mean()) ** 3).mean() / spread**3) if t_test.se > 0 else 0.0
+    t_test = paired_t(values)
+    spread = values.std()
+    skewness = float(((values - values.mean()) ** 3).mean() / spread**3) if t_test.se > 0 else 0.0
     return _Test(n, t_test.mean, t_test.se, skewness)
 
 
@@ -192,6 +213,11 @@ def _holm_limits(tests: Sequence[_Test]) -> list[float]:
         if lower[at] > 0:
             steps -= 1
     return lower
+
+
+def upper_limit(values: F64) -> float:
+    """One-sided upper 95 % limit of the mean."""
+    return _spread(values).upper(ALPHA)
 
 
 def _too_few(harm: Harm, test: _Test) -> list[str]:
@@ -247,8 +273,10 @@ def _users(harm: Harm, test: _Test, metrics: int, alpha: float) -> int | None:
     sd = max(scatter, test.se * sqrt(test.n * df / float(special.chdtri(df, 0.9)))) if df else scatter
     symmetric = ceil(COCHRAN * max(skewness, abs(test.skewness)) ** 2)
     power = 1 - (1 - POWER) / metrics
-    student = max(_users_for(sd, harm.margin, alpha, power), symmetric)
-    cantelli = ceil(((sqrt((1 - alpha) / alpha) + float(special.ndtri(power))) * sd / harm.margin) ** 2)
+    if not harm.planned > 0:
+        return None
+    student = max(_users_for(sd, harm.planned, alpha, power), symmetric)
+    cantelli = ceil(((sqrt((1 - alpha) / alpha) + float(special.ndtri(power))) * sd / harm.planned) ** 2)
     planned = max(least, min(student, cantelli))
     if planned <= test.n:
         below = test.mean < harm.margin

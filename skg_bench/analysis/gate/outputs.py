@@ -7,9 +7,10 @@ from xml.etree import ElementTree as ET
 
 from skg_bench.analysis.counts.metrics import Metric
 from skg_bench.analysis.counts.wording import number
-from skg_bench.analysis.gate.against import Held, Which
+from skg_bench.analysis.gate.against import Held, Which, ahead, lead, way
 from skg_bench.analysis.gate.flips import HarmedTurns
 from skg_bench.analysis.gate.judge import ALPHA, Judged, State
+from skg_bench.analysis.gate.panel import Panel
 from skg_bench.analysis.gate.rules import gate_metrics
 
 HEADINGS = ("metric", "harm", "at least", "at most", "margin", "users", "verdict")
@@ -93,8 +94,10 @@ def sentences(outcome: GateOutcome) -> list[str]:
 
 def _about(held: Held) -> list[str]:
     if held.same:
-        return ["the same bits, turn by turn."]
-    known, lines = gate_metrics(held.base.utility), []
+        return ["the same bits, turn by turn.", _way(held)]
+    known, lines = gate_metrics(held.base.utility), [_way(held)]
+    if not ahead(held.base):
+        lines.append(f"no lead is judged, as the {held.which} is not ahead of `never`: a pass may be worth nothing.")
     if held.which == "anchor" and held.state == "fail":
         lines.append(
             "what was lost since the anchor in all is over the budget. Undo some of it; or, if it is meant, "
@@ -122,6 +125,19 @@ def _about(held: Held) -> list[str]:
     rest = len(held.changed) - _DIGESTS
     lines.append(f"columns that changed: {shown}{f' and {rest} more' if rest > 0 else ''}.")
     return lines
+
+
+def _way(held: Held) -> str:
+    """How far the arm is on the way from `never` to the oracle, before and after."""
+    before, after = (_far(panel) for panel in (held.base, held.new))
+    return f"of the way from `never` to the oracle: {before} before, {after} after."
+
+
+def _far(panel: Panel) -> str:
+    """Share of the way, and the lead itself."""
+    share, (mean, least) = way(panel), lead(panel)
+    far = "no way, as the oracle is not ahead" if share is None else number(share, "share")
+    return f"{far} (lead {number(mean, 'utility', signed=True)}, at least {number(least, 'utility', signed=True)})"
 
 
 def _asked(judgement: Judged) -> str:

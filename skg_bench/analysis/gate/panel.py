@@ -1,6 +1,7 @@
 """What one arm did on a panel of users: totals by user, the outcome of every turn, digests of all that was logged."""
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,13 @@ import pyarrow.compute as pc
 from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import COUNTS, LoggedEvents, events, needs_truth, tallies
-from skg_bench.analysis.gate.rules import gate_metrics
+from skg_bench.analysis.gate.rules import NEVER, ORACLE, gate_metrics
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import Run, same_events
+from skg_bench.core.run import Run, flat, same_events
 from skg_bench.core.schema import LOGGED
 
 EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
@@ -27,6 +28,15 @@ _WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder") 
 _SAID_BY_OTHERS = (
     "user_msg_id", "arm", "seed", "user", "turn", "time", "message", *(field.name for field in LOGGED),
 )  # fmt: skip
+
+LATE = 4  # the last quarter of the weeks, rounded up
+PANEL_COUNTS = (*COUNTS, "week", *(f"late_{name}" for name in COUNTS), NEVER, ORACLE)
+"""Totals of a user: those of a tally, calendar weeks, those of a tally in the last quarter of the weeks, and the
+utility of all answers of the anchors."""
+ANCHORS = {
+    NEVER: "[assistant=pipeline,policy=never,curator=none]",
+    ORACLE: "[assistant=pipeline,router=oracle,policy=always,curator=oracle,serving=stored]",
+}
 
 U8 = npt.NDArray[np.uint8]
 
@@ -38,12 +48,14 @@ class Panel:
     arm: str
     users: I64  # [n] ids, ascending
     turns: I64  # [n] number of turns
-    counts: Mapping[str, F64]  # name in tally.COUNTS -> [n] total, at 9 significant digits
+    counts: Mapping[str, F64]  # name in PANEL_COUNTS -> [n] total, at 9 significant digits
     hit: Bool  # [N] answered from the skillbook
     wrong: Bool  # [N] answered wrongly
     rated: U8  # [N] 1 + level of the rating known with the turn; 0: none, or not before the user's first hit
     digests: Mapping[str, str]  # EVENTS and columns of the turn log -> 16 hex digits
-    made: Mapping[str, Any]  # commit, dirty, versions, overrides, config, compositions, data, code: as in a manifest
+    made: Mapping[
+        str, Any
+    ]  # as in a manifest: commit, dirty, versions, packages, overrides, data, code, config, compositions
 
     @property
     def utility(self) -> Utility:
@@ -54,7 +66,7 @@ class Panel:
 def panel(run: Run, arm: str) -> Panel:
     """Read an arm of a finished run.
 
-    Raises UsageError for an unfinished run, an unknown arm, and rows that are missing or torn.
+    Raises UsageError for an unfinished run, an unknown arm, a run without anchors, and rows that are missing or torn.
     """
     if run.manifest.get("incomplete"):
         raise UsageError(f"{run.path} is unfinished; the `skg-bench run` that began it goes on from there")
@@ -66,22 +78,77 @@ def panel(run: Run, arm: str) -> Panel:
     tally = tallies(run, arm, requests)[0]
     if not tally.judged:
         raise UsageError(f"arm {arm!r} of {run.path} gave answers that nobody can judge: a gate needs to know of each")
+    never, oracle = _anchors(run, arm)
     table = run.turns(arm)
     logged = {name: _digest(table[name]) for name in table.column_names if name not in _SAID_BY_OTHERS}
     config = {key: run.config[key] for key in _WORLD if key in run.config}
-    made = {key: run.manifest.get(key) for key in ("commit", "dirty", "versions", "overrides", "data", "code")}
+    kept = ("commit", "dirty", "versions", "overrides", "data", "code")
+    made = {**{key: run.manifest.get(key) for key in kept}, "packages": _packages(run, arm)}
+    users, prices = len(requests.users), Utility.of(run.config)
+    counts = {name: sums(requests.cells.user, users, tally.by_cell[name]) for name in COUNTS}
+    late = -(-requests.weeks // LATE)
+    counts |= {"week": np.full(users, float(requests.weeks))}
+    counts |= {f"late_{name}": tally.by_week[name][:, -late:].sum(axis=1) for name in COUNTS}
+    counts |= {name: _worth(run, other, requests, prices) for name, other in ((NEVER, never), (ORACLE, oracle))}
     hit = ~table["fallback_to_llm"].to_numpy()
     return Panel(
         arm=arm,
         users=requests.users,
         turns=np.bincount(requests.row).astype(np.int64),
-        counts={name: rounded(sums(requests.cells.user, len(requests.users), tally.by_cell[name])) for name in COUNTS},
+        counts={name: rounded(total) for name, total in counts.items()},
         hit=hit,
         wrong=~table["answer_correct"].to_numpy(),
         rated=np.where(before_hits(hit, requests.row), _ratings(table["user_satisfaction"]), 0).astype(np.uint8),
         digests={EVENTS: _of_events(requests), **logged},
         made={**made, "config": config, "compositions": {arm: run.manifest["compositions"][arm]}},
     )
+
+
+def _anchors(run: Run, arm: str) -> tuple[str, str]:
+    """The arm that reuses nothing, and the oracle.
+
+    Raises UsageError for a run without one of them, or in which `never` does more than the model alone.
+    """
+    never, oracle = (_composed(run, arm, parts) for parts in ({"policy": NEVER}, {"router": ORACLE, "curator": ORACLE}))
+    if never is None or oracle is None:
+        absent = [name for name, other in ((NEVER, never), (ORACLE, oracle)) if other is None]
+        raise UsageError(
+            f"{run.path} has no anchor {' and no anchor '.join(absent)}, so that nobody knows what its arms are worth; "
+            f"run it with {' '.join(shlex.quote(f'+arms.{name}={ANCHORS[name]}') for name in absent)}"
+        )
+    table = run.turns(never, ["fallback_to_llm", "offer"])
+    if not table["fallback_to_llm"].to_numpy().all() or table["offer"].null_count < len(table):
+        raise UsageError(
+            f"arm {never!r} of {run.path} reuses answers or asks users, and is no anchor; take curator=none"
+        )
+    return never, oracle
+
+
+def _packages(run: Run, arm: str) -> dict[str, Any]:
+    """Version, commit and changes of each package, beside ours, of whose components the arm or its world is made."""
+    nodes = flat({"arm": run.manifest["compositions"][arm], "world": {key: run.config.get(key) for key in _WORLD}})
+    named = {str(value).split(".")[0] for key, value in nodes.items() if key.endswith("_target_")}
+    return {name: known for name, known in (run.manifest.get("packages") or {}).items() if name in named}
+
+
+def _composed(run: Run, arm: str, parts: Mapping[str, str]) -> str | None:
+    """The first arm beside `arm` with these options of ours."""
+    for other in run.arms:
+        composition = run.manifest["compositions"].get(other, {})
+        targets = {seam: str((composition.get(seam) or {}).get("_target_", "")) for seam in parts}
+        named = all(targets[seam].startswith(f"skg_bench.{seam}.{option}.") for seam, option in parts.items())
+        if other != arm and named:
+            return other
+    return None
+
+
+def _worth(run: Run, arm: str, requests: LoggedEvents, prices: Utility) -> F64:
+    """Utility of all answers of an arm, `[n]`."""
+    tally = tallies(run, arm, requests)[0]
+    total = np.zeros(len(requests.cells.user))
+    for name, weight in prices.count().items():
+        total += weight * tally.by_cell[name]
+    return sums(requests.cells.user, len(requests.users), total)
 
 
 def before_hits(hit: Bool, user: I64) -> Bool:
@@ -115,10 +182,10 @@ def ratios(panel: Panel, name: str) -> tuple[Metric, F64, F64]:
 
 
 def needed(names: Iterable[str], utility: Utility) -> list[str]:
-    """Counts that these metrics are made of, in the order of COUNTS."""
+    """Counts that these metrics and the anchors are made of, in the order of PANEL_COUNTS."""
     known = gate_metrics(utility)
     wanted = {count for name in names for count in (known[name].over, *known[name].count)}
-    return [name for name in COUNTS if name in wanted]
+    return [name for name in PANEL_COUNTS if name in wanted | {"turn", NEVER, ORACLE}]
 
 
 def changed(base: Panel, new: Panel) -> list[str]:

@@ -1,8 +1,11 @@
 """What a baseline file declares of each metric: its role, and of those that block direction and margin. Roles:
 
-utility      the worth of an answer must not fall
+lead         a declared share of the lead over `never`, the arm without a product, must provably be kept
+utility      the worth of an answer must not fall, in all turns and in those of the last quarter of the weeks
 errors       answers must not become wrong more often
-efficiency   right hits must not become fewer, nor answers dearer, unless wrong answers are proven fewer
+efficiency   right hits must not become fewer, nor answers dearer, unless wrong answers are proven fewer; of right hits
+             a declared share (`floor`) must provably be kept even then
+burden       users must not be asked more often
 tail         few users must not be harmed much, see `tail`
 informs      shown, never blocks: hit rate, because a wrong hit counts in it like a right one
 """
@@ -17,11 +20,14 @@ from typing import Any, Literal, get_args
 from skg_bench.analysis.counts.metrics import Better, Metric, Utility, metrics
 from skg_bench.core.errors import UsageError
 
-Role = Literal["utility", "errors", "efficiency", "tail", "informs"]
+Role = Literal["lead", "utility", "errors", "efficiency", "burden", "tail", "informs"]
 WORST, HARMED = "worst_users", "harmed_users"
+LEAD, LATE, RIGHT_HITS = "lead", "utility_late", "right_hits"
+NEVER, ORACLE = "never", "oracle"  # the anchors: counts of what their answers were worth to the user in all
 MIN_USERS = 30
 CHOSEN = 5  # worst users at least: if 5 % of users are harmed, none of 100 is in 0.6 % of panels
-_OPTION = {WORST: "share", HARMED: "beyond"}  # what a tail metric is declared with beside its margin
+# what a metric is declared with beside its margin; the lead has its share in the place of one
+_OPTION = {WORST: "share", HARMED: "beyond", LEAD: "share", RIGHT_HITS: "floor"}
 _HITS = ("hit_rate", "calls_saved", "llm_calls")  # right or wrong
 _EXAMPLE = '"utility": {"role": "utility", "better": "higher", "margin": 0.01}'
 
@@ -34,7 +40,9 @@ class Rule:
     role: Role
     better: Better = "neither"  # of a metric that informs, direction and margin are not declared
     margin: float = inf  # the harm that is too much, in the metric's unit
-    option: float | None = None  # tail. worst_users: share of the users; harmed_users: harm that is exceeded
+    # worst_users: share of the users; harmed_users: harm that is exceeded; lead: share of it that must be kept;
+    # right_hits: share of them that must be kept however many wrong answers are saved
+    option: float | None = None
 
     @property
     def blocks(self) -> bool:
@@ -58,32 +66,40 @@ class Rule:
         return (2 * self.margin / p if self.metric == WORST else 1.0) * spread, (1 - 2 * p) / spread
 
     def times(self, factor: float) -> "Rule":
-        """The same with a larger margin."""
+        """The same with a larger margin. The share of the lead has none: it is owed to every reference alike."""
         return replace(self, margin=factor * self.margin)
 
     def declared(self) -> dict[str, Any]:
         """As in the file."""
         if not self.blocks:
             return {"role": self.role}
+        margin = {} if self.role == "lead" else {"margin": self.margin}
         option = {_OPTION[self.metric]: self.option} if self.metric in _OPTION else {}
-        return {"role": self.role, "better": self.better, "margin": self.margin, **option}
+        return {"role": self.role, "better": self.better, **margin, **option}
 
 
-# A hundredth of a right answer, half a percentage point of answers; 3 points more wrong answers for the worst 5 % of
-# users; 3 % of users with 2 points more (if none of 100 users is harmed, that excludes 3 %, and no less).
+# Half of the lead: what a build that changes a few answers can prove with 100 users. A hundredth of a right answer,
+# twice that in the last quarter, which has a quarter of the turns; half a percentage point of answers, and a quarter of
+# the right hits; an offer every two weeks; 3 points more wrong answers for the worst 5 % of users; 3 % of users with 2
+# points more (if none of 100 users is harmed, that excludes 3 %, and no less).
 RULES = (
+    Rule(LEAD, "lead", "higher", 0.0, 0.5),
     Rule("utility", "utility", "higher", 0.01),
+    Rule(LATE, "utility", "higher", 0.02),
     Rule("err_per_request", "errors", "lower", 0.005),
-    Rule("right_hits", "efficiency", "higher", 0.005),
+    Rule(RIGHT_HITS, "efficiency", "higher", 0.005, 0.25),
+    Rule("offers_per_week", "burden", "lower", 0.5),
     Rule(WORST, "tail", "lower", 0.03, 0.05),
     Rule(HARMED, "tail", "lower", 0.03, 0.02),
     Rule("hit_rate", "informs"),
     Rule("err_per_hit", "informs"),
 )
 MAY_BE: Mapping[Role, tuple[str, ...]] = {
-    "utility": ("utility",),
+    "lead": (LEAD,),
+    "utility": ("utility", LATE),
     "errors": ("err_per_request", "err_per_hit", "err_per_request_hits", "correct", "rated_ok"),
-    "efficiency": ("right_hits", "cost_usd", "tokens", "latency_ms"),
+    "efficiency": (RIGHT_HITS, "cost_usd", "tokens", "latency_ms"),
+    "burden": ("offers_per_week",),
     "tail": (WORST, HARMED),
 }
 
@@ -91,7 +107,12 @@ MAY_BE: Mapping[Role, tuple[str, ...]] = {
 def gate_metrics(utility: Utility) -> dict[str, Metric]:
     """All metrics that a gate knows, by name."""
     table = (
-        Metric("right_hits", "right hits", "share", "higher", "turn", {"hit": 1, "wrong_hit": -1},
+        Metric(LEAD, "lead over never", "utility", "higher", "turn", {**utility.count(), NEVER: -1},
+               "Utility beyond that of the arm that reuses nothing, same users and requests."),
+        Metric(LATE, "utility, last quarter", "utility", "higher", "late_turn",
+               {f"late_{name}": weight for name, weight in utility.count().items()},
+               "Utility over the last quarter of the weeks: what is learned wrongly shows late."),
+        Metric(RIGHT_HITS, "right hits", "share", "higher", "turn", {"hit": 1, "wrong_hit": -1},
                "Share of requests answered rightly from memory."),
         Metric(WORST, "wrong, worst users", "share", "lower", "turn", {"wrong": 1},
                "Wrong answers per request of the worst users, beyond those of the baseline."),
@@ -112,7 +133,7 @@ def declared(node: Any, path: Path) -> tuple[Rule, ...]:
     if not any(rule.blocks for rule in rules):
         raise UsageError(f"{path}: no metric blocks, so that nothing could fail; write {_EXAMPLE}")
     if any(rule.role == "efficiency" for rule in rules) and not any(rule.role == "errors" for rule in rules):
-        example = json.dumps(RULES[1].declared())
+        example = json.dumps(next(rule for rule in RULES if rule.role == "errors").declared())
         raise UsageError(
             f'{path}: a metric of role "efficiency" blocks where wrong answers are not proven fewer, and none of role '
             f'"errors" is declared; write "err_per_request": {example}'
@@ -128,7 +149,7 @@ def _rule(name: str, entry: Any, path: Path) -> Rule:
     role: Role = given["role"]
     known = gate_metrics(Utility(0.0, 0.0, 0.0, 0.0)).get(name)
     hint = '; hits inform only, write "role": "informs"' if name in _HITS else ""
-    if known is None or known.over in ("week", "book") or (role != "informs" and name not in MAY_BE[role]):
+    if known is None or known.over == "book" or (role != "informs" and name not in MAY_BE[role]):
         possible = ", ".join(MAY_BE.get(role, ("those of the run's summary that are per request or per hit",)))
         raise UsageError(f'{where}: it cannot have the role "{role}"; metrics that can are {possible}{hint}')
     if role == "informs":
@@ -137,15 +158,17 @@ def _rule(name: str, entry: Any, path: Path) -> Rule:
         problem = f"says that {given['better']!r} is better" if "better" in given else "has no direction"
         raise UsageError(f'{where} blocks and {problem}; write "better": "{known.better}"')
     option = _OPTION.get(name)
-    numbers = [_above_zero(given.get(key), where, key) for key in ("margin", option) if key]
-    return Rule(name, role, known.better, *numbers)
+    margin = 0.0 if role == "lead" else _above_zero(given.get("margin"), where, "margin")
+    return Rule(name, role, known.better, margin, _above_zero(given.get(option), where, option) if option else None)
 
 
 def _above_zero(value: Any, where: str, key: str) -> float:
     below = 1.0 if key in _OPTION.values() else inf
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < below:
         return float(value)
-    example = next(rule.margin if key == "margin" else rule.option for rule in RULES if key in rule.declared())
+    rules = [rule for rule in RULES if key in rule.declared()]
+    rule = next((rule for rule in rules if where.endswith(f".{rule.metric}")), rules[0])
+    example = rule.margin if key == "margin" else rule.option
     bound = "above 0 and below 1" if below == 1 else "above 0"
     raise UsageError(f'{where}: {key} is {value!r}, and must be a number {bound}; write for example "{key}": {example}')
 

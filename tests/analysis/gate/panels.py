@@ -8,7 +8,10 @@ from skg_bench.analysis.gate.against import Held, Reference, hold
 from skg_bench.analysis.gate.panel import EVENTS, Panel
 from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.core.grid import Bool
+from tests.analysis.synthetic import World
 
+ANCHORS = {"never": World(hit=0.0, llm_right=0.3), "oracle": World(hit_right=1.0, oracle=True)}
+NEVER = -1.0  # utility of an answer of the anchor
 UTILITY = {"wrong": 1.0, "usd": 0.0, "second": 0.0, "offer": 0.0}
 
 
@@ -21,7 +24,11 @@ def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, 
         "wrong": wrong.sum(1),
         "wrong_hit": (hit & wrong).sum(1),
     }
-    counts |= {name: np.zeros(n) for name in ("cost", "learning", "latency")}
+    counts |= {name: np.zeros(n) for name in ("cost", "learning", "latency", "offer")}
+    late = slice(-(-3 * turns // 4), None)  # the last quarter
+    counts |= {f"late_{name}": np.zeros(n) for name in ("cost", "learning", "latency", "offer")}
+    counts |= {"late_turn": np.full(n, float(hit[:, late].shape[1])), "late_wrong": wrong[:, late].sum(1)}
+    counts |= {"week": np.full(n, 4.0), "never": np.full(n, NEVER * turns), "oracle": np.full(n, float(turns))}
     return Panel(
         arm="skg",
         users=np.arange(first, first + n),
@@ -32,7 +39,8 @@ def made(hit: Bool, wrong: Bool, digest: str, *, first: int = 0, seed: int = 0, 
         rated=np.zeros(hit.size, np.uint8),
         digests={EVENTS: events, "answer_correct": digest},
         made={
-            "commit": "c", "dirty": None, "versions": {}, "overrides": ["experiment=gate"], "data": {}, "code": "c",
+            "commit": "c", "dirty": None, "versions": {}, "packages": {}, "overrides": ["experiment=gate"], "data": {},
+            "code": "c",
             "compositions": {"skg": {"llm": {"_target_": "package.RealModel"}, "hit_latency_ms": 50}},
             "config": {"seed": seed, "users": n, "weeks": 4, "utility": UTILITY, "simulator": {"rated_share": 0.2}},
         },

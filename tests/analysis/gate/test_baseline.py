@@ -82,7 +82,7 @@ ERRORS = {"err_per_request": {"role": "errors", "better": "lower", "margin": 0.0
     [
         (None, 'declares no roles; write "metrics": {"utility": {"role": "utility", "better": "higher", "margin"'),
         ({}, "declares no roles"),
-        ({"utility": 0.01}, 'metrics.utility has the role None; write "role": one of utility, errors, efficiency'),
+        ({"utility": 0.01}, 'metrics.utility has the role None; write "role": one of lead, utility, errors'),
         ({"utility": {"role": "worth"}}, "metrics.utility has the role 'worth'"),
         ({"utility": {"role": "utility", "margin": 0.01}}, 'blocks and has no direction; write "better": "higher"'),
         (
@@ -98,8 +98,12 @@ ERRORS = {"err_per_request": {"role": "errors", "better": "lower", "margin": 0.0
         ({"uility": {"role": "utility"}}, 'metrics.uility: it cannot have the role "utility"; metrics that can are'),
         ({"skills": {"role": "informs"}}, "metrics.skills"),
         ({"hit_rate": {"role": "informs"}}, "no metric blocks"),
+        ({"lead": {"role": "lead", "better": "higher"}}, "share is None, and must be a number above 0 and below 1"),
+        ({"lead": {"role": "lead", "better": "higher", "share": 1.5}}, "share is 1.5, and must be"),
+        ({"utility": {"role": "lead"}}, 'it cannot have the role "lead"; metrics that can are lead'),
+        ({**ERRORS, "right_hits": {"role": "efficiency", "better": "higher", "margin": 0.005}}, '"floor": 0.25'),
         (
-            {"right_hits": {"role": "efficiency", "better": "higher", "margin": 0.005}},
+            {"right_hits": {"role": "efficiency", "better": "higher", "margin": 0.005, "floor": 0.2}},
             'write "err_per_request": {"role": "errors", "better": "lower", "margin": 0.005}',
         ),
     ],
@@ -115,7 +119,7 @@ def test_a_file_whose_roles_or_directions_are_missing_says_what_to_write(
 
 def test_a_file_of_the_format_before_roles_is_refused(tmp_path: Path) -> None:
     old = {"format": 1, "margins": {"utility": 0.01, "hit_rate": 0.005}, "cumulative": 2.0}
-    with pytest.raises(UsageError, match=r"format 1, this version reads 2; .* delete it and write it with .*--update"):
+    with pytest.raises(UsageError, match=r"format 1, this version reads 3; .* delete it and write it with .*--update"):
         baselines.read(file(tmp_path, old))
 
 
@@ -140,7 +144,7 @@ def test_a_world_that_a_person_edited_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 3}, "format 3"),
+        ({"format": 4}, "format 4"),
         ({"budget": 0.5}, "budget=0.5"),
         ({"anchor": 3}, "corrupt"),
         ({"world": {}}, "world.simulator"),
@@ -162,8 +166,8 @@ def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, change: dict[str, A
 def test_totals_that_are_not_those_of_the_turns_are_refused(tmp_path: Path) -> None:
     path = file(tmp_path)
     text = path.read_text("utf-8")
-    assert "[1000, 100, 50, 0, 0, 0, 0]" in text
-    path.write_text(text.replace("[1000, 100, 50, 0, 0, 0, 0]", "[1000, 100, 40, 0, 0, 0, 0]", 1), "utf-8")
+    assert "[1000, [1000, 100, 50," in text
+    path.write_text(text.replace("[1000, [1000, 100, 50,", "[1000, [1000, 100, 40,", 1), "utf-8")
     with pytest.raises(UsageError, match="totals of wrong are not those of the outcomes"):
         baselines.read(path)
 

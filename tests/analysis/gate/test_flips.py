@@ -11,7 +11,7 @@ from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, _
 from skg_bench.analysis.gate.panel import Panel, panel
 from skg_bench.analysis.gate.rules import RULES, Rule
 from skg_bench.core.run import Run
-from tests.analysis.gate.panels import held_to, rule
+from tests.analysis.gate.panels import ANCHORS, held_to, rule
 from tests.analysis.synthetic import World, make_run
 
 WORLDS = {
@@ -25,7 +25,10 @@ WORLDS = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("runs")
-    return {name: make_run(folder / name, users=32, weeks=4, arms={"skg": world}) for name, world in WORLDS.items()}
+    return {
+        name: make_run(folder / name, users=32, weeks=4, arms={"skg": world, **ANCHORS})
+        for name, world in WORLDS.items()
+    }
 
 
 def panels(runs: dict[str, Run], name: str) -> tuple[Panel, Panel]:
