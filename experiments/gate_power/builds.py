@@ -18,7 +18,7 @@ from skg_bench.app.launch import prepare, start
 from skg_bench.core.grid import F64, I16, I64, SCALE, quantise
 from skg_bench.core.types import Embedder
 
-ARM = "skg"
+ARM = "gated"
 JITTER = 1e-3  # standard deviation of what is added to each coordinate of a unit vector
 
 
@@ -72,7 +72,7 @@ def _some(whole: Panel, rows: slice) -> Panel:
     return replace(part, hit=whole.hit[turns], wrong=whole.wrong[turns], rated=whole.rated[turns])
 
 
-MEANS = tuple(rule for rule in blocking(RULES) if rule.role != "tail")
+MEANS = tuple(rule for rule in blocking(RULES) if rule.role not in ("tail", "lead"))
 TAILS = tuple(rule for rule in blocking(RULES) if rule.role == "tail")
 MANY = 20_000  # users of whom the true tail of a pool is taken
 
@@ -131,7 +131,9 @@ def build(source: Pool, rows: I64, shift: Mapping[str, float], few: Few | None =
     )
     harms = []
     for rule in MEANS:
-        more = planted * {"utility": 2.0, "err_per_request": 1.0}.get(rule.metric, 0.0)  # utility.wrong is 1
+        more = planted * {"utility": 2.0, "utility_late": 2.0, "err_per_request": 1.0}.get(
+            rule.metric, 0.0
+        )  # utility.wrong is 1
         each = source.harm[rule.metric][rows] + shift.get(rule.metric, 0.0) + more
         kept = np.isfinite(each)
         ids: I64 = np.arange(len(rows))[kept]

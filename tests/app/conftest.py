@@ -49,16 +49,22 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with --unproven: a small panel of SKG's loop is not ahead of `never`, and is gated all the same."""
+    monkeypatch.setattr(gate, "_refuse_unproven", lambda *_: None)
+
+
+@pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree without uncommitted files."""
     monkeypatch.setattr(gate, "uncommitted", list)
 
 
 @pytest.fixture
-def baseline(play: Callable[..., Path], tmp_path: Path, clean: None) -> Path:
+def baseline(play: Callable[..., Path], tmp_path: Path, clean: None, unproven: None) -> Path:
     file = tmp_path / "gate" / "baseline.json"
     code, out, _ = call("gate", "--baseline", str(file), "--update", str(play()))
     assert code == 0
     assert "arm skg, 40 users; anchor: " in out
-    assert "; margins: utility 0.01, err_per_request 0.005, right_hits 0.005" in out
+    assert "; margins: lead keeps 50%, utility 0.01, utility_late 0.02, err_per_request 0.005" in out
     return file

@@ -8,7 +8,17 @@ from skg_bench.core.run import Run
 from tests.runs import changed as rechanged
 
 BASELINE = Path(__file__).resolve().parents[2] / "data" / "gate" / "baseline.json"
-PANEL = ("experiment=gate", "users=40", "weeks=2")
+ANCHORS = (
+    "never: [assistant=pipeline,policy=never,curator=none], "
+    "oracle: [assistant=pipeline,router=oracle,policy=always,curator=oracle,serving=stored]"
+)
+LOOP = (
+    "serving=stored",
+    "router=maxsim",
+    "curator=skg",
+    f"arms={{skg: [], {ANCHORS}}}",
+)  # SKG's own: it proves nothing
+PANEL = ("experiment=gate", "users=40", "weeks=2", *LOOP)
 
 
 def changed(run: Path, **values: Any) -> Path:

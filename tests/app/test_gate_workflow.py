@@ -35,7 +35,8 @@ def checkout(source: Path, folder: Path) -> Path:
     subprocess.run(["git", "clone", "-q", str(source), str(folder)], check=True, capture_output=True)
     command = folder / ".venv" / "bin" / "skg-bench"
     command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -P -m skg_bench "$@"\n')
+    small = '[ "$1" != gate ] || set -- "$@" --unproven'  # so few users show no lead
+    command.write_text(f'#!/bin/sh\n{small}\nPYTHONPATH={folder} exec {sys.executable} -P -m skg_bench "$@"\n')
     command.chmod(0o755)
     return folder
 
@@ -231,5 +232,5 @@ def test_drift_is_measured_on_the_fresh_panel_too(base: Path) -> None:
     assert "against the anchor" in output
     assert code in (1, 3), output
     fresh = json.loads((judge / "fresh-base.json").read_text("utf-8"))
-    assert fresh["anchor"]["made"]["compositions"]["skg"]["policy"]["threshold"] == 0.7
-    assert fresh["made"]["compositions"]["skg"]["policy"]["threshold"] == 0.5
+    assert fresh["anchor"]["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.7
+    assert fresh["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.5

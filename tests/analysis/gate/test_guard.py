@@ -27,7 +27,8 @@ def panel(wrong_of_memory: int, wrong_of_llm: int, digest: str, *, hits: int = 3
 def anchored(known: Panel) -> Panel:
     """With a `never` that is right in 900 turns of 1,000, and an oracle that is in 950."""
     noise = np.arange(USERS) % 5 - 2.0
-    return replace(known, counts={**known.counts, "never": 800.0 + noise, "oracle": 900.0 + noise})
+    anchors = {"never": np.asarray(800.0 + noise, np.float64), "oracle": np.asarray(900.0 + noise, np.float64)}
+    return replace(known, counts={**known.counts, **anchors})
 
 
 def states(held: Held) -> dict[str, str]:
@@ -92,7 +93,7 @@ def test_users_who_are_asked_more_often_are_a_burden() -> None:
     asked = replace(
         BASE,
         digests={**BASE.digests, "answer_correct": "asked"},
-        counts={**BASE.counts, "offer": 4.0 * (1 + np.arange(USERS) % 2)},
+        counts={**BASE.counts, "offer": np.asarray(4.0 * (1 + np.arange(USERS) % 2), np.float64)},
     )
     held = held_to(asked, BASE)
     assert states(held)["offers_per_week"] == "fail"

@@ -1,0 +1,24 @@
+"""`skg-bench gate` where the gated arm is not ahead of `never`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.app.test_cli import call, refused
+
+
+def test_an_arm_that_proves_nothing_is_refused_unless_asked_for(
+    play: Callable[..., Path], tmp_path: Path, clean: None
+) -> None:
+    file, run = str(tmp_path / "b.json"), str(play())
+    message = refused("gate", "--baseline", file, "--update", run)
+    assert "This arm proves nothing" in message
+    assert "serving=prompted curator=everything router=recipe" in message
+    assert not Path(file).exists()
+    assert call("gate", "--baseline", file, "--update", "--unproven", run)[0] == 0
+    assert "This arm proves nothing" in refused("gate", "--baseline", file, run)
+    code, out, _ = call("gate", "--baseline", file, "--unproven", run)
+    assert code == 0
+    assert "of the way from `never` to the oracle" in out
+    code, out, _ = call("gate", "--baseline", file, "--unproven", str(play("policy.threshold=0.2")))
+    assert code == 1
+    assert "no lead is judged" in " ".join(out.split())
