@@ -12,12 +12,10 @@ ANCHORS = (
     "never: [assistant=pipeline,policy=never,curator=none], "
     "oracle: [assistant=pipeline,router=oracle,policy=always,curator=oracle,serving=stored]"
 )
-LOOP = (
-    "serving=stored",
-    "router=maxsim",
-    "curator=skg",
-    f"arms={{skg: [], {ANCHORS}}}",
-)  # SKG's own: it proves nothing
+# SKG's own loop, which is not ahead of `never`
+LOOP = ("serving=stored", "router=maxsim", "curator=skg", f"arms={{skg: [], {ANCHORS}}}")
+OWN_ARMS = f"arms={{gated: [], {ANCHORS}}}"  # what the project gates itself by
+OWN = ("profile=gate", "users=100", "weeks=26", "serving=prompted", "router=recipe", "curator=everything", OWN_ARMS)
 PANEL = ("experiment=gate", "users=40", "weeks=2", *LOOP)
 
 
