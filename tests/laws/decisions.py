@@ -24,7 +24,8 @@ USERS = 24
 STACK = (
     "skg", "band", "frozen_book", "frozen_all", "sham", "everything", "budget", "without", "softmax", "vcache",
 )  # fmt: skip
-GATE = ("experiment=gate", "profile=gate")
+GATE = ("experiment=gate", "profile=gate", "serving=stored", "router=maxsim", "curator=skg", "arms={skg: []}",
+        "reference=skg")  # fmt: skip
 WORLDS = ("dense", "stack", "gate")
 _TRUTH = frozenset(f.name for f in schema.turns(1) if f.metadata[b"truth"] == b"yes")
 _LOGGED = frozenset(f.name for f in schema.LOGGED)  # null in these worlds
