@@ -42,9 +42,8 @@ def _check(where: str, spent: Any, names: tuple[str, ...], row: Any) -> None:
             raise RowError(0, f"gave {where}{name} of the shape {column.shape}; valid is [{len(row)}]")
         if column.dtype.kind not in "iuf":
             raise RowError(0, f"gave {where}{name} of the type {column.dtype}; valid are numbers")
-        wrong = ~((column >= 0) & (column <= _MOST))
-        if wrong.any():
-            at = int(np.flatnonzero(wrong)[0])
+        if column.size and not (column.min() >= 0 and column.max() <= _MOST):  # NaN is neither
+            at = int(np.flatnonzero(~((column >= 0) & (column <= _MOST)))[0])
             raise RowError(
                 int(row[at]),
                 f"gave {where}{name}={column[at]}; valid are finite numbers, not negative, up to {_MOST:g}",

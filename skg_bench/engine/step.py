@@ -267,16 +267,18 @@ def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> 
             check_spent(reply.cost, turn.rows)
         serves = reply.how != FALLBACK if reply.text is None else (reply.how != FALLBACK) & (reply.text < 0)
         if scene.reading is None:
-            _check_given(state, turn, "answer", reply.answer, serves)
+            _check_given(state, "answer", reply.answer, serves)
         if reply.compared is not None:
-            _check_given(state, turn, "compared", reply.compared, reply.compared >= 0)
+            _check_given(state, "compared", reply.compared, reply.compared >= 0)
 
 
-def _check_given(state: CohortState, turn: Turn, name: str, answer: I32, which: Bool) -> None:
-    width = state.given.shape[1]
-    known = state.given[turn.rows, np.clip(answer, 0, width - 1)] & (answer >= 0) & (answer < width)
-    if (wrong := which & ~known).any():
-        row = int(np.flatnonzero(wrong)[0])
+def _check_given(state: CohortState, name: str, answer: I32, which: Bool) -> None:
+    if not len(rows := np.flatnonzero(which)):
+        return
+    width, handle = state.given.shape[1], answer[rows]
+    known = state.given[rows, np.clip(handle, 0, width - 1)] & (handle >= 0) & (handle < width)
+    if not known.all():
+        row = int(rows[np.flatnonzero(~known)[0]])
         raise RowError(
             row,
             f"Reply.{name} is {answer[row]}, and this user was given no such answer; valid are those of "

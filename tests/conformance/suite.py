@@ -4,6 +4,7 @@ import importlib
 import pickle
 import pkgutil
 import re
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import lru_cache
@@ -321,17 +322,19 @@ def changed_side_by_side(every: Sequence[Case], folder: Path) -> list[str]:
 
 
 def changed_by_truth(case: Case, folder: Path) -> list[str]:
-    """Columns that an arm decides otherwise where the truth is another and users say the same."""
-    made = plan(case, folder, alone=True)
+    """Columns that an arm decides otherwise where the truth is another and users say the same, under a drawn salt."""
+    salt = secrets.randbits(128)
+    made = replace(plan(case, folder, alone=True), salt=salt)
     memory = Remembering(made.simulator)
     first = run(replace(made, simulator=cast("World[Any]", memory)), folder / "truth", LARGE)
-    anew = plan(case, folder, alone=True)
+    anew = replace(plan(case, folder, alone=True), salt=salt)
     contrary = replace(anew.arms[0], llm=Contrary(anew.arms[0].llm))
     lying = cast("World[Any]", Lying(made.simulator, memory, 1))
     lies = replace(anew, simulator=lying, arms=(contrary,))
     second = run(lies, folder / "lies", LARGE)
     differing = [where.removeprefix("itself ") for where in world.differences(first, second, range(made.users))]
-    return [where for where in differing if where.removeprefix("turns ") not in TRUTH]
+    columns = [where for where in differing if where.removeprefix("turns ") not in TRUTH]
+    return [*columns, f"with salt={salt:#x}"] if columns else []
 
 
 def _oracle(case: Case, folder: Path) -> bool:
