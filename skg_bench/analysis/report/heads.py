@@ -33,7 +33,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ArmLine:
     """An arm in the list: its sentence, and its interval as a bar."""
 
     look: Look
@@ -69,22 +69,22 @@ def _head(content: Summary, arm: str) -> Head:
     )
 
 
-def lines(content: Summary, looks: Sequence[Look]) -> list[Line]:
+def lines(content: Summary, looks: Sequence[Look]) -> list[ArmLine]:
     """A line for each arm that is compared: proven ones first."""
     by_arm = {look.arm: look for look in looks}
-    said = verdict.arms(content)
-    gaps = {arm: gap for arm, _ in said if (gap := content.differences.get(arm, {}).get("utility")) is not None}
+    sentences = verdict.arms(content)
+    gaps = {arm: gap for arm, _ in sentences if (gap := content.differences.get(arm, {}).get("utility")) is not None}
     scale = tables.Scale.of(list(gaps.values()), [by_arm[arm].shown for arm in gaps])
     reference = str(content.reference)
     return [
-        Line(
+        ArmLine(
             by_arm[arm],
             sentence.tone,
             marked(sentence.marked),
             tables.forest(gaps[arm], scale) if arm in gaps and content.log is None else Markup(),
             flips(arm, reference),
         )
-        for arm, sentence in said
+        for arm, sentence in sentences
     ]
 
 

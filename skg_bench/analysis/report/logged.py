@@ -33,7 +33,10 @@ def findings(summary: Summary, arm: str) -> list[Sentence]:
 
 def cautions(summary: Summary) -> list[Sentence]:
     """Limits of the log."""
-    log, sentences = summary.log or {}, [said for arm in summary.arms for said in _jobs(summary, arm, caution=True)]
+    log, sentences = (
+        summary.log or {},
+        [sentence for arm in summary.arms for sentence in _jobs(summary, arm, caution=True)],
+    )
     if log["pseudo_users"]:
         sentences.append(
             Sentence(
@@ -53,7 +56,7 @@ def cautions(summary: Summary) -> list[Sentence]:
 
 
 def _jobs(summary: Summary, arm: str, *, caution: bool) -> list[Sentence]:
-    return [said for said in learning_sentences(summary, arm) if (said.tone == "caution") == caution]
+    return [sentence for sentence in learning_sentences(summary, arm) if (sentence.tone == "caution") == caution]
 
 
 def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:

@@ -26,21 +26,26 @@ _RANK = {"good": 0, "bad": 0, "open": 1}  # of a sentence's tone: what is proven
 def words(summary: Summary) -> list[Sentence]:
     """A sentence for each arm, what more there is to say of the learner, and what to beware of."""
     about = [] if summary.log is None else [logged.headline(summary, summary.learner)]
-    return [*about, *(said for _, said in arms(summary)), *findings(summary, summary.learner), *cautions(summary)]
+    return [
+        *about,
+        *(sentence for _, sentence in arms(summary)),
+        *findings(summary, summary.learner),
+        *cautions(summary),
+    ]
 
 
 def arms(summary: Summary) -> list[tuple[str, Sentence]]:
     """A sentence for each arm that is compared: proven ones first; within these the learner, then what was changed."""
     if summary.log is not None:
-        found = {arm: logged.answered(summary, arm) for arm in summary.arms if arm != summary.never}
+        by_arm = {arm: logged.answered(summary, arm) for arm in summary.arms if arm != summary.never}
     else:
-        found = {arm: said for arm in summary.arms if (said := _against(summary, arm)) is not None}
+        by_arm = {arm: sentence for arm in summary.arms if (sentence := _against(summary, arm)) is not None}
     order = list(summary.arms)
 
     def place(arm: str) -> tuple[int, bool, bool, int]:
-        return _RANK.get(found[arm].tone, 2), arm != summary.learner, arm not in summary.changed, order.index(arm)
+        return _RANK.get(by_arm[arm].tone, 2), arm != summary.learner, arm not in summary.changed, order.index(arm)
 
-    return [(arm, _worded(summary, [found[arm]])[0]) for arm in sorted(found, key=place)]
+    return [(arm, _worded(summary, [by_arm[arm]])[0]) for arm in sorted(by_arm, key=place)]
 
 
 def headline(summary: Summary, arm: str) -> Sentence | None:
@@ -59,9 +64,11 @@ def findings(summary: Summary, arm: str) -> list[Sentence]:
     if summary.advised:
         sentences += advice_sentences(summary, arm)
     else:
-        sentences += [said for said in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if said]
-    sentences += [said for said in (_price(summary, arm),) if said]
-    sentences += [said for said in learning_sentences(summary, arm) if said.tone != "caution"]
+        sentences += [
+            sentence for sentence in (_answers(summary, arm), _kinds(summary, arm), _pays(summary, arm)) if sentence
+        ]
+    sentences += [sentence for sentence in (_price(summary, arm),) if sentence]
+    sentences += [sentence for sentence in learning_sentences(summary, arm) if sentence.tone != "caution"]
     return _worded(summary, sentences)
 
 
@@ -78,7 +85,9 @@ def cautions(summary: Summary) -> list[Sentence]:
     if not summary.saturation.testable:
         reasons = "; ".join(summary.saturation.reasons)
         sentences.append(Sentence(f"Claims about curves and utility are not testable here: {reasons}.", "caution"))
-    jobs = [said for arm in summary.arms for said in learning_sentences(summary, arm) if said.tone == "caution"]
+    jobs = [
+        sentence for arm in summary.arms for sentence in learning_sentences(summary, arm) if sentence.tone == "caution"
+    ]
     return [*sentences, *_worded(summary, jobs)]
 
 
@@ -117,14 +126,14 @@ def _effects(summary: Summary, arm: str) -> list[Sentence]:
         live = code(effect.live)
         what = f"what {live} learned after turn {effect.since} (against {code(frozen)})"
         if gap.verdict in ("identical", "equal for every user"):
-            said = Sentence(f"{live} and {code(frozen)} are {gap.verdict} after turn {effect.since}.", "plain")
+            sentence = Sentence(f"{live} and {code(frozen)} are {gap.verdict} after turn {effect.since}.", "plain")
         elif gap.verdict == "better":
-            said = Sentence(f"Learning helped: {what} was worth {_size(gap)}.{_shrunken(gap)}", "good")
+            sentence = Sentence(f"Learning helped: {what} was worth {_size(gap)}.{_shrunken(gap)}", "good")
         elif gap.verdict == "worse":
-            said = Sentence(f"Learning hurt: {what} was worth {_size(gap)}.{_shrunken(gap)}", "bad")
+            sentence = Sentence(f"Learning hurt: {what} was worth {_size(gap)}.{_shrunken(gap)}", "bad")
         else:
-            said = Sentence(f"Not shown that {what} helps or harms: {_size(gap)}.{_why_open(summary, gap)}", "open")
-        sentences.append(said)
+            sentence = Sentence(f"Not shown that {what} helps or harms: {_size(gap)}.{_why_open(summary, gap)}", "open")
+        sentences.append(sentence)
     return sentences
 
 
