@@ -37,8 +37,8 @@ class Effect:
 
     @property
     def holds(self) -> bool:
-        """Whether it is significant after correction."""
-        return self.p < ALPHA
+        """Whether it is significant after correction, and does not depend on the interval."""
+        return self.p < ALPHA and not self.estimate.disputed
 
     @property
     def size(self) -> str:

@@ -155,9 +155,9 @@ def judged(
     """
     e, margin, largest = finding.estimate, finding.margin, finding.largest
     could = largest is None or largest.interval(new=True)[0] > margin  # an oracle is worth more than the margin
-    shown = p < ALPHA
+    shown = p < ALPHA and not e.disputed
     better, worse = shown and e.mean > 0, shown and e.mean <= 0
-    little = not shown and e.limit(1 - ALPHA) < margin  # one-sided
+    little = not shown and not e.disputed and e.limit(1 - ALPHA) < margin  # one-sided
     small = little and could
     limits = {"above": 0.0} if better else {"below": 0.0} if worse else {"below": margin}
     if (better or worse or small) and not agree(by_seed, **limits):
@@ -171,6 +171,8 @@ def judged(
         words = f"this is no more than {margin:g} better" if number else f"it is worth less than {margin:g}"
     elif e.withheld:
         words = f"not shown either way: {e.design:.1f} effective intents are too few for an interval"
+    elif e.disputed:
+        words = "not shown either way: it depends on the interval"
     elif little:
         words = f"not shown either way: nothing in its place is shown to be worth {margin:g} here, an oracle neither"
     else:

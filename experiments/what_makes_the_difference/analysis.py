@@ -102,6 +102,8 @@ def _told(e: Estimate) -> tuple[str, str]:
 
 
 def _verdict(e: Estimate, p: float) -> str:
+    if e.disputed:
+        return "depends on the interval"
     return ("better" if e.mean > 0 else "worse") if p < ALPHA else "inconclusive"
 
 

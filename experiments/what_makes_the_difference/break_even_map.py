@@ -69,7 +69,7 @@ class Place:
     @property
     def word(self) -> str:
         """The verdict, for new users and new requests."""
-        if self.gain.p(new=True) >= ALPHA or self.gain.withheld:
+        if self.gain.p(new=True) >= ALPHA or self.gain.withheld or self.gain.disputed:
             return "open"
         return "better" if self.gain.mean > 0 else "worse"
 

@@ -56,6 +56,16 @@ def test_a_verdict_is_of_what_is_shown(mean: float, se: float, number: str, part
     assert judged(finding, p, BETWEEN, [mean], number=False, tests=1)[0] == part
 
 
+def test_where_intervals_disagree_nothing_is_shown_and_a_measured_one_reaches_as_far_as_all() -> None:
+    finding = found(-0.02, 0.002)
+    disputed = replace(finding, estimate=replace(finding.estimate, bootstrap=(-0.05, 0.001)))
+    says, words = judged(disputed, 0.001, BETWEEN, [-0.02], number=False, tests=1)
+    assert (says, words) == ("not testable here", "not shown either way: it depends on the interval")
+    measured = Measured.of(disputed.estimate)
+    assert (measured.low, measured.high) == (-0.05, 0.001)
+    assert Measured.of(replace(finding.estimate, bootstrap=(-0.05, -0.001))).high < -0.01
+
+
 @pytest.mark.parametrize(("largest", "says"), [(0.02, "not reproduced"), (0.006, "not testable here")])
 def test_what_no_part_could_have_moved_by_more_is_no_verdict_on_the_part(largest: float, says: str) -> None:
     """An oracle in its place is worth 0.02, or is not shown to be worth more than the margin of 0.005."""

@@ -117,7 +117,7 @@ def test_maps_of_two_corpora_stand_beside_one_another(monkeypatch: pytest.Monkey
 
 
 def estimate(mean: float, p: float) -> Any:
-    return SimpleNamespace(mean=mean, withheld=False, p=lambda *, new: p)
+    return SimpleNamespace(mean=mean, withheld=False, disputed=False, p=lambda *, new: p)
 
 
 def test_a_place_says_better_or_worse_only_where_that_is_shown() -> None:

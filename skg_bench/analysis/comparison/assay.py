@@ -33,8 +33,12 @@ class Measured:
 
     @classmethod
     def of(cls, e: Estimate, unit: str = "utility per request") -> "Measured":
-        """That of an estimate, for new users and new requests; an interval that is withheld has no ends."""
+        """That of an estimate, for new users and new requests; an interval that is withheld has no ends, and one that
+        is disputed reaches as far as the others.
+        """
         low, high = e.interval(new=True)
+        for other in e.others.values() if e.disputed else ():
+            low, high = min(low, other[0]), max(high, other[1])
         return cls(e.mean, -inf, inf, unit) if e.withheld else cls(e.mean, low, high, unit)
 
     @property
