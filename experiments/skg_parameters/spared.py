@@ -36,10 +36,10 @@ def spared(run: SeedRuns, evidence: Evidence) -> list[Finding]:
     for (claimed, metric, unit, sign), p in zip(_ASKED, ps, strict=True):
         by_seed = seed_means(shown[metric], tally[arm], tally[NEVER], requests)
         up, down = agree(by_seed, above=0.0), agree(by_seed, below=0.0)
-        shows = p < ALPHA and not e.disputed
+        shows = p < ALPHA and not made[metric].disputed
         holds = shows and (up if sign > 0 else down)
         fails = shows and (down if sign > 0 else up)
-        why = ": the seeds disagree" if shows else ": it depends on the interval" if e.disputed else ""
+        why = ": it depends on the interval" if made[metric].disputed else ": the seeds disagree" if shows else ""
         neither = f"not shown either way{why}"
         says, reason = verdict(holds=holds, fails=fails, assay=assay, used_up=used_up, neither=neither)
         words = reason or ("it is so" if holds else "it is the other way round")
