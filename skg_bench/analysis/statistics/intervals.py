@@ -31,8 +31,8 @@ and detectable sizes are of one method, which does not look at the sign of t.
 
 For which worlds it holds: no formula is right for every tail (Bahadur and Savage 1956). Measured in
 `experiments/known_truth`, with 30 and 100 users and 40, 120 and 450 intents. Effects of light tails, heavy ones of both
-signs, and harm that few users or few intents bear: it holds the truth in 91 to 99 %, and finds a difference where
-there is none in 1 to 8 %. Where one tail is of users and the opposite one of intents, their skewness cancels, and it is no
+signs, and harm that few users or few intents bear: it holds the truth in 91 to 99 %, and finds a difference where there
+is none in 1 to 8 %. Where one tail is of users and the opposite one of intents, their skewness cancels, and it is no
 better than Student's (86 %). It does not hold for effects that a smaller share of users or of intents
 bears than `least_shares` says: a sample may hold none of them. On the side away from a long tail misses are below 1 %.
 Where the ends of Student's interval and of this one differ by half of Student's width, a bootstrap of users and intents
