@@ -22,6 +22,7 @@ from skg_bench.core.errors import UsageError
 REFERENCE = "skg"
 NUMBERS = ("K11", "K16", "K19")  # the paper chooses one, and the arm has another; all else are parts
 SENSITIVE = ("prompts", "known")  # how the names of arms begin that lie between `never` and an oracle
+LOOPS = ("skg", "prompts")  # the loop as it stands, at the paper's own point and at the sensitive one
 _ASKS = re.compile(r"(K\d\d): (.+)")
 
 
@@ -101,7 +102,7 @@ def _hit_rates(run: SeedRuns, arms: Sequence[str]) -> dict[str, float]:
 
 
 def assays(run: SeedRuns, pairs: Sequence[contrasts.Contrast]) -> list[tuple[Assay, tuple[float, ...]]]:
-    """Of each contrast, from the turn on at which it counts: where its reference lies, and its mean in each seed."""
+    """Of each contrast, from the turn on at which it counts: where the loop as it stands lies, and its mean by seed."""
     requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
     since = [contrasts.parting(run, pair) for pair in pairs]
     named = [arm for pair in pairs for arm in (pair.arm, pair.reference, pair.bound) if arm is not None]
@@ -110,16 +111,21 @@ def assays(run: SeedRuns, pairs: Sequence[contrasts.Contrast]) -> list[tuple[Ass
     }
     found = []
     for pair, turn in zip(pairs, since, strict=True):
-        reference = tally[pair.reference][turn]
+        reference, loop = tally[pair.reference][turn], whole(pair)
 
         def beyond(arm: str, other: Tally, turn: int = turn) -> Measured:
             return Measured.of(contrast([utility], tally[arm][turn], other, requests)["utility"])
 
-        ahead = None if pair.reference == NEVER else beyond(pair.reference, tally[NEVER][turn])
-        rooms = [beyond(arm, reference) for arm in dict.fromkeys((ORACLE, pair.bound)) if arm is not None]
+        ahead = None if loop == NEVER else beyond(loop, tally[NEVER][turn])
+        rooms = [beyond(arm, tally[loop][turn]) for arm in dict.fromkeys((ORACLE, pair.bound)) if arm is not None]
         assay = Assay(ahead, max(rooms, key=lambda room: room.value))
         found.append((assay, seed_means(utility, tally[pair.arm][turn], reference, requests)))
     return found
+
+
+def whole(pair: contrasts.Contrast) -> str:
+    """The reference arm of an operating point: its loop as it stands, of which a contrast takes or changes one part."""
+    return pair.arm if pair.arm in LOOPS else pair.reference
 
 
 def seed_means(metric: Metric, arm: Tally, reference: Tally, requests: LoggedEvents) -> tuple[float, ...]:

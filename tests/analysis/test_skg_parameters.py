@@ -126,7 +126,7 @@ def test_a_seed_that_says_otherwise_vetoes_the_interval_of_all(mean: float, othe
 
 def test_the_reference_is_what_has_to_lie_between_never_and_the_oracle(run: Run) -> None:
     means = {arm: row["utility"].mean or 0.0 for arm, row in summary.read(run).arms.items()}
-    for line, arm in zip(lines(one(run)), ("skg", "no_reranker"), strict=True):
+    for line, arm in zip(lines(one(run)), ("skg", "skg"), strict=True):
         assert line.assay.ahead is not None
         assert line.assay.ahead.value == pytest.approx(means[arm] - means["never"], abs=1e-9)
         assert line.assay.room.value == pytest.approx(means["oracle"] - means[arm], abs=1e-9)
