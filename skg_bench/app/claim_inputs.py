@@ -42,7 +42,7 @@ def refusal(file: FindingsFile) -> str:
 
 def changed(source: Source) -> str:
     """What of configuration and data is not as it was; empty: nothing."""
-    now = _now(source.overrides)
+    now = _now(source.overrides, source.keys)
     if now is None or now.configuration != source.configuration:
         return "its configuration has changed since"
     differ = [name for name, digest in source.data.items() if now.data.get(name) != digest]
@@ -62,7 +62,7 @@ def surroundings() -> str:
 
 
 @cache
-def _now(overrides: tuple[str, ...]) -> Source | None:
+def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> Source | None:
     """What these overrides give today; None: they are not accepted any more."""
     from skg_bench.app.components import build
     from skg_bench.app.compose import compose
@@ -75,7 +75,7 @@ def _now(overrides: tuple[str, ...]) -> Source | None:
         parts = {seam: build(seam, composed.root[seam], COMMAND_LINE).digest for seam in ("simulator", "embedder")}
     except (UsageError, OSError):
         return None
-    return Source.of(overrides, described(composed.root, composed.arms, {}), parts)
+    return Source.of(overrides, described(composed.root, composed.arms, {}), parts, keys)
 
 
 # ------------------------------------------------------------------------------------------------------ analysis

@@ -32,15 +32,24 @@ class Source:
     overrides: tuple[str, ...]
     configuration: str  # digest of what the overrides gave, with all that stands in conf/
     data: Mapping[str, str]  # digests by what they are of
+    keys: tuple[str, ...]  # of the configuration at its top; what a key that came later decides, a small run tells
 
     @classmethod
-    def of(cls, overrides: Sequence[str], content: Mapping[str, Any], data: Mapping[str, str]) -> "Source":
-        """`content`: `config`, `compositions` and `beside`, as in a manifest."""
+    def of(
+        cls, overrides: Sequence[str], content: Mapping[str, Any], data: Mapping[str, str], keys: Sequence[str] = ()
+    ) -> "Source":
+        """`content`: `config`, `compositions` and `beside`, as in a manifest. `keys`: those that count; none: all."""
         counted = counted_of({**content, "data": {}, "code": ""})
         counted["config"] = {key: value for key, value in counted["config"].items() if key not in _EACH}
+        counted["config"] = {key: value for key, value in counted["config"].items() if key in keys or not keys}
         digest = sha256(json.dumps(counted, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]
         kept = tuple(text for text in overrides if text.partition("=")[0].lstrip("+~") not in _EACH)
-        return cls(kept, digest, {name: data[name] for name in ("simulator", "embedder") if name in data})
+        return cls(
+            kept,
+            digest,
+            {name: data[name] for name in ("simulator", "embedder") if name in data},
+            tuple(counted["config"]),
+        )
 
 
 @dataclass(frozen=True)
