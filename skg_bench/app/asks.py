@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from skg_bench.app.blocks import show
-from skg_bench.app.launch import PreparedRun
+from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.app.said import said_only
 from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Completion, Prices, Prompt, mapped, parts, writes_texts

@@ -17,7 +17,7 @@ from skg_bench.core.errors import UsageError
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
-    from skg_bench.app.launch import PreparedRun
+    from skg_bench.app.prepared_run import PreparedRun
 
 
 def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:

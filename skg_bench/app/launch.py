@@ -3,104 +3,51 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from skg_bench.analysis.summary.saturation import LIMIT, corpus
 from skg_bench.app import salts
 from skg_bench.app.arms import arms
 from skg_bench.app.caller import callers_script_left_alone
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composed
 from skg_bench.app.failures import Naming
+from skg_bench.app.prepared_run import PreparedRun, manifest_fields, run_key_of, state_of
 from skg_bench.app.progress import plural
-from skg_bench.app.run_identity import described, differences, provenance, versions, write_json
+from skg_bench.app.run_identity import described, provenance, write_json
 from skg_bench.app.said import said_only
-from skg_bench.app.salts import PUBLIC, Salt
+from skg_bench.app.salts import Salt
 from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.app.watch import Watch
 from skg_bench.assistant.pipeline.pretraining import models
-from skg_bench.core import manifest, schema, shards
-from skg_bench.core.advice import Advised
+from skg_bench.core import manifest, shards
 from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
-from skg_bench.core.grid import I32
-from skg_bench.core.launching import Launcher
 from skg_bench.core.lock import Lock, held, remove_dead
-from skg_bench.core.manifest import BESIDE, NAME, identity_of, manifest_of, run_key
-from skg_bench.core.record import Replay, left_out, replay
+from skg_bench.core.manifest import NAME, identity_of
+from skg_bench.core.record import Replay, replay
 from skg_bench.core.run import Run
 from skg_bench.core.temporary import sweep
-from skg_bench.core.tracking import Sink, Stage
-from skg_bench.core.wholeness import faults, lost_shards, lost_tables
+from skg_bench.core.tracking import Stage
+from skg_bench.core.wholeness import lost_shards, lost_tables
 from skg_bench.engine import pieces
-from skg_bench.engine.comparing import Comparison
+from skg_bench.engine.comparing import AgreementJudge
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user
-State = Literal["new", "unfinished", "finished"]
 _TABLES = 600.0  # seconds to wait for another part that writes tables and page
 _ENDED = ("shards", "files")  # what the manifest of a finished run has more
-_SAMPLED = 64  # simulated users from whom the number of turns is estimated
-
-
-@dataclass(frozen=True)
-class PreparedRun:
-    """A run that can start: checked, its components made, its directory known."""
-
-    composed: Composed
-    plan: Plan
-    identity: str
-    data: Mapping[str, str]  # hashes of what the run draws from
-    out: Path
-    state: State
-    launcher: Launcher
-    sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
-    part: Part = WHOLE
-    salt: Salt = PUBLIC
-
-    @property
-    def counted(self) -> bool:
-        """Whether `turns` is exact."""
-        return replay(self.plan.simulator) is not None
-
-    def turns(self) -> int:
-        """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
-        counts = self.plan.simulator.count(self.plan.salted, self._sampled, self.plan.weeks)
-        return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
-
-    def cautions(self) -> list[str]:
-        """What was left out of the corpus and what it lacks for this run, known before anything is computed."""
-        published = getattr(self.plan.simulator, "published", None)
-        reasons = [] if published is None else left_out(published["left_out"])
-        lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
-        lines += filter(None, [salts.caution(self.salt)])
-        expected = getattr(self.plan.simulator, "one_offs_again", None)
-        share = 0.0 if expected is None else expected(self.plan.salted, self._sampled, self.plan.weeks)
-        if share <= LIMIT:
-            return lines
-        line = (
-            f"{corpus(self.composed.root)} has too few one-offs for this run: about {share:.0%} of those that users "
-            f"send in {self.plan.weeks} weeks come again (limit {LIMIT:.0%}), so that claims about curves and utility "
-            "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
-        )
-        return [*lines, line]
-
-    @property
-    def _sampled(self) -> I32:
-        """Users from whom something is estimated; of a log all."""
-        return np.arange(self.plan.users if self.counted else min(_SAMPLED, self.plan.users), dtype=np.int32)
 
 
 def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
@@ -113,7 +60,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     root = {**root, **_sizes(root, replay(simulator))}
     composed, salt = replace(composed, root=root), salts.given(root["salt"])
     plan = Plan(root["seed"], root["users"], root["weeks"], simulator, embedder, arms(composed.arms, COMMAND_LINE))
-    plan = replace(plan, comparison=Comparison(**root["comparison"]))
+    plan = replace(plan, comparison=AgreementJudge(**root["comparison"]))
     files = {**models(plan.arms), **_prompts(plan.arms), **seeds.digests(plan.arms)}
     data = {"simulator": simulator.digest, "embedder": embedder.digest, **files, **salt.data}
     key = identity_of(described(root, composed.arms, data))
@@ -124,7 +71,7 @@ def prepare(composed: Composed, parent: Path | None = None) -> PreparedRun:
     sinks = build("tracker", root["tracker"], COMMAND_LINE).sinks
     job = PreparedRun(composed, plan, key, data, out, "new", launcher, sinks, _part(root["part"]))
     job = _salted(job, salts.kept(salt, out))
-    return replace(job, state=_state(job))
+    return replace(job, state=state_of(job))
 
 
 def _launcher(composed: Composed) -> Mapping[str, Any]:
@@ -175,78 +122,6 @@ def _sizes(root: Mapping[str, Any], log: Replay | None) -> dict[str, int]:
     return {}
 
 
-def _state(job: PreparedRun) -> State:
-    if not job.out.exists():
-        return "new"
-    if not job.out.is_dir():
-        raise UsageError(f"out={job.out} is a file; name a folder")
-    try:
-        before = manifest_of(job.out / NAME) if (job.out / NAME).exists() else None
-    except UsageError as error:  # torn or changed
-        before = None
-        if not _shards_are_ours(job):
-            raise UsageError(f"{error}; these are of another run, or none is whole: name another folder") from error
-    if before is None:
-        if _shards_are_ours(job):
-            return "unfinished"
-        if any(not entry.name.startswith(".") for entry in job.out.iterdir()):
-            raise UsageError(f"out={job.out} is not empty and holds no run; name another folder")
-        return "new"
-    known = Run(job.out)
-    if before.get("identity") != job.identity:
-        raise UsageError(
-            f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
-            + "\n  ".join(differences(before, _manifest(job)) or ["identity"])
-        )
-    finished = not before.get("incomplete") and next(faults(known), None) is None
-    if not finished and (changed := _changed(before.get("versions", {}), versions())):
-        raise UsageError(
-            f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "
-            "those, or delete the folder and start again"
-        )
-    return "finished" if finished else "unfinished"
-
-
-def _shards_are_ours(job: PreparedRun) -> bool:
-    """Are there whole shards, and all of this run? A manifest that was lost can then be written again."""
-    labels = []
-    for file in job.out.glob("turns/*.parquet"):
-        with suppress(UsageError):
-            labels.append(shards.label(file).run)
-    return bool(labels) and set(labels) == {_run_key(job)}
-
-
-def _run_key(job: PreparedRun) -> str:
-    return run_key({"identity": job.identity, "versions": versions(), **job.salt.told(ended=False)})
-
-
-def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name))
-
-
-def _manifest(job: PreparedRun) -> dict[str, Any]:
-    root, log = job.composed.root, replay(job.plan.simulator)
-    published = getattr(job.plan.simulator, "published", None)
-    return {
-        "schema": schema.VERSION,
-        "identity": job.identity,
-        "incomplete": True,
-        "question": root["question"],
-        "seed": root["seed"],
-        **job.salt.told(ended=False),
-        "users": root["users"],
-        "weeks": root["weeks"],
-        "overrides": [override.text for override in job.composed.given if override.head not in BESIDE],
-        "arms": list(job.composed.arms),
-        "changed": list(job.composed.changed),
-        **described(root, job.composed.arms, job.data),
-        "stream": job.plan.simulator.stream,
-        "advice": isinstance(job.plan.simulator, Advised),
-        **({} if log is None else {"log": asdict(log.record)}),
-        **({} if published is None else {"corpus": published}),
-    }
-
-
 def start(
     job: PreparedRun, progress: Progress | None = None, say: Say | None = None, embedding: Progress | None = None
 ) -> Run:
@@ -265,7 +140,7 @@ def start(
         job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
         with held(job.out, "run" if job.part == WHOLE else f"part {job.part[0]}/{job.part[1]}") as lock:
             job = _begun(job)
-            job = replace(job, state=_state(job))  # another process may have ended it meanwhile
+            job = replace(job, state=state_of(job))  # another process may have ended it meanwhile
             if job.state != "finished":
                 watch = Watch(progress or _quiet, lock)
                 if job.part == WHOLE:
@@ -317,7 +192,7 @@ def _after_part(job: PreparedRun, say: Say) -> Run:
         )
         return run
     with held(job.out, "tables", wait=_TABLES) as lock:
-        job = replace(job, state=_state(job))
+        job = replace(job, state=state_of(job))
         if job.state == "finished":
             pieces.end(job.out)
             return Run(job.out)
@@ -336,11 +211,11 @@ def _simulate(job: PreparedRun, watch: Watch, say: Say, embedding: Progress | No
         with held(job.out, "tables", wait=_TABLES):  # another part may begin at the same moment, in other versions
             if _run_before(job) is None:
                 _write_manifest(job)
-        _state(job)
+        state_of(job)
     root = job.composed.root
     plan = said_only(job.plan, job.turns() // len(job.plan.arms))
     execute(
-        plan, job.out, run=_run_key(job), cohort=root["cohort"], workers=root["workers"],
+        plan, job.out, run=run_key_of(job), cohort=root["cohort"], workers=root["workers"],
         launcher=Naming(job.launcher, plan.arms), progress=watch, embedding=embedding, part=job.part,
     )  # fmt: skip
     timings = watch.timings(root["workers"], root["cohort"])
@@ -389,7 +264,7 @@ def _write_manifest(job: PreparedRun) -> None:
     """
     before = _run_before(job)
     ended = {} if before is None else {key: before.manifest[key] for key in _ENDED if key in before.manifest}
-    manifest.write(job.out, {**_manifest(job), **provenance(), **ended})
+    manifest.write(job.out, {**manifest_fields(job), **provenance(), **ended})
 
 
 def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:

@@ -16,7 +16,7 @@ from skg_bench.analysis.counts.wording import bare, interval, number, of_purchas
 from skg_bench.analysis.report.advised import LINKS
 from skg_bench.analysis.summary import Summary
 from skg_bench.app.blocks import show
-from skg_bench.app.launch import PreparedRun
+from skg_bench.app.prepared_run import PreparedRun
 
 SHOWN: tuple[str, ...] = ("utility", "hit_rate", "err_per_hit", "err_per_request", "skills", "offers_per_week")
 _FIRST = ("arm", "difference", "new requests", "verdict", "detectable", "value")  # of a comparison

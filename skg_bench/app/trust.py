@@ -56,7 +56,7 @@ COMMAND_LINE = CommandLine()
 
 
 @dataclass(frozen=True)
-class Request:
+class ReachRequest:
     """A parameter that reaches something; without kinds, nobody knows what."""
 
     path: str
@@ -97,7 +97,7 @@ def harmless(made: type, node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _print(origin: FromFile, requests: Sequence[Request]) -> None:
+def _print(origin: FromFile, requests: Sequence[ReachRequest]) -> None:
     lines = [f"  {request.path}={_shown(request.value)} {_words(request)}" for request in requests]
     new = [line for line in dict.fromkeys(lines) if line not in origin.told]
     origin.told.update(new)
@@ -106,7 +106,7 @@ def _print(origin: FromFile, requests: Sequence[Request]) -> None:
         typer.echo(printable(revealed(text)), err=True)
 
 
-def _words(request: Request) -> str:
+def _words(request: ReachRequest) -> str:
     return " and ".join(_WORDS[kind] for kind in request.kinds) or request.why
 
 
@@ -123,7 +123,7 @@ _ARMS: Mapping[str, Reach] = {  # keys of an arm that are no components; those t
 }
 
 
-def _requests(origin: FromFile, path: str, key: str, node: Any) -> Iterator[Request]:
+def _requests(origin: FromFile, path: str, key: str, node: Any) -> Iterator[ReachRequest]:
     if isinstance(node, Mapping | list):
         spared: list[str] = []
         for place, chain, inner in components(path, node):
@@ -135,7 +135,7 @@ def _requests(origin: FromFile, path: str, key: str, node: Any) -> Iterator[Requ
                 if not asks or not request.kinds or set(request.kinds) - set(_ASKED):
                     yield request
     elif key in _ARMS and isinstance(node, str) and not _our_own(key, node):
-        yield Request(path, node, _ARMS[key].kinds)
+        yield ReachRequest(path, node, _ARMS[key].kinds)
 
 
 def _our_own(key: str, name: str) -> bool:
@@ -143,11 +143,11 @@ def _our_own(key: str, name: str) -> bool:
     return key == "seeds" and name in {file.name.removesuffix(".v2.json") for file in DATA.glob("guardian/*.v2.json")}
 
 
-def _of_parameters(place: str, made: type, node: Mapping[str, Any]) -> Iterator[Request]:
+def _of_parameters(place: str, made: type, node: Mapping[str, Any]) -> Iterator[ReachRequest]:
     declared = vars(made).get("reaches")
     if not isinstance(declared, Mapping) or not all(isinstance(reach, Reach) for reach in declared.values()):
         why = "does not declare what its parameters reach (`reaches`, docs/plugins.md)"
-        yield Request(f"{place}._target_", f"{made.__module__}.{made.__qualname__}", (), why)
+        yield ReachRequest(f"{place}._target_", f"{made.__module__}.{made.__qualname__}", (), why)
         return
     hints = parameters(made)
     for key, value in node.items():
@@ -155,10 +155,10 @@ def _of_parameters(place: str, made: type, node: Mapping[str, Any]) -> Iterator[
             continue  # components inside of others are looked at by themselves
         if key in declared:
             if kinds := declared[key].of(value):
-                yield Request(f"{place}.{key}", value, kinds)
+                yield ReachRequest(f"{place}.{key}", value, kinds)
         elif not (key in hints and is_plain(hints[key])) and _holds_text(value):
             why = f"may reach anything, as {made.__name__} does not declare it"
-            yield Request(f"{place}.{key}", value, (), why)
+            yield ReachRequest(f"{place}.{key}", value, (), why)
 
 
 def is_plain(hint: Any) -> bool:

@@ -22,7 +22,7 @@ from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import World, brought, ledger_of, timetable
 from skg_bench.engine.checkpoint import Keeper, Position
-from skg_bench.engine.comparing import JUDGE, Comparison
+from skg_bench.engine.comparing import JUDGE, AgreementJudge
 from skg_bench.engine.ensembles import ensemble
 from skg_bench.engine.labels import Labels
 from skg_bench.engine.logbook import Logbook, NullWriter, TurnWriter
@@ -48,7 +48,7 @@ class Setting:
     similarity: Callable[[], Similarity]  # of the world's messages; a new one for each cohort, as it may keep examples
     weeks: int
     embedding: Embedding | None = None  # None: no written text can become an example
-    comparison: Comparison = JUDGE
+    comparison: AgreementJudge = JUDGE
 
     @cached_property
     def type_names(self) -> I32:

@@ -15,7 +15,7 @@ from skg_bench.core.grid import F64, U64
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AgreementJudge:
     """`errs`: share of verdicts that are wrong. `usd`: price of one."""
 
     errs: float = 0.15
@@ -42,4 +42,4 @@ class Comparison:
         return replace(given, value=value), paid
 
 
-JUDGE = Comparison()  # that of conf/config.yaml
+JUDGE = AgreementJudge()  # that of conf/config.yaml

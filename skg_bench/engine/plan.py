@@ -11,7 +11,7 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.record import replay
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
-from skg_bench.engine.comparing import JUDGE, Comparison
+from skg_bench.engine.comparing import JUDGE, AgreementJudge
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Plan:
     simulator: World[Any]
     embedder: Embedder
     arms: tuple[Arm, ...]
-    comparison: Comparison = JUDGE  # of answers, for arms that read `agrees`
+    comparison: AgreementJudge = JUDGE  # of answers, for arms that read `agrees`
     salt: int = 0  # 128 bits, in the key of every draw beside the seed
 
     @property

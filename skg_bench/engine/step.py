@@ -38,7 +38,7 @@ from skg_bench.core.world import (
     World,
     calls,
 )
-from skg_bench.engine.comparing import JUDGE, Comparison
+from skg_bench.engine.comparing import JUDGE, AgreementJudge
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading, columns
@@ -75,7 +75,7 @@ class Scene:
     reading: Reading | None = None  # where skills are advice
     users: I32 | None = None  # [B] ids, for errors
     arms: Sequence[str] = ("",)  # of row `u * A + j`: number j
-    comparison: Comparison = JUDGE
+    comparison: AgreementJudge = JUDGE
 
     @property
     def library(self) -> Library:

@@ -11,11 +11,12 @@ from markupsafe import escape
 import skg_bench
 from skg_bench.app import launch, run_identity
 from skg_bench.app.compose import compose
+from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.core.errors import UsageError
 from tests.runs import save
 
 
-def job(*texts: str) -> launch.PreparedRun:
+def job(*texts: str) -> PreparedRun:
     return launch.prepare(compose(texts))
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from skg_bench.app.compose import Composed, compose
-from skg_bench.app.launch import PreparedRun, prepare
+from skg_bench.app.launch import prepare
+from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.core.errors import UsageError
 from skg_bench.core.prompts import OURS, load
 from skg_bench.core.run import Run

@@ -24,7 +24,7 @@ from skg_bench.core.learning import NO_JOBS, Jobs
 from skg_bench.core.run import Run
 from skg_bench.core.types import Completions, Observation, Skillbooks
 from skg_bench.core.world import Reaction
-from skg_bench.engine.comparing import JUDGE, Comparison
+from skg_bench.engine.comparing import JUDGE, AgreementJudge
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
 from tests.arms import changed
@@ -35,7 +35,7 @@ USERS = 24
 WHO = r"tests\.laws\.cheats\.{} of arm 'never', user \d+, turn {}: {}"
 
 
-def plan_of(assistant: Any, salt: int = 0, comparison: Comparison = JUDGE) -> Plan:
+def plan_of(assistant: Any, salt: int = 0, comparison: AgreementJudge = JUDGE) -> Plan:
     """The dense world under one assistant."""
     made = world.plan(USERS, ("never",))
     arm = replace(made.arms[0], assistant=assistant)
@@ -106,9 +106,9 @@ def test_an_arm_that_pays_itself_is_refused(tmp_path: Path, spent: dict[str, flo
         utility(plan_of(Paid(**spent)), tmp_path / "run")
 
 
-@pytest.mark.parametrize("comparison", [Comparison(0.0, 0.0), JUDGE])
+@pytest.mark.parametrize("comparison", [AgreementJudge(0.0, 0.0), JUDGE])
 def test_that_two_texts_say_the_same_is_no_proof_that_they_are_right_and_is_paid_for(
-    tmp_path: Path, comparison: Comparison
+    tmp_path: Path, comparison: AgreementJudge
 ) -> None:
     """Over eight salts the verifier was 0.0034 (standard error 0.0027) ahead of `never` with certain truth for nothing,
     and 0.0034 (0.0033) behind it with the judge.

@@ -1,0 +1,156 @@
+"""A run that can start: what it is made of, what its folder holds, and what its manifest says."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from skg_bench.analysis.summary.saturation import LIMIT, corpus
+from skg_bench.app import salts
+from skg_bench.app.compose import Composed
+from skg_bench.app.run_identity import described, differences, versions
+from skg_bench.app.salts import PUBLIC, Salt
+from skg_bench.core import schema, shards
+from skg_bench.core.advice import Advised
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import I32
+from skg_bench.core.launching import Launcher
+from skg_bench.core.manifest import BESIDE, NAME, manifest_of, run_key
+from skg_bench.core.record import left_out, replay
+from skg_bench.core.run import Run
+from skg_bench.core.tracking import Sink
+from skg_bench.core.wholeness import faults
+from skg_bench.engine.plan import Plan
+from skg_bench.engine.tasks import WHOLE, Part
+
+State = Literal["new", "unfinished", "finished"]
+_SAMPLED = 64  # simulated users from whom the number of turns is estimated
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that can start: checked, its components made, its directory known."""
+
+    composed: Composed
+    plan: Plan
+    identity: str
+    data: Mapping[str, str]  # hashes of what the run draws from
+    out: Path
+    state: State
+    launcher: Launcher
+    sinks: Sequence[Sink] = ()  # where it is delivered when it is finished
+    part: Part = WHOLE
+    salt: Salt = PUBLIC
+
+    @property
+    def counted(self) -> bool:
+        """Whether `turns` is exact."""
+        return replay(self.plan.simulator) is not None
+
+    def turns(self) -> int:
+        """Turns of all arms: counted in a log, else estimated from the numbers of events of the first users."""
+        counts = self.plan.simulator.count(self.plan.salted, self._sampled, self.plan.weeks)
+        return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
+
+    def cautions(self) -> list[str]:
+        """What was left out of the corpus and what it lacks for this run, known before anything is computed."""
+        published = getattr(self.plan.simulator, "published", None)
+        reasons = [] if published is None else left_out(published["left_out"])
+        lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
+        lines += filter(None, [salts.caution(self.salt)])
+        expected = getattr(self.plan.simulator, "one_offs_again", None)
+        share = 0.0 if expected is None else expected(self.plan.salted, self._sampled, self.plan.weeks)
+        if share <= LIMIT:
+            return lines
+        line = (
+            f"{corpus(self.composed.root)} has too few one-offs for this run: about {share:.0%} of those that users "
+            f"send in {self.plan.weeks} weeks come again (limit {LIMIT:.0%}), so that claims about curves and utility "
+            "are not testable; add one-offs, or lower weeks or simulator.one_off_share"
+        )
+        return [*lines, line]
+
+    @property
+    def _sampled(self) -> I32:
+        """Users from whom something is estimated; of a log all."""
+        return np.arange(self.plan.users if self.counted else min(_SAMPLED, self.plan.users), dtype=np.int32)
+
+
+def state_of(job: PreparedRun) -> State:
+    """What the folder holds: nothing, a part of this run, or all of it.
+
+    Raises UsageError for a file, for another run, and for one that was begun with other versions.
+    """
+    if not job.out.exists():
+        return "new"
+    if not job.out.is_dir():
+        raise UsageError(f"out={job.out} is a file; name a folder")
+    try:
+        before = manifest_of(job.out / NAME) if (job.out / NAME).exists() else None
+    except UsageError as error:  # torn or changed
+        before = None
+        if not _shards_are_ours(job):
+            raise UsageError(f"{error}; these are of another run, or none is whole: name another folder") from error
+    if before is None:
+        if _shards_are_ours(job):
+            return "unfinished"
+        if any(not entry.name.startswith(".") for entry in job.out.iterdir()):
+            raise UsageError(f"out={job.out} is not empty and holds no run; name another folder")
+        return "new"
+    known = Run(job.out)
+    if before.get("identity") != job.identity:
+        raise UsageError(
+            f"out={job.out} holds another run; name another folder, or leave out away. What differs:\n  "
+            + "\n  ".join(differences(before, manifest_fields(job)) or ["identity"])
+        )
+    finished = not before.get("incomplete") and next(faults(known), None) is None
+    if not finished and (changed := _changed(before.get("versions", {}), versions())):
+        raise UsageError(
+            f"{job.out} was begun with other versions ({changed}), and its turns must come from one set: go on with "
+            "those, or delete the folder and start again"
+        )
+    return "finished" if finished else "unfinished"
+
+
+def _shards_are_ours(job: PreparedRun) -> bool:
+    """Are there whole shards, and all of this run? A manifest that was lost can then be written again."""
+    labels = []
+    for file in job.out.glob("turns/*.parquet"):
+        with suppress(UsageError):
+            labels.append(shards.label(file).run)
+    return bool(labels) and set(labels) == {run_key_of(job)}
+
+
+def run_key_of(job: PreparedRun) -> str:
+    """Key that the shards of this run bear."""
+    return run_key({"identity": job.identity, "versions": versions(), **job.salt.told(ended=False)})
+
+
+def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name))
+
+
+def manifest_fields(job: PreparedRun) -> dict[str, Any]:
+    """Fields of the manifest that are known before the run begins."""
+    root, log = job.composed.root, replay(job.plan.simulator)
+    published = getattr(job.plan.simulator, "published", None)
+    return {
+        "schema": schema.VERSION,
+        "identity": job.identity,
+        "incomplete": True,
+        "question": root["question"],
+        "seed": root["seed"],
+        **job.salt.told(ended=False),
+        "users": root["users"],
+        "weeks": root["weeks"],
+        "overrides": [override.text for override in job.composed.given if override.head not in BESIDE],
+        "arms": list(job.composed.arms),
+        "changed": list(job.composed.changed),
+        **described(root, job.composed.arms, job.data),
+        "stream": job.plan.simulator.stream,
+        "advice": isinstance(job.plan.simulator, Advised),
+        **({} if log is None else {"log": asdict(log.record)}),
+        **({} if published is None else {"corpus": published}),
+    }
