@@ -84,11 +84,11 @@ def _found(draws: pd.DataFrame, parameters: Sequence[str], holds: Bool) -> tuple
     allowed = (sizes >= LEAST) & (sizes <= len(draws) - LEAST)
     same = np.equal.outer([limit.name for limit in tried], [limit.name for limit in tried])
     pairs, alone = np.where(allowed & ~same, both, -np.inf), np.where(np.diag(allowed), np.diag(both), -np.inf)
-    one = int(alone.argmax())
+    best = int(alone.argmax())
     i, j = divmod(int(pairs.argmax()), len(tried))
-    if pairs[i, j] > max(alone[one], 0.0) + SECOND:
+    if pairs[i, j] > max(alone[best], 0.0) + SECOND:
         return tried[i], tried[j]
-    return (tried[one],) if alone[one] > 0 else ()
+    return (tried[best],) if alone[best] > 0 else ()
 
 
 def _tried(draws: pd.DataFrame, parameters: Sequence[str]) -> list[Limit]:

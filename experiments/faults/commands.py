@@ -102,8 +102,8 @@ def _undisturbed(bench: Bench) -> _Undisturbed:
                 seconds = running.seconds
             finally:
                 running.close()
-            told = Done(done.code, _told(alone, done), done.err)
-            bench.lab.known[bench.row] = _Undisturbed(told, seconds)
+            result = Done(done.code, _told(alone, done), done.err)
+            bench.lab.known[bench.row] = _Undisturbed(result, seconds)
     known = bench.lab.known[bench.row]
     assert isinstance(known, _Undisturbed)  # noqa: S101
     return known
@@ -141,7 +141,7 @@ def recorded(bench: Bench) -> Outcome | None:
         return None
     running.kill()
     running.close()
-    asked = sum(file.stat().st_size for file in bench.out.glob("asked/*")) if bench.out.exists() else 0
+    recorded = sum(file.stat().st_size for file in bench.out.glob("asked/*")) if bench.out.exists() else 0
     again = bench.lab.start([*RECORDED, f"out={bench.out}"], bench.folder)
     bench.stack.callback(again.close)
     done = again.wait()
@@ -151,7 +151,7 @@ def recorded(bench: Bench) -> Outcome | None:
         bench.ends.append(("lost", f"the run with a recording differs in {', '.join(changed[:4])}"))
     elif done.code not in (0, None):
         bench.ends.append(("refused", f"exit code {done.code}: {done.message}"))
-    return bench.outcome("kill -9 of a run with a recorded model", "answers recorded" if asked else "none recorded")
+    return bench.outcome("kill -9 of a run with a recorded model", "answers recorded" if recorded else "none recorded")
 
 
 def _recorded(bench: Bench) -> _Recorded:

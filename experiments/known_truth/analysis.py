@@ -213,14 +213,14 @@ def analyse(
     ):  # fmt: skip
         covers = Table(title, COVERAGE_HEADINGS, [q.coverage_cells() for q in some])
         finds = Table(f"{title}: verdicts", VERDICT_HEADINGS, [q.verdict_cells() for q in some])
-        told = (COVER_WORDS, VERDICT_WORDS) if some is known else ("", "")
+        heads = (COVER_WORDS, VERDICT_WORDS) if some is known else ("", "")
         tables += [covers, finds]
         parts += [
             f"## {covers.title}",
-            words + told[0],
+            words + heads[0],
             covers.markdown(),
             f"### {VERDICTS}",
-            told[1],
+            heads[1],
             finds.markdown(),
         ]
     holds = all(line.holds for line in lines) and all(q.holds for q in (*known, *later, *drawn))

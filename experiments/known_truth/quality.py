@@ -123,19 +123,19 @@ def quality(name: str, users: int, drawn: Sequence[Drawn], truth: float, *, requ
     e = [d.estimate for d in kept]
     ideal = float(np.subtract(*np.quantile([x.mean for x in e], [0.975, 0.025])))
     printed = [float(np.median([x.detectable(new=True, sign=sign) for x in e])) for sign in (1.0, -1.0)]
-    found = [
+    rows = [
         _share(_verdict(_moved(x, sign * size - truth)) == sign for x in e)
         for sign, size in zip((1.0, -1.0), printed, strict=True)
     ]
-    said = [_verdict(x) for x in e]
+    verdicts = [_verdict(x) for x in e]
     depends = [x.disputed for x in e]
     return Quality(
         name, users, float(np.median([x.design for x in e])), len(kept), required, 1 - len(kept) / len(drawn),
         Side.of((x.student for x in e), truth, ideal), Side.of((d.hall for d in kept), truth, ideal),
         Side.of((x.interval(new=True) for x in e), truth, ideal),
-        (_share(v == 1 for v in said), _share(v == -1 for v in said),
-         _share(v == 0 and not d for v, d in zip(said, depends, strict=True)), _share(depends)),
-        _share(_verdict(_moved(x, -truth)) != 0 for x in e), (printed[0], printed[1]), (found[0], found[1]),
+        (_share(v == 1 for v in verdicts), _share(v == -1 for v in verdicts),
+         _share(v == 0 and not d for v, d in zip(verdicts, depends, strict=True)), _share(depends)),
+        _share(_verdict(_moved(x, -truth)) != 0 for x in e), (printed[0], printed[1]), (rows[0], rows[1]),
     )  # fmt: skip
 
 

@@ -141,9 +141,9 @@ def _named_as_chosen(root: Config, overrides: Sequence[Override]) -> Config:
     `skg` is what experiments call the default loop; `assistant=ttl` makes another one of it, called `ttl`.
     """
     chosen = [str(o.value) for o in overrides if o.choice and o.path == "assistant" and o.value != "pipeline"]
-    own = {part for o in overrides for part in (o.path.split(".")[1:2] if o.path != "arms" else root["arms"])
+    given = {part for o in overrides for part in (o.path.split(".")[1:2] if o.path != "arms" else root["arms"])
            if o.head == "arms"}  # fmt: skip
-    plain = [name for name, texts in root["arms"].items() if not texts and name not in own]
+    plain = [name for name, texts in root["arms"].items() if not texts and name not in given]
     if not chosen or not plain or chosen[-1] in root["arms"]:
         return root
     old, new = plain[0], chosen[-1]

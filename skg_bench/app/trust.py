@@ -128,7 +128,7 @@ def _requests(origin: FromFile, path: str, key: str, node: Any) -> Iterator[Reac
         spared: list[str] = []
         for place, chain, inner in components(path, node):
             made = class_of(place, key, chain)
-            asks = any(f"{place}.".startswith(f"{one}.") for one in spared)
+            asks = any(f"{place}.".startswith(f"{place_of}.") for place_of in spared)
             if isinstance(confined := vars(made).get("confined"), Confined) and not origin.trusted:
                 spared.append(f"{place}.{confined.inside}")
             for request in _of_parameters(place, made, inner):

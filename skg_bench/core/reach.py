@@ -27,7 +27,7 @@ class Reach:
 
     def of(self, value: Any) -> Sequence[Kind]:
         """The kinds that this value reaches."""
-        if any(type(value) is type(one) and value == one for one in self.harmless):
+        if any(type(value) is type(same) and value == same for same in self.harmless):
             return ()
         if self.data is not None and isinstance(value, str) and value.startswith(self.data):
             return () if _leads_down(value.removeprefix(self.data)) else self.kinds

@@ -237,9 +237,9 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     state.users, response = scene.world.respond(state.users, turn.event, served, turn.draws)
     if unjudged is not None:
         response = _without_judgement(response, unjudged)
-    said, paid = scene.comparison.judged(response.feedback, turn.draws.event)
+    feedback, paid = scene.comparison.judged(response.feedback, turn.draws.event)
     if paid is not None:
-        response = replace(response, feedback=said)
+        response = replace(response, feedback=feedback)
     length = scene.texts.vocabulary.words[turn.event.text]
     called = llm.complete(Prompts(length, how == PROMPTED, turn.draws.length, turn.draws.latency))
     with by(llm):

@@ -8,7 +8,7 @@ from skg_bench.app.packages import packages
 from skg_bench.core.draws import key
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, RATING, Feedback
-from skg_bench.engine.comparing import JUDGE, Comparison
+from skg_bench.engine.comparing import JUDGE, AgreementJudge
 
 N = 20_000
 
@@ -39,10 +39,10 @@ def test_where_nothing_is_compared_nothing_is_paid() -> None:
 
 def test_the_default_is_that_of_the_configuration() -> None:
     root = yaml.safe_load((packages()[0].conf / "config.yaml").read_text("utf-8"))
-    assert Comparison(**root["comparison"]) == JUDGE
+    assert AgreementJudge(**root["comparison"]) == JUDGE
 
 
 @pytest.mark.parametrize(("errs", "usd"), [(-0.1, 0), (0.6, 0), (float("nan"), 0), (0.1, -1), (0.1, float("inf"))])
 def test_a_judge_that_is_none_is_refused(errs: float, usd: float) -> None:
     with pytest.raises(UsageError, match=r"comparison\.(errs|usd)="):
-        Comparison(errs, usd)
+        AgreementJudge(errs, usd)

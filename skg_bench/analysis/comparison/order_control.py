@@ -62,8 +62,8 @@ def order_control(ordered: Run, permuted: Run, arm: str | None = None) -> list[O
 
 def _described(run: Run, arm: str) -> dict[str, Any]:
     """All that the rises of an arm come from."""
-    asked = (*BESIDE, "arms", "question", "contrasts", "learner")
-    config = {key: value for key, value in run.config.items() if key not in asked}
+    left_out = (*BESIDE, "arms", "question", "contrasts", "learner")
+    config = {key: value for key, value in run.config.items() if key not in left_out}
     compositions = run.manifest["compositions"]
     return flat(config | {name: compositions.get(name) for name in (arm, str(roles(run).reference))})
 

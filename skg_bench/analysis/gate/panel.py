@@ -201,8 +201,8 @@ def paired(base: Panel, new: Panel, name: str) -> None:
     ours, theirs = new.made["config"], base.made["config"]
     keys = [key for key in ("seed", "weeks") if ours.get(key) != theirs.get(key)]
     gaps = [f"{key}={theirs.get(key)} there, {ours.get(key)} in the run" for key in keys]
-    if (there := _salt(base)) != (here := _salt(new)):
-        gaps.append(f"salt {there} there, {here} in the run; where salt=env, SKG_BENCH_SALT gives it")
+    if (before := _salt(base)) != (here := _salt(new)):
+        gaps.append(f"salt {before} there, {here} in the run; where salt=env, SKG_BENCH_SALT gives it")
     if not np.array_equal(base.users, new.users):
         shared = len(np.intersect1d(base.users, new.users))
         gaps.append(f"{len(base.users)} users there, {len(new.users)} in the run, {shared} of them the same")

@@ -95,7 +95,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
     if not requests.judged:
         shown |= logged()
     lambdas, swept = _swept(run, utility)
-    asked, at_offers = _offers(run, utility)
+    offers, at_offers = _offers(run, utility)
     tables = collect(logs, requests, role, shown, beyond, [*swept, *at_offers], utility)
     log = run.manifest.get("log")
     use = _corpus_use(requests, log)
@@ -110,7 +110,7 @@ def describe(run: Run) -> tuple[Summary, list[Curve]]:
         differences=_tested(tables.against, run.arms, shown, tables.same, use), kinds=tables.kinds,
         effects=_effects(tables, run.arms, role, shown, use),
         sensitivity=_sensitivity(tables, run.arms, lambdas, requests),
-        offers=_offered(tables, run.arms, asked, requests),
+        offers=_offered(tables, run.arms, offers, requests),
         waterfall={arm: tables.waterfall[arm] for arm in run.arms if arm in tables.waterfall}, log=log,
         ceiling=tables.ceiling, saturation=use,
         totals={arm: {name: digits(total) for name, total in tables.totals[arm].items()} for arm in run.arms},

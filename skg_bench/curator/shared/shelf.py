@@ -70,9 +70,9 @@ class Shelf:
 
     def contexts(self, text: I32, texts: WrittenTexts, row: I64 | I32 | None = None) -> I64:
         """The contexts that messages `[n]` of the users of rows `[n]` name, -1: none."""
-        said = texts.read(text, row)
-        known = {words: _context(self.strategies, words) for words in dict.fromkeys(said)}
-        return np.array([known[words] for words in said], np.int64)
+        words_of = texts.read(text, row)
+        known = {words: _context(self.strategies, words) for words in dict.fromkeys(words_of)}
+        return np.array([known[words] for words in words_of], np.int64)
 
 
 @lru_cache(maxsize=4)
