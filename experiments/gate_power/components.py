@@ -109,10 +109,10 @@ class Cache:
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Remembered) -> Remembered:
         """The model's answers are remembered; those of the cache do not grow young again."""
-        place, asked = seen.message.turn % REMEMBERED, seen.reply.how == FALLBACK
-        rows = np.arange(len(asked))
-        state.text[rows, place] = np.where(asked, seen.message.text, -1)
-        state.answer[rows, place] = np.where(asked, seen.answer, -1)
+        place, from_llm = seen.message.turn % REMEMBERED, seen.reply.how == FALLBACK
+        rows = np.arange(len(from_llm))
+        state.text[rows, place] = np.where(from_llm, seen.message.text, -1)
+        state.answer[rows, place] = np.where(from_llm, seen.answer, -1)
         state.turn[rows, place] = seen.message.turn
         state.time[rows, place] = seen.message.time
         return state

@@ -151,10 +151,10 @@ def states(known: Mapping[str, Panel], build: Build, panels: int, seed: int) -> 
 
 def line(known: Mapping[str, Panel], build: Build, panels: int, seed: int) -> tuple[tuple[str, ...], bool]:
     """The cells under HEADINGS, and whether it came out as due."""
-    found = list(states(known, build, panels, seed))
-    passed, failed = (found.count(word) / panels for word in ("pass", "fail"))
+    rows = list(states(known, build, panels, seed))
+    passed, failed = (rows.count(word) / panels for word in ("pass", "fail"))
     due = passed >= PASSES and failed <= FAILS if build.better else passed == 0
-    shares = (f"{100 * found.count(word) / panels:.1f} %" for word in ("pass", "inconclusive", "fail"))
+    shares = (f"{100 * rows.count(word) / panels:.1f} %" for word in ("pass", "inconclusive", "fail"))
     mean, least = lead(known[build.base])
     ahead_by = f"{mean:+.4f} (at least {least:+.4f})"
     return (build.name, build.base, ahead_by, f"{panels:,}", *shares, "yes" if due else "NO"), due
