@@ -78,10 +78,10 @@ class Composer:
                 for override in texts:
                     if override.choice:
                         arm[override.path] = nodes[override.path][override.value]
-            wanted = [override for override in inner if has(_raw(arm), override.path)]
-            arm = self._with_inner(
-                arm, [*wanted, *(override for override in texts if override.inner)], f"arm {name!r}: "
-            )
+            for override in inner:  # one at a time: the place of one may lie in what another one chose
+                if has(_raw(arm), override.path):
+                    arm = self._with_inner(arm, [override], f"arm {name!r}: ")
+            arm = self._with_inner(arm, [override for override in texts if override.inner], f"arm {name!r}: ")
             arms[name], missing = _arm(arm, overrides, texts, f"arm {name!r}: ")
             for text in missing:
                 without.setdefault(text, []).append(name)

@@ -4,6 +4,7 @@ A run waits for a place no longer than `WAIT` after its own end, or after the pl
 machine. What is not delivered then is counted and said, and is still in the run directory.
 """
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -208,7 +209,18 @@ def _deliver(sink: Sink, run: Run, progress: Callable[[int, int], None]) -> str:
         from skg_bench.analysis.summary import replace_text
 
         replace_text(figure, picture.svg(run))
-    return without_secrets(sink.deliver(run, progress))
+    with _private():
+        return without_secrets(sink.deliver(run, progress))
+
+
+@contextmanager
+def _private() -> Iterator[None]:
+    """Files and folders that are made in this block, by whatever library, are open to their owner only."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def export(sinks: Sequence[Sink], run: Run, deadline: int, say: Callable[[str], None]) -> bool:

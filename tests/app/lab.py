@@ -59,6 +59,7 @@ ROOT = """
       - experiment: first
       - profile: small
     seed: 0
+    salt: 0
     users: 1
     weeks: 1
     cohort: 256

@@ -132,6 +132,21 @@ def test_a_value_of_the_root_reaches_the_component_that_an_arm_wraps(conf: Path)
     assert frozen["curator"]["curator"]["rate"] == 0.3
 
 
+def test_an_option_inside_of_one_that_the_command_chose_reaches_the_arms() -> None:
+    """Else the command names a scripted model, and the arm asks the server of the outer option."""
+    composed = compose(
+        [
+            "experiment=learning_with_a_model",
+            "curator.llm=recorded",
+            "curator.llm.llm=scripted",
+            "arms={model: []}",
+            "reference=model",
+        ]
+    )
+    assert composed.root["curator"]["llm"]["llm"]["_target_"] == "skg_bench.llm.scripted.Scripted"
+    assert composed.arms["model"]["curator"] == composed.root["curator"]
+
+
 def test_an_arm_whose_component_lacks_a_key_goes_without_and_that_is_told(conf: Path) -> None:
     composed = compose(["policy.every=9"])
     assert "every" not in composed.arms["never"]["policy"]

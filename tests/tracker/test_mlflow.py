@@ -141,9 +141,17 @@ def test_data_are_inputs_and_page_figure_and_tables_are_files(logged: Run) -> No
         assert (folder / name).read_bytes() == (logged.path / name).read_bytes()
 
 
-def test_files_beside_the_database_are_open_to_their_owner_only(logged: Run) -> None:
-    assert (logged.path.parent / "mlartifacts").stat().st_mode & 0o777 == 0o700
-    assert (logged.path.parent / "mlflow.db").stat().st_mode & 0o777 == 0o600
+def test_all_files_of_a_finished_run_and_of_its_tracker_are_open_to_their_owner_only(logged: Run) -> None:
+    entries = [
+        logged.path,
+        *logged.path.rglob("*"),
+        *logged.path.parent.glob("ml*"),
+        *logged.path.parent.glob("ml*/**/*"),
+    ]
+    modes = {entry.relative_to(logged.path.parent): (entry.is_dir(), entry.stat().st_mode & 0o777) for entry in entries}
+    assert {str(name): mode for name, mode in modes.items() if mode not in ((True, 0o700), (False, 0o600))} == {}
+    names = {name.name for name in modes}
+    assert {"manifest.json", "report.html", "curves.svg", "mlflow.db", "mlartifacts", "skg.0000000.parquet"} <= names
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])
