@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from skg_bench.app import examples, interrupts
+from skg_bench.app import examples, interrupts, memory
 from skg_bench.app.plain_errors import plain_errors
 from skg_bench.app.skillbook.cli import Trust, skillbook
 from skg_bench.core.errors import UsageError
@@ -39,11 +39,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def skg_bench_(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  its callback prints it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """What stands before all commands."""
+    with plain_errors():
+        memory.check_limit()
 
 
 @app.command(epilog=examples.of("run"))

@@ -1,7 +1,6 @@
 """What a user can cause ends as one message and an exit code, without a traceback."""
 
 import errno
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from shutil import get_terminal_size
 
 import typer
 
+from skg_bench.app import memory
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.text import printable, wrapped
 
@@ -68,8 +68,8 @@ def _of_memory(error: BaseException | None) -> bool:
 
 
 def _memory(error: BaseException) -> str:
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    bound = "" if limit == resource.RLIM_INFINITY else f" The limit of this shell is {limit >> 20:,} MiB (ulimit -v)."
+    limit = memory.limit()
+    bound = "" if limit is None else f" The limit of this shell is {limit >> 20:,} MiB (ulimit -v)."
     reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
     return (
         f"error: there is not enough memory ({reason}).{bound} Raise the limit, close other programs, or lower cohort "

@@ -1,22 +1,16 @@
 """What a lack of memory ends as: a message and exit code 2, whichever library says it, and however."""
 
 import errno
+import os
 import subprocess
 import sys
 
 import pytest
 import typer
 
+from skg_bench.app import memory
 from skg_bench.app.plain_errors import plain_errors
 from tests.processes import needs_proc
-
-_SHORT = """
-import resource
-resource.setrlimit(resource.RLIMIT_AS, (SIZE, SIZE))
-from skg_bench.app.plain_errors import plain_errors
-with plain_errors():
-    import scipy.stats
-"""
 
 
 def raised_by(error: BaseException, cause: BaseException | None) -> BaseException:
@@ -50,12 +44,33 @@ def test_other_errors_keep_their_traceback(error: Exception) -> None:
         raise error
 
 
+def limited(mib: int) -> "subprocess.CompletedProcess[str]":
+    """`compare` of a folder that is not there, in a shell with a limit."""
+    command = f"ulimit -v {mib << 10}; exec {sys.executable} -P -m skg_bench compare nothing"
+    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+
+
 @needs_proc
-def test_where_the_limit_is_too_small_for_scipy_there_is_no_traceback() -> None:
-    code = _SHORT.replace("SIZE", str(180 << 20))
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60,
-        env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    assert "there is not enough memory" in done.stderr, done.stderr
-    assert "MiB (ulimit -v)" in done.stderr
+@pytest.mark.parametrize("mib", [180, 300])
+def test_a_limit_below_what_the_libraries_need_is_said_before_they_are_imported(mib: int) -> None:
+    """SciPy does not load under the first one; under the second one OpenBLAS tries for ever to get a buffer."""
+    done = limited(mib)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: the limit of this shell on memory is {mib} MiB (ulimit -v)")
+    assert "ulimit -v 1048576, or ulimit -v unlimited" in done.stderr
+
+
+@needs_proc
+def test_the_least_limit_is_enough() -> None:
+    assert "nothing is no run directory" in limited(memory.LEAST >> 20).stderr
+
+
+def test_under_a_limit_libraries_get_one_thread_unless_a_person_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "x")  # so that it is as before in the end
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    memory.check_limit()
+    assert memory.limit() is not None or "OPENBLAS_NUM_THREADS" not in os.environ
+    monkeypatch.setattr(memory, "limit", lambda: memory.LEAST)
+    memory.check_limit()
+    assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "3")
