@@ -256,8 +256,9 @@ def says(finding: Finding) -> str:
         return "reproduced" if m.low <= 50 <= m.high else "not reproduced"
     if finding.assay is not None and finding.assay.gap:
         return "not testable here"
-    if finding.claimed.startswith("a skillbook makes"):
-        return "reproduced" if m.high < 0 else "not reproduced" if m.low > 0 else "not testable here"
+    if finding.claimed.startswith("a skillbook"):  # less money and time, more utility
+        low, high = (m.low, m.high) if "serves" in finding.claimed else (-m.high, -m.low)
+        return "reproduced" if low > 0 else "not reproduced" if high < 0 else "not testable here"
     better, worse = ("serve" in finding.words and word in finding.words for word in ("better", "worse"))
     better = better and "no more than" not in finding.words
     little = re.search("worth less than|no more than", finding.words) is not None
