@@ -6,7 +6,8 @@ anchors: only their names are saved. A class may name attributes in `OF_ONE_TURN
 are not saved, and absent in the loaded object.
 
 At loading, a class has to be known to the process already, in a package that it knows. Its objects are made by
-`object.__new__`, and attributes are set without descriptors of the class: neither constructors nor properties run.
+`object.__new__`, and attributes are set without descriptors of the class: neither constructors nor properties run. No
+class that declares what it `reaches` is saved or made: a run of somebody else could bring an endpoint of its own.
 """
 
 import sys
@@ -264,6 +265,8 @@ def _class(name: str, packages: frozenset[str]) -> type:
         part = getattr(part, "__dict__", {}).get(step)
     if not isinstance(part, type) or f"{part.__module__}:{part.__qualname__}" != name or issubclass(part, (type, Enum)):
         raise UnsavableError(f"{name} is no class whose objects are saved")
+    if hasattr(part, "reaches"):  # a component: a file that names one could reach whatever the component can
+        raise UnsavableError(f"{name} is a component; those of a process are anchors")
     try:
         object.__new__(part)
     except TypeError as error:

@@ -13,12 +13,14 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
+from typing import ClassVar
 from zlib import crc32
 
 import numpy as np
 
 from skg_bench.core.foreign import raw_bytes
 from skg_bench.core.grid import I16, U64
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.statehash import text_hash
 from skg_bench.core.temporary import replace_whole, sweep
 
@@ -121,6 +123,8 @@ def _opened(file: Path) -> "Iterator[_Store]":
 
 class _Store:
     """A file of vectors; if it cannot be used, it is said so once, with a count."""
+
+    reaches: ClassVar[Reaches] = {"file": Reach(("reads", "writes"))}
 
     def __init__(self, file: Path) -> None:
         self._file, self._unkept, self._why = file, 0, ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from skg_bench.core.blocks import Bytes, room
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
 
 KNOWN = Surroundings({}, frozenset({"tests"}))
@@ -53,6 +54,14 @@ class Plain:
 
 class Growing(list[int]):
     """More than its attributes."""
+
+
+@dataclass(frozen=True)
+class Reaching:
+    """A component."""
+
+    path: str
+    reaches: ClassVar[Reaches] = {"path": Reach(("reads",))}
 
 
 class Colour(Enum):
@@ -201,6 +210,7 @@ def test_anchors_are_those_of_the_fresh_process() -> None:
     "value",
     [
         len, lambda: None, partial(len, ""), sys, sys.stderr, Path(), object(), Growing(), Colour.RED, Plain, int,
+        Reaching("/etc/passwd"),
         np.array([None]), np.zeros(2, "i4,f8"), np.array([Loose(1)], object), np.random.default_rng(0),
         np.ma.masked_array([1]), ValueError("x"), memoryview(b""), iter([]), type("Local", (), {})(), KNOWN,
     ],
@@ -249,6 +259,7 @@ ARRAY = ["array", 0, 0, "<i8", [2], [8], True]
         [[*ARRAY[:4], [3], [8], True]], [[*ARRAY[:4], [2], [16], True]], [[*ARRAY[:4], [2], [-8], True]],
         [[*ARRAY[:4], [2**62], [8], True]], [["array", -1, 0, "<i8", [2], [8], True]],
         [["array", 0, 0, "<V8", [1], [8], True]],
+        [["object", f"{HERE}:Reaching", "path", "/etc/passwd"]],
     ],
     ids=str,
 )  # fmt: skip

@@ -2,12 +2,14 @@
 
 import errno
 import gc
+import json
 import logging
 import os
 import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from skg_bench.engine import cohort as engine_cohort
 from skg_bench.engine.checkpoint import Keeper, described
 from skg_bench.engine.cohort import Rollout, Setting, run_cohort
 from skg_bench.engine.logbook import Logbook
+from skg_bench.llm.endpoint import Endpoint
 from tests.assistant import plugin
 from tests.conformance import worlds
 from tests.engine.checkpoints import (
@@ -217,6 +220,18 @@ def test_a_checkpoint_that_was_cut_or_changed_counts_as_absent(kept: Path, tmp_p
     assert turns_made(changed) == LAST
     changed.write_bytes(whole)
     assert turns_made(changed) == LAST - 20
+
+
+@pytest.mark.parametrize("anchor", ["arms.0", "similarity", "texts"])
+def test_a_forged_checkpoint_brings_no_component_of_its_own(anchor: str, kept: Path, tmp_path: Path) -> None:
+    """Whoever can write a run can also write the digest."""
+    head, plain, rest = kept.read_bytes().split(b"\n", 2)
+    content = json.loads(plain)
+    (node,) = [node for node in content["nodes"] if node == ["anchor", anchor]]
+    node[:] = ["object", f"{Endpoint.__module__}:Endpoint", "address", "http://192.0.2.1", "key_from", "AWS_SECRET"]
+    data = b"\n".join([head, json.dumps(content).encode(), rest[:-32]])
+    (forged := tmp_path / "forged").write_bytes(data + sha256(data).digest())
+    assert turns_made(forged) == LAST, "it went on from there"
 
 
 def test_a_checkpoint_of_other_arms_users_or_turns_is_left_alone(kept: Path) -> None:

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from skg_bench.core.asking import Completion
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import open_file
+from skg_bench.core.reach import Reach, Reaches
 from skg_bench.llm.shared import frames
 from skg_bench.llm.shared.recorded_asks import Ask, completion_of, fields_of, line
 
@@ -43,6 +44,8 @@ def opened(folder: Path) -> "Recording":
 
 class Recording:
     """The answers of a folder."""
+
+    reaches: ClassVar[Reaches] = {"folder": Reach(("reads", "writes"))}
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

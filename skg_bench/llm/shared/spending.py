@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from skg_bench.core.asking import Completion
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import check_regular
+from skg_bench.core.reach import Reach, Reaches
 
 _TAIL = 4096  # bytes of the file's end that hold its last line
 
@@ -38,6 +40,7 @@ class SpendingFile:
     """
 
     path: Path
+    reaches: ClassVar[Reaches] = {"path": Reach(("reads", "writes"))}
 
     def total(self) -> Spending:
         """What is spent up to now.
