@@ -31,6 +31,7 @@ from skg_bench.core.arms import Arm
 from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
+from skg_bench.core.links import check_links
 from skg_bench.core.lock import Lock, held, remove_dead
 from skg_bench.core.manifest import NAME, identity_of
 from skg_bench.core.record import Replay, replay
@@ -138,6 +139,7 @@ def start(
         return _delivered(job, say)
     try:
         job.out.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold messages
+        check_links(job.out)
         with held(job.out, "run" if job.part == WHOLE else f"part {job.part[0]}/{job.part[1]}") as lock:
             job = _begun(job)
             job = replace(job, state=state_of(job))  # another process may have ended it meanwhile

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from skg_bench.core import schema, shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file, table_of
+from skg_bench.core.links import check_links
 from skg_bench.core.manifest import NAME, accepted, manifest_of, run_key
 from skg_bench.core.shapes import shaped
 from skg_bench.core.shards import LogName
@@ -45,7 +46,8 @@ class RunTables(Protocol):
 class Run:
     """The finished (or unfinished) run in folder `path`.
 
-    Raises UsageError if the folder is no run, of another schema version, or holds what is not as it was written.
+    Raises UsageError if the folder is no run, of another schema version, has a link that leads out, or holds what is
+    not as it was written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -55,6 +57,7 @@ class Run:
                 f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. Where the manifest "
                 "was lost, run the same command again: it writes it again"
             )
+        check_links(self.path)
         if self.manifest.get("schema") != schema.VERSION:
             raise UsageError(
                 f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version {schema.VERSION}; "
