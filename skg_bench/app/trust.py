@@ -5,6 +5,7 @@ run is not: a node in it that reaches network, environment, files or code is ref
 """
 
 import types
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,8 @@ _WORDS: Mapping[Kind, str] = {
     "code": "runs code with your rights",
 }
 _ASKED: Sequence[Kind] = ("network", "environment")  # by asking a model
-_SHOWN = 200  # characters of a value
+_SHOWN = 200  # characters of a value, in an error
+_MANY = 20  # lines, after which they are counted
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,20 @@ def harmless(made: type, node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _print(origin: FromFile, requests: Sequence[ReachRequest]) -> None:
-    lines = [f"  {request.path}={_shown(request.value)} {_words(request)}" for request in requests]
-    new = [line for line in dict.fromkeys(lines) if line not in origin.told]
+    """What is asked for, in whole: what stands at the end of a long address, or far up on the screen, counts too."""
+    told = {f"  {_one_line(request.path)}={request.value!r} {_words(request)}": _words(request) for request in requests}
+    new = [line for line in told if line not in origin.told]
     origin.told.update(new)
+    if len(new) > _MANY:
+        new += [f"  {n:,} of {len(new):,}: {words}" for words, n in Counter(map(told.get, new)).items()]
     if new:
         text = "\n".join([f"{origin.path}, trusted by {OPTION}:", *new])
         typer.echo(printable(revealed(text)), err=True)
+
+
+def _one_line(path: str) -> str:
+    """A key of a file may hold line ends, and look like lines of ours."""
+    return path.replace("\n", "\\n")
 
 
 def _words(request: ReachRequest) -> str:

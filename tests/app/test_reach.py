@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skg_bench.app.trust import FromFile, admitted
 from tests.app.test_cli import call, refused
 from tests.app.test_files_of_others import CASE
 from tests.llm.server import Server
@@ -54,6 +55,27 @@ def test_a_case_sends_no_variable_of_the_environment_to_an_address(
     assert f"curator.llm.address='{server.address}' reaches an address of the network" in told
     assert f"curator.llm.key_from='{VARIABLE}' reads a variable of the environment" in told
     assert set(server.keys) == {"Bearer canary"}
+
+
+@pytest.mark.parametrize("padding", ["", "/." * 5_000])
+def test_what_is_trusted_is_printed_whole_and_on_a_line_of_its_own(
+    padding: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = {"_target_": "skg_bench.llm.budgeted.Budgeted", "folder": f"/tmp{padding}/../etc"}  # noqa: S108  never made
+    model |= {f"x\n  curator.llm.folder='/tmp/harmless' {i}": "y" for i in range(30)}
+    node = {"_target_": "skg_bench.curator.reflecting.Reflecting", "llm": model}
+    admitted(FromFile("case.json", trusted=True), [("curator", "curator", node)])
+    told = capsys.readouterr().err
+    lines = told.rstrip("\n").split("\n")
+    assert (
+        f"  curator.llm.folder='/tmp{padding}/../etc' reads files of this machine and writes files on this machine"
+        in lines
+    )
+    assert len(lines) == 1 + 31 + 2
+    assert lines[-2:] == [
+        "  1 of 31: reads files of this machine and writes files on this machine",
+        "  30 of 31: may reach anything, as Budgeted does not declare it",
+    ]
 
 
 def test_a_case_that_asks_a_model_plays_its_recording_only(
