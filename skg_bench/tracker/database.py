@@ -11,6 +11,7 @@ from secrets import token_hex
 from socket import gethostname
 from time import time
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from skg_bench.core.errors import UsageError
 from skg_bench.tracker.address import without_secrets
@@ -18,6 +19,7 @@ from skg_bench.tracker.address import without_secrets
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
+_SHOWN = 100  # characters of an address that may be any text
 _A_DAY = 24 * 3600  # seconds after which a file that another machine began has been left behind
 
 
@@ -56,6 +58,21 @@ def artifacts(address: str, run: Path) -> str | None:
     beside = _beside(run if database is None else Path(database))
     beside.mkdir(mode=0o700, exist_ok=True)  # pages hold messages
     return beside.as_uri()
+
+
+def check_place(address: str, files: str) -> None:
+    """Hold a database that nobody named to keep files beside itself: it may have come with the run, and say any place.
+
+    Raises UsageError; `files`: where it says that those of a run lie.
+    """
+    from sqlalchemy import make_url
+
+    beside, said = _beside(Path(make_url(address).database or "")), urlsplit(files)
+    if said.scheme != "file" or beside not in Path(unquote(said.path)).resolve().parents:
+        raise UsageError(
+            f"mlflow.db beside the run keeps files not beside itself, but at {without_secrets(files)[:_SHOWN]}; if it "
+            f"is yours, name it: tracker.uri={address}"
+        )
 
 
 def _engine(address: str) -> str:

@@ -27,7 +27,7 @@ from skg_bench.core.reach import Reach, Reaches
 from skg_bench.core.run import Run
 from skg_bench.core.tracking import Sink, Stage
 from skg_bench.tracker.address import check
-from skg_bench.tracker.database import artifacts, prepare
+from skg_bench.tracker.database import artifacts, check_place, prepare
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -80,8 +80,11 @@ class MLflow:
         return (self,)
 
     def address(self, run: Path) -> str:
-        beside = f"sqlite:///{run.parent / 'mlflow.db'}"
-        return self.uri or os.environ.get("MLFLOW_TRACKING_URI") or beside
+        return self._named() or _beside(run)
+
+    def _named(self) -> str | None:
+        """The address that a person gave."""
+        return self.uri or os.environ.get("MLFLOW_TRACKING_URI")
 
     def local(self, run: Path) -> bool:
         return self.address(run).startswith(_LOCAL)
@@ -107,6 +110,8 @@ class MLflow:
         order = list(reversed(run.arms))  # MLflow shows the last ten of what was made
         order += [_ALL_ARMS] if (run.path / _PAGE).is_file() else []
         parent = known.get(_ALL_ARMS) or _create(client, experiment, run, _ALL_ARMS, None)
+        if not self._named():
+            check_place(uri, parent.info.artifact_uri)
         logged = [arm for arm in order if arm in known and known[arm].info.status == "FINISHED"]
         progress(len(logged), total)
         metrics = _metrics(run)
@@ -144,6 +149,10 @@ class MLflow:
         client = _import()
         prepare(self.address(run))
         return client(self.address(run))
+
+
+def _beside(run: Path) -> str:
+    return f"sqlite:///{run.parent / 'mlflow.db'}"
 
 
 def _import() -> "type[MlflowClient]":

@@ -170,6 +170,35 @@ def test_files_never_lie_in_the_current_folder(scheme: str, tmp_path: Path, monk
         MLflow("postgresql://host/mlflow?password=secret", None)
 
 
+def kept_at(place: str, run: Run) -> Run:
+    """The run beside a database of somebody else, which keeps files at a place of its choice."""
+    from mlflow import MlflowClient
+
+    address = f"sqlite:///{run.path.parent / 'mlflow.db'}"
+    prepare(address)
+    MlflowClient(address).create_experiment(run.config["experiment"], place)
+    return run
+
+
+@pytest.mark.parametrize("how", ["elsewhere", "above", "link", "server"])
+def test_a_database_that_came_with_a_run_does_not_say_where_files_are_written(
+    how: str, original: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (home := tmp_path / "home").mkdir()
+    (came := tmp_path / "came").mkdir()
+    run = Run(shutil.copytree(original.path, came / "run"))
+    beside = (came / "mlartifacts").as_uri()
+    if how == "link":
+        (came / "mlartifacts").symlink_to(home)
+    places = {"elsewhere": home.as_uri(), "above": f"{beside}/%2e%2e/%2e%2e/home", "link": beside}
+    line, complete = tracking.deliver(LOCAL, kept_at(places.get(how, "s3://bucket/files"), run))
+    assert not complete
+    assert "keeps files not beside itself" in line
+    assert "if it is yours, name it: tracker.uri=sqlite:" in line
+    assert [*home.iterdir()] == []
+
+
 def test_a_run_is_logged_once(logged: Run) -> None:
     before = Read(logged)
     assert tracking.deliver(LOCAL, logged)[1]
