@@ -100,12 +100,14 @@ def harmless(made: type, node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _print(origin: FromFile, requests: Sequence[ReachRequest]) -> None:
-    """What is asked for, in whole: what stands at the end of a long address, or far up on the screen, counts too."""
-    told = {f"  {_one_line(request.path)}={request.value!r} {_words(request)}": _words(request) for request in requests}
-    new = [line for line in told if line not in origin.told]
+    """Print in whole what is asked for: what stands at the end of a long address, or far up, counts too."""
+    lines = {
+        f"  {_one_line(request.path)}={request.value!r} {_words(request)}": _words(request) for request in requests
+    }
+    new = [line for line in lines if line not in origin.told]
     origin.told.update(new)
     if len(new) > _MANY:
-        new += [f"  {n:,} of {len(new):,}: {words}" for words, n in Counter(map(told.get, new)).items()]
+        new += [f"  {n:,} of {len(new):,}: {words}" for words, n in Counter(map(lines.get, new)).items()]
     if new:
         text = "\n".join([f"{origin.path}, trusted by {OPTION}:", *new])
         typer.echo(printable(revealed(text)), err=True)

@@ -16,10 +16,10 @@ def check_links(folder: Path) -> None:
     """
     root = os.path.realpath(folder)
     for link in _links(root):
-        leads = os.path.realpath(link)
-        if os.path.commonpath([root, leads]) != root:
+        target = os.path.realpath(link)
+        if os.path.commonpath([root, target]) != root:
             raise UsageError(
-                f"{folder / os.path.relpath(link, root)} is a symbolic link that leads out of the folder, to {leads}; "
+                f"{folder / os.path.relpath(link, root)} is a symbolic link that leads out of the folder, to {target}; "
                 "a run holds its own files. If it is yours, put the file or folder itself in its place"
             )
 

@@ -67,8 +67,8 @@ def check_place(address: str, files: str) -> None:
     """
     from sqlalchemy import make_url
 
-    beside, said = _beside(Path(make_url(address).database or "")), urlsplit(files)
-    if said.scheme != "file" or beside not in Path(unquote(said.path)).resolve().parents:
+    beside, place = _beside(Path(make_url(address).database or "")), urlsplit(files)
+    if place.scheme != "file" or beside not in Path(unquote(place.path)).resolve().parents:
         raise UsageError(
             f"mlflow.db beside the run keeps files not beside itself, but at {without_secrets(files)[:_SHOWN]}; if it "
             f"is yours, name it: tracker.uri={address}"
