@@ -15,6 +15,7 @@ from skg_bench.analysis.gate import baseline as baselines
 from skg_bench.analysis.gate.baseline import BUDGET, Baseline
 from skg_bench.analysis.gate.panel import panel
 from skg_bench.analysis.gate.rules import RULES
+from skg_bench.core.errors import UsageError
 from skg_bench.core.run import Run
 
 READERS = ("compare", "report", "gate", "export")  # rows, by the command that is killed
@@ -81,12 +82,10 @@ def killed(bench: Bench) -> Outcome | None:
 
 
 def _words(bench: Bench) -> list[str]:
-    return {
-        "compare": ["compare", str(bench.out)],
-        "report": ["report", str(bench.out)],
-        "gate": ["gate", "--baseline", str(_baseline(bench.lab)), str(bench.out)],
-        "export": ["export", "mlflow", str(bench.out)],
-    }[bench.row]
+    out = str(bench.out)
+    if bench.row == "gate":
+        return ["gate", "--unproven", "--baseline", str(_baseline(bench.lab)), out]  # the arm is no product
+    return ["export", "mlflow", out] if bench.row == "export" else [bench.row, out]
 
 
 def _undisturbed(bench: Bench) -> _Undisturbed:
@@ -161,7 +160,9 @@ def _recorded(bench: Bench) -> _Recorded:
             home = bench.lab.home / "undisturbed-recorded"
             running = bench.lab.start([*RECORDED, f"out={home / 'run'}"], home)
             try:
-                bench.note(running.wait(), "the undisturbed run with a recording")
+                done = running.wait()
+                if done.code != 0:
+                    raise UsageError(f"the undisturbed run with a recording failed: {done.message}")
                 bench.lab.known["recorded"] = _Recorded(digests(home / "run"), running.seconds)
             finally:
                 running.close()

@@ -19,7 +19,10 @@ from experiments.faults.reader import LOGS, Reader
 from skg_bench.core.draws import fold, key
 from skg_bench.core.errors import UsageError
 
-ARMS = {"learns": "[]", "forks": "[fork=learns@5,router=exact]", "never": "[policy=never]"}
+ARMS = {  # the last two are the anchors of a gate
+    "learns": "[]", "forks": "[fork=learns@5,router=exact]", "never": "[policy=never,curator=none]",
+    "oracle": "[router=oracle,curator=oracle]",
+}  # fmt: skip
 WORDS = (  # 600 users in one week: three shards of each arm, and two cohorts a shard
     "run", "profile=smoke", "users=600", "weeks=1", "simulator.messages_per_day=2", "cohort=300", "contrasts=[]",
     f"arms={{{', '.join(f'{name}: {overrides}' for name, overrides in ARMS.items())}}}",

@@ -225,8 +225,8 @@ def load(path: Path, *, trust: bool = False) -> Case:
 
     Raises UsageError for what is none, and for one whose components reach something, unless that is trusted.
     """
+    read = json_file(path)
     try:
-        read = json_file(path)
         version = read.pop("schema")
         specs = {
             role: ArmSpec(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
