@@ -225,8 +225,8 @@ def load(path: Path, *, trust: bool = False) -> Case:
 
     Raises UsageError for what is none, and for one whose components reach something, unless that is trusted.
     """
-    read = json_file(path)
     try:
+        read = json_file(path)
         version = read.pop("schema")
         specs = {
             role: ArmSpec(side["name"], {name: whole(arm) for name, arm in side["compositions"].items()})
@@ -242,8 +242,9 @@ def load(path: Path, *, trust: bool = False) -> Case:
         )
         _check(case)
     except (UsageError, *FAULTS) as error:
+        reason = str(error).removeprefix(f"{path} ") if isinstance(error, UsageError) else repr(error)
         raise UsageError(
-            f"{path} is no counterexample of this version ({error!r}); make one with `skg-bench counterexample`"
+            f"{path} is no counterexample of this version ({reason}); make one with `skg-bench counterexample find`"
         ) from error
     if version != SCHEMA:
         raise UsageError(f"{path} is of another version; find the counterexample again")
