@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments import prior
 from experiments.guardian.lives import TRIGGERS, USERS, Draw, Life, Lives
-from skg_bench.analysis.comparison.findings import Source
+from skg_bench.analysis.comparison.findings import FindingSource
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composer, compose
@@ -72,7 +72,7 @@ class Study:
     parameters: tuple[prior.Parameter, ...]  # that are drawn
     given: Mapping[str, float]  # parameters of the prior that an override has set, for all draws
     kept: Mapping[str, frozenset[str]]  # by arm, parameters that the arm sets itself
-    source: Source  # for findings
+    source: FindingSource  # for findings
 
     @property
     def seed(self) -> int:
@@ -142,8 +142,8 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
     Raises UsageError for bad overrides, another world, an empty panel, and a prior that leaves a parameter's range.
     """
     known = parse(list(overrides))
-    asked = [f"experiment={name}", f"users={USERS}", *overrides]
-    composed = compose(asked)
+    words = [f"experiment={name}", f"users={USERS}", *overrides]
+    composed = compose(words)
     root = composed.root
     world, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     if not isinstance(world, Guardian):
@@ -177,7 +177,7 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
         name, root, identity(counted, composed.arms, data), root["users"], triggers, world, embedder,
         build("launcher", root["launcher"], COMMAND_LINE), made,
         tuple(p for p in parameters if p.name not in fixed), fixed, kept,
-        Source.of(asked, described(root, composed.arms, {}), data),
+        FindingSource.of(words, described(root, composed.arms, {}), data),
     )  # fmt: skip
     check_prior(whole, file)
     return whole

@@ -168,8 +168,8 @@ def finding(drawn: Drawn, statement: Statement, more: str = "") -> Finding:
     where = ""
     if part.verdict == "attainable":
         known = drawn.table[drawn.table[statement.figure].notna()]
-        found = condition(known, drawn.parameters, statement.holds(known))
-        where, sentence = (str(found), sentence) if found else ("", f"{sentence} {NOWHERE}")
+        limits = condition(known, drawn.parameters, statement.holds(known))
+        where, sentence = (str(limits), sentence) if limits else ("", f"{sentence} {NOWHERE}")
     if part.verdict == "not testable here":
         cut = cut_between(least, most) if any(least < c <= most for c in CUTS) else CUTS[0]
         sentence += f" So many draws leave open whether that is {100 * cut:.0f} % of the prior."

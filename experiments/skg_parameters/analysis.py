@@ -68,32 +68,34 @@ def findings(points: Sequence[tuple[SeedRuns, Sequence[Line]]]) -> list[Finding]
     """One for each question, for `skg-bench claims`: at the sensitive point where it was asked there, else at the
     paper's own, whose figure stands beside it. `points`: the runs of each, and what they say.
     """
-    results, asked = list[Finding](), dict[tuple[str, str], list[tuple[Line, Evidence]]]()
+    results, answers_of = list[Finding](), dict[tuple[str, str], list[tuple[Line, Evidence]]]()
     for run, claim_lines in points:
         evidence = Evidence.of(run.runs, COMMAND)
-        results += [found for found in spared(run, evidence) if found.claimed not in {each.claimed for each in results}]
+        results += [
+            finding for finding in spared(run, evidence) if finding.claimed not in {each.claimed for each in results}
+        ]
         for line in claim_lines:
             if isfinite(line.utility.estimate.mean):  # else nobody was there long enough
-                asked.setdefault((line.id, line.asks), []).append((line, evidence))
-    for answers in asked.values():
+                answers_of.setdefault((line.id, line.asks), []).append((line, evidence))
+    for answers in answers_of.values():
         line, evidence = max(answers, key=lambda answer: answer[0].sensitive)
-        own = next((other for other, _ in answers if not other.sensitive and line.sensitive), None)
-        results.append(_finding(line, own, evidence))
+        papers = next((other for other, _ in answers if not other.sensitive and line.sensitive), None)
+        results.append(_finding(line, papers, evidence))
     return results
 
 
-def _finding(line: Line, own: Line | None, evidence: Evidence) -> Finding:
+def _finding(line: Line, papers: Line | None, evidence: Evidence) -> Finding:
     hits = number(line.hits, "share")
     point = "" if line.sensitive else ", at the paper's own operating point"
     words = f"{line.asks[:1].upper()}{line.asks[1:]}, at {hits} hits{point}: {line.words}."
-    if own is not None:
-        e = own.utility.estimate
-        told = f"{number(e.mean, 'utility', signed=True)} ({interval(*e.interval(new=True), 'utility', signed=True)})"
-        words += f" As the paper has it, at {number(own.hits, 'share')} hits, it is {told}: {own.words}."
+    if papers is not None:
+        e = papers.utility.estimate
+        figure = f"{number(e.mean, 'utility', signed=True)} ({interval(*e.interval(new=True), 'utility', signed=True)})"
+        words += f" As the paper has it, at {number(papers.hits, 'share')} hits, it is {figure}: {papers.words}."
     measured = Measured.of(line.utility.estimate)
     return Finding(
         line.id, line.asks, measured, line.verdict, words, evidence, line.assay, line.by_seed,
-        None if own is None else Measured.of(own.utility.estimate),
+        None if papers is None else Measured.of(papers.utility.estimate),
     )  # fmt: skip
 
 
@@ -145,11 +147,11 @@ def analyse(runs: Runs) -> Report:
     twice = [(line.id, line.asks, line.sensitive) for line in every]
     if len(set(twice)) < len(twice):
         raise UsageError(f"{groups[0].path} and {groups[1].path} ask the same and differ in more than their seeds")
-    own = [run for run in groups if REFERENCE in run.arms]
-    sweeps = [Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run)) for run in own]
+    sweeping = [run for run in groups if REFERENCE in run.arms]
+    sweeps = [Table("What thresholds mean on the scale of scores", SWEPT, thresholds(run)) for run in sweeping]
     text = page(
         "Numbers and parts of the SKG paper", COMMAND, " ".join(map(_scope, groups)), READ,
-        *(table for table in tables if table.rows), *sweeps, *map(verbatim, own),
+        *(table for table in tables if table.rows), *sweeps, *map(verbatim, sweeping),
     )  # fmt: skip
     return Report([*(table for table in tables if table.rows), *sweeps], text, findings=lambda: findings(points))
 

@@ -109,7 +109,7 @@ def assays(run: SeedRuns, pairs: Sequence[contrasts.Contrast]) -> list[tuple[Ass
     tally = {
         arm: tallies(run, arm, requests, since=sorted(set(since))) for arm in dict.fromkeys([NEVER, ORACLE, *named])
     }
-    found = []
+    results = []
     for pair, turn in zip(pairs, since, strict=True):
         reference, loop = tally[pair.reference][turn], whole(pair)
 
@@ -119,8 +119,8 @@ def assays(run: SeedRuns, pairs: Sequence[contrasts.Contrast]) -> list[tuple[Ass
         ahead = None if loop == NEVER else beyond(loop, tally[NEVER][turn])
         rooms = [beyond(arm, tally[loop][turn]) for arm in dict.fromkeys((ORACLE, pair.bound)) if arm is not None]
         assay = Assay(ahead, max(rooms, key=lambda room: room.value))
-        found.append((assay, seed_means(utility, tally[pair.arm][turn], reference, requests)))
-    return found
+        results.append((assay, seed_means(utility, tally[pair.arm][turn], reference, requests)))
+    return results
 
 
 def whole(pair: contrasts.Contrast) -> str:
@@ -131,8 +131,8 @@ def whole(pair: contrasts.Contrast) -> str:
 def seed_means(metric: Metric, arm: Tally, reference: Tally, requests: LoggedEvents) -> tuple[float, ...]:
     """Mean difference of a metric over the users of each seed."""
     mine, theirs = (by_user([metric], each, requests)[metric.name] for each in (arm, reference))
-    there = ~np.isnan(mine - theirs)
-    seed, differences = (requests.users // STRIDE)[there], (mine - theirs)[there]
+    known = ~np.isnan(mine - theirs)
+    seed, differences = (requests.users // STRIDE)[known], (mine - theirs)[known]
     return tuple(float(differences[seed == each].mean()) for each in sorted(set(seed.tolist())))
 
 

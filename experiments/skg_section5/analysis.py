@@ -26,7 +26,7 @@ from experiments.skg_section5.readings import (
     separating,
 )
 from skg_bench.analysis.comparison.assay import Measured, Verdict
-from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence, Finding, Source
+from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence, Finding, FindingSource
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
@@ -67,7 +67,7 @@ class Corpus:
         command = f"skg-bench experiment skg_section5/draws {more}".strip()
         commit = str(self.manifest["commit"]) + (UNCOMMITTED if self.manifest["dirty"] else "")
         users = int(self.manifest["users"]) * len(self.draws)
-        sources = (shaped(Source, self.manifest["source"], "source"),) if "source" in self.manifest else ()
+        sources = (shaped(FindingSource, self.manifest["source"], "source"),) if "source" in self.manifest else ()
         return Evidence(command, commit, users, int(self.manifest["weeks"]), (int(self.manifest["seed"]),), sources)
 
 
@@ -163,9 +163,9 @@ def findings(corpora: Sequence[Corpus], hits: Hits | None, embedder: str, comman
                 sentence += used_up if m.used_up else cut
             where = ""
             if m.verdict == "attainable":
-                told = source.draws[known(m.reading, source.draws)]
-                found = condition(told, source.parameters, holds(m.reading, told))
-                where, sentence = (str(found), sentence) if found else ("", f"{sentence} {NOWHERE}")
+                rows = source.draws[known(m.reading, source.draws)]
+                limits = condition(rows, source.parameters, holds(m.reading, rows))
+                where, sentence = (str(limits), sentence) if limits else ("", f"{sentence} {NOWHERE}")
             measured = Measured(100 * m.share, 100 * least, 100 * most, "% of the prior")
             results.append(Finding(m.reading.id, claimed, measured, m.verdict, sentence, source.evidence, where=where))
     (_, three, need_three), (_, six, need_six) = contradiction()

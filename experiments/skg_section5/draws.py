@@ -20,7 +20,7 @@ import typer
 
 from experiments.skg_section5 import prior
 from experiments.skg_section5.crowd import Answering, Crowd, OwnWeights, Weekly, side_by_side
-from skg_bench.analysis.comparison.findings import Source
+from skg_bench.analysis.comparison.findings import FindingSource
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
@@ -61,8 +61,8 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
 
     Raises UsageError for bad ones, and for simulated users without the parameters of the prior.
     """
-    asked = ["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides]
-    composed = compose(asked)
+    words = ["experiment=skg_section5", f"users={users}", f"weeks={weeks}", *overrides]
+    composed = compose(words)
     root = composed.root
     simulator, embedder = (build(seam, root[seam], COMMAND_LINE) for seam in ("simulator", "embedder"))
     if not isinstance(simulator, AssistantUsers):
@@ -70,7 +70,7 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     prior_digest = sha256(prior.FILE.read_bytes()).hexdigest()
     data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": prior_digest}
     sizes = {name: root[name] for name in ("seed", "users", "weeks")}
-    source = Source.of(asked, described(root, composed.arms, {}), data)
+    source = FindingSource.of(words, described(root, composed.arms, {}), data)
     manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **sizes, "data": data}
     manifest |= {"source": asdict(source)}
     kinds = {kind: composed.arms[kind] for kind in prior.kinds().options}

@@ -33,7 +33,7 @@ RECIPES = EXPERIMENTS / "claims.yaml"
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FindingRecipe:
     """How a file of findings is made; commands are words after `skg-bench`."""
 
     minutes: float  # of CPU time that all of it took
@@ -46,19 +46,21 @@ class Recipe:
         return [text.replace("{runs}", shlex.quote(str(runs))) for text in (self.small, *self.runs, self.analyse)]
 
 
-def recipes() -> dict[str, Recipe]:
+def recipes() -> dict[str, FindingRecipe]:
     """By experiment, in the order of the file.
 
     Raises UsageError.
     """
     try:
         rows: Mapping[str, Any] = yaml.safe_load(text_of(RECIPES))
-        return {name: shaped(Recipe, {**row, "minutes": float(row["minutes"])}, name) for name, row in rows.items()}
+        return {
+            name: shaped(FindingRecipe, {**row, "minutes": float(row["minutes"])}, name) for name, row in rows.items()
+        }
     except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
         raise UsageError(f"{RECIPES} does not say how findings are made: {error}") from error
 
 
-def chosen(names: Sequence[str]) -> dict[str, Recipe]:
+def chosen(names: Sequence[str]) -> dict[str, FindingRecipe]:
     """Those of some experiments, default all.
 
     Raises UsageError for an experiment that has none.
@@ -106,14 +108,14 @@ def check(names: Sequence[str]) -> None:
     Raises UsageError where one does not.
     """
     screen, wrong = console(), []
-    found = {file.experiment: file for file in files(ROOT / "reports" / "claims")}
+    by_name = {file.experiment: file for file in files(ROOT / "reports" / "claims")}
     for name, recipe in chosen(names).items():
-        reason = refusal(found[name]) if name in found else "there is none"
+        reason = refusal(by_name[name]) if name in by_name else "there is none"
         if not reason:
             with TemporaryDirectory() as folder:
                 small = recipe.commands(Path(folder))[0]
                 _carry_out(small)
-                if decisions(_out(small)) != found[name].made.decisions:
+                if decisions(_out(small)) != by_name[name].made.decisions:
                     reason = "a small run decides otherwise than by the code that made it"
         screen.print(f"{name}: {reason or 'counts'}", soft_wrap=True)
         wrong += [name] if reason else []

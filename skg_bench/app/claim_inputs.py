@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from skg_bench.analysis.comparison.findings import FindingsFile, Source, files
+from skg_bench.analysis.comparison.findings import FindingsFile, FindingSource, files
 from skg_bench.core.foreign import bytes_of, text_of
 from skg_bench.core.paths import CONF, DATA, EXPERIMENTS
 
@@ -22,8 +22,8 @@ def refusals(folder: Path) -> dict[str, str]:
 
     Raises UsageError for a file that is no file of findings.
     """
-    found = ((file.experiment, refusal(file)) for file in files(folder))
-    return {name: reason for name, reason in found if reason}
+    pairs = ((file.experiment, refusal(file)) for file in files(folder))
+    return {name: reason for name, reason in pairs if reason}
 
 
 def refusal(file: FindingsFile) -> str:
@@ -40,7 +40,7 @@ def refusal(file: FindingsFile) -> str:
     return next((reason for reason in reasons if reason), "")
 
 
-def changed(source: Source) -> str:
+def changed(source: FindingSource) -> str:
     """What of configuration and data is not as it was; empty: nothing."""
     now = _now(source.overrides, source.keys)
     if now is None or now.configuration != source.configuration:
@@ -62,7 +62,7 @@ def surroundings() -> str:
 
 
 @cache
-def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> Source | None:
+def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSource | None:
     """What these overrides give today; None: they are not accepted any more."""
     from skg_bench.app.components import build
     from skg_bench.app.compose import compose
@@ -75,7 +75,7 @@ def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> Source | Non
         parts = {seam: build(seam, composed.root[seam], COMMAND_LINE).digest for seam in ("simulator", "embedder")}
     except (UsageError, OSError):
         return None
-    return Source.of(overrides, described(composed.root, composed.arms, {}), parts, keys)
+    return FindingSource.of(overrides, described(composed.root, composed.arms, {}), parts, keys)
 
 
 # ------------------------------------------------------------------------------------------------------ analysis
@@ -123,8 +123,8 @@ def _file(module: str) -> Path | None:
     if base is None:
         return None
     place = base.joinpath(*rest)
-    found = [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
-    return found[0] if found else None
+    existing = [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+    return existing[0] if existing else None
 
 
 @cache

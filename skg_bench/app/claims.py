@@ -66,8 +66,8 @@ def _chosen(ids: Sequence[str], *, only_open: bool) -> list[Line]:
         if claim_id not in every:
             close = nearest(claim_id.upper(), every)
             raise UsageError(f"no source has a claim {claim_id!r}; {close}")
-    asked = [every[claim_id] for claim_id in ids] or list(every.values())
-    return [line for line in asked if line.state == "open" or not only_open]
+    named = [every[claim_id] for claim_id in ids] or list(every.values())
+    return [line for line in named if line.state == "open" or not only_open]
 
 
 def cells(line: Line) -> Iterator[tuple[str, ...]]:

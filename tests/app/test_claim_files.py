@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from skg_bench.analysis.comparison.findings import Evidence, Finding, FindingsFile, Made, Source, files
+from skg_bench.analysis.comparison.findings import Evidence, Finding, FindingsFile, FindingSource, Origins, files
 from skg_bench.app import claim_files, claim_inputs
 from skg_bench.app.api import run as simulate
 from skg_bench.app.claim_inputs import analysis, refusal, surroundings
@@ -26,7 +26,7 @@ def whole() -> FindingsFile:
     """A file that follows from what stands in the checkout."""
     source = claim_inputs._now(OVERRIDES)
     assert source is not None
-    return FindingsFile("grid", Made((source,), analysis("grid"), "decided"), (FOUND,))
+    return FindingsFile("grid", Origins((source,), analysis("grid"), "decided"), (FOUND,))
 
 
 def test_a_file_counts_while_all_that_it_follows_from_is_as_it_was(whole: FindingsFile) -> None:
@@ -56,13 +56,15 @@ def test_seed_salt_and_how_a_run_is_made_are_no_configuration_and_all_else_is() 
     config = {"users": 2, "seed": 0, "salt": 0, "workers": 1, "utility": {"offer": 0.05}}
 
     def digest(**changed: object) -> str:
-        return Source.of([], {"config": {**config, **changed}, "compositions": {}, "beside": []}, {}).configuration
+        return FindingSource.of(
+            [], {"config": {**config, **changed}, "compositions": {}, "beside": []}, {}
+        ).configuration
 
     assert digest(seed=3, salt="draw", workers=2, out="here") == digest()
     assert digest(utility={"offer": 0.0}) != digest()
-    assert Source.of(["seed=3", "out=x", "a=1"], {"config": {}, "compositions": {}, "beside": []}, {}).overrides == (
-        "a=1",
-    )
+    assert FindingSource.of(
+        ["seed=3", "out=x", "a=1"], {"config": {}, "compositions": {}, "beside": []}, {}
+    ).overrides == ("a=1",)
 
 
 @pytest.fixture

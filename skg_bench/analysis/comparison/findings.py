@@ -26,7 +26,7 @@ _EACH = ("seed", "salt", *BESIDE)  # differ between the runs of a file, or chang
 
 
 @dataclass(frozen=True)
-class Source:
+class FindingSource:
     """What runs that differ in their seeds were made from."""
 
     overrides: tuple[str, ...]
@@ -37,7 +37,7 @@ class Source:
     @classmethod
     def of(
         cls, overrides: Sequence[str], content: Mapping[str, Any], data: Mapping[str, str], keys: Sequence[str] = ()
-    ) -> "Source":
+    ) -> "FindingSource":
         """`content`: `config`, `compositions` and `beside`, as in a manifest. `keys`: those that count; none: all."""
         counted = counted_of({**content, "data": {}, "code": ""})
         counted["config"] = {key: value for key, value in counted["config"].items() if key not in _EACH}
@@ -61,7 +61,7 @@ class Evidence:
     users: int
     weeks: int
     seeds: tuple[int, ...]
-    sources: tuple[Source, ...] = field(default=(), compare=False)  # written once for all findings of a file
+    sources: tuple[FindingSource, ...] = field(default=(), compare=False)  # written once for all findings of a file
 
     @classmethod
     def of(cls, runs: Sequence[Run], command: str) -> "Evidence":
@@ -71,7 +71,7 @@ class Evidence:
         if any(run.manifest.get("dirty") for run in runs):
             commit += UNCOMMITTED
         whole = [run.manifest for run in runs if "config" in run.manifest]
-        sources = [Source.of(m.get("overrides") or (), m, m.get("data") or {}) for m in whole]
+        sources = [FindingSource.of(m.get("overrides") or (), m, m.get("data") or {}) for m in whole]
         unique = tuple(source for i, source in enumerate(sources) if source not in sources[:i])
         seeds = tuple(run.manifest["seed"] for run in runs)
         return cls(command, commit, first["users"], first["weeks"], seeds, unique)
@@ -104,10 +104,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Made:
+class Origins:
     """What the findings of a file follow from."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FindingSource, ...] = ()
     analysis: str = ""  # digest of the source that turned runs into findings
     decisions: str = ""  # digest of what a small run decided, by the code of the runs; empty: there was none
     surroundings: str = ""  # digest of conf/ and data/ when all this was so: while they are, nothing is composed
@@ -118,7 +118,7 @@ class FindingsFile:
     """A file of `reports/claims`."""
 
     experiment: str
-    made: Made
+    made: Origins
     findings: tuple[Finding, ...]
 
     @property
@@ -174,13 +174,13 @@ def files(folder: Path) -> Iterator[FindingsFile]:
         try:
             content = json_file(file)
             made, rows = content["made"], content["findings"]
-            sources = tuple(shaped(Source, source, "sources") for source in made["sources"])
+            sources = tuple(shaped(FindingSource, source, "sources") for source in made["sources"])
             digests = (shaped(str, made[name], name) for name in ("analysis", "decisions", "surroundings"))
-            found = tuple(_finding(row) for row in rows)
+            results = tuple(_finding(row) for row in rows)
         except (UsageError, *FAULTS) as error:
             again = f"write it again: skg-bench claims --make {file.stem}"
             raise UsageError(f"{file} is no file of findings ({error!r}); {again}") from error
-        yield FindingsFile(file.stem, Made(sources, *digests), found)
+        yield FindingsFile(file.stem, Origins(sources, *digests), results)
 
 
 def findings(folder: Path) -> dict[str, list[tuple[str, Finding]]]:
@@ -198,10 +198,10 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     evidence = shaped(Evidence, {**made, "sources": []}, "evidence")
     claim_id, claimed, words = (shaped(str, row[name], name) for name in ("id", "claimed", "words"))
     by_seed = shaped(tuple[float, ...], row["by_seed"], "by_seed")
-    own = None if row["own"] is None else _measured(row["own"])
+    papers = None if row["own"] is None else _measured(row["own"])
     where = shaped(str, row["where"], "where")
     assay = _assay(row["assay"])
-    return Finding(claim_id, claimed, measured, row["verdict"], words, evidence, assay, by_seed, own, where)
+    return Finding(claim_id, claimed, measured, row["verdict"], words, evidence, assay, by_seed, papers, where)
 
 
 def _assay(figures: Mapping[str, Any] | None) -> Assay | None:
