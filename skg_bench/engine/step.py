@@ -21,12 +21,9 @@ from skg_bench.core.state import first
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES, Completions, Prompts, Similarity
 from skg_bench.core.world import (
-    FAILED,
     FALLBACK,
-    PROCEDURE,
     PROMPTED,
     RIGHT,
-    SILENT,
     STORED,
     UNKNOWN,
     Draws,
@@ -36,9 +33,9 @@ from skg_bench.core.world import (
     Response,
     Served,
     World,
-    calls,
 )
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
+from skg_bench.engine.costs import executed, total, unless_silent, without_calls
 from skg_bench.engine.logbook import TurnWriter
 from skg_bench.engine.pending import Pending
 from skg_bench.engine.reading import Reading, columns
@@ -245,19 +242,19 @@ def answer(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> Answer
     with by(llm):
         check_spent(called, turn.rows)
     if response.outcome is not None:
-        reply, how, cost = _unless_silent(reply, how, called, response.outcome.silent)
+        reply, how, cost = unless_silent(reply, how, called, response.outcome.silent)
         about = None if about is None else np.where(response.outcome.silent, -1, about).astype(np.int32)
     elif response.execution is None:
-        cost = _without_calls(called, how == STORED, state.arm.hit_latency_ms)
+        cost = without_calls(called, how == STORED, state.arm.hit_latency_ms)
     else:
-        reply, how, cost = _executed(reply, how, called, response.execution, state.arm.hit_latency_ms)
+        reply, how, cost = executed(reply, how, called, response.execution, state.arm.hit_latency_ms)
     if unjudged is not None:
-        cost = _without_calls(cost, unjudged, 0.0)
+        cost = without_calls(cost, unjudged, 0.0)
     if paid is not None:
         cost = replace(cost, cost_usd=cost.cost_usd + paid)
     minted = response.answer >= 0
     state.given[turn.rows[minted], response.answer[minted]] = True
-    return Answered(reply, how, cost if reply.cost is None else _sum(cost, reply.cost), response, about)
+    return Answered(reply, how, cost if reply.cost is None else total(cost, reply.cost), response, about)
 
 
 def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> None:
@@ -291,30 +288,6 @@ def _says(reply: Reply, how: I32) -> U64:
     return np.where(how == PROMPTED, 0 if reply.says is None else reply.says, 0).astype(np.uint64)
 
 
-def _unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
-    """What was served where nothing may have been said, and what it cost."""
-    skill = None if reply.skill is None else np.where(silent, -1, reply.skill).astype(np.int32)
-    how = np.where(silent, SILENT, how).astype(np.int32)
-    return replace(reply, skill=skill), how, _without_calls(called, ~calls(how), 0.0)
-
-
-def _executed(
-    reply: Reply, how: I32, called: Completions, execution: Execution, latency_ms: float
-) -> tuple[Reply, I32, Completions]:
-    """What was served where procedures were run, and what it cost: the model, where it answered, and tools. No skill
-    served where nothing came back.
-    """
-    failed, run = execution.failed, how == PROCEDURE
-    how = np.where(run & failed, FAILED, how).astype(np.int32)
-    tools = Completions(
-        np.zeros_like(called.tokens_in), np.zeros_like(called.tokens_out), execution.cost_usd,
-        execution.latency_ms + np.where(failed, latency_ms, 0.0),
-    )  # fmt: skip
-    cost = _sum(_without_calls(called, ~calls(how), latency_ms), tools)
-    skill = None if reply.skill is None else np.where(failed, -1, reply.skill).astype(np.int32)
-    return replace(reply, skill=skill), how, cost
-
-
 def _resolved(state: CohortState, turn: Turn, reply: Reply) -> tuple[I32, I32, Bool | None]:
     """How each user is served, with which answer, and where it is words that nobody can judge (None: nowhere)."""
     if reply.text is None or not (worded := reply.text >= 0).any():
@@ -333,22 +306,6 @@ def _without_judgement(response: Response, which: Bool) -> Response:
         for none, column in ((UNKNOWN, response.quality), (-1, response.answer))
     )
     return Response(quality, answer, response.feedback.rows(~which[response.feedback.row]))
-
-
-def _without_calls(called: Completions, which: Bool, latency_ms: float) -> Completions:
-    """What turns cost where the model is not called in `which`: no tokens and no price."""
-    if not which.any():
-        return called
-    tokens_in, tokens_out = np.where(which, 0, called.tokens_in), np.where(which, 0, called.tokens_out)
-    usd, latency = np.where(which, 0.0, called.cost_usd), np.where(which, latency_ms, called.latency_ms)
-    return Completions(tokens_in, tokens_out, usd, latency)
-
-
-def _sum(cost: Completions, more: Completions) -> Completions:
-    return Completions(
-        cost.tokens_in + more.tokens_in, cost.tokens_out + more.tokens_out, cost.cost_usd + more.cost_usd,
-        cost.latency_ms + more.latency_ms,
-    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------- learn

@@ -43,6 +43,7 @@ from skg_bench.core.world import (
 )
 from skg_bench.simulator.dataset_rows import DatasetSplit, hashed, holds_tables, is_dataset
 from skg_bench.simulator.recorded_agentropy import assumed, turns
+from skg_bench.simulator.recorded_assumptions import assumptions
 from skg_bench.simulator.recorded_columns import LogColumns
 from skg_bench.simulator.recorded_csv import SUFFIXES as TEXT_TABLES
 from skg_bench.simulator.recorded_csv import CsvFile
@@ -93,17 +94,8 @@ class Recorded:
     stream: Stream = field(default="exogenous", init=False)
     reaches: ClassVar[Reaches] = {
         "path": Reach(("reads", "network")),
-        "subset": NO_REACH,
-        "split": NO_REACH,
-        "columns": NO_REACH,
-        "encoding": NO_REACH,
-        "separator": NO_REACH,
-        "decimal": NO_REACH,
-        "latency_unit": NO_REACH,
-        "zone": NO_REACH,
-        "rated_ok": NO_REACH,
-        "rated_partial": NO_REACH,
-        "rated_miss": NO_REACH,
+        **dict.fromkeys(("subset", "split", "columns", "encoding", "separator", "decimal", "latency_unit"), NO_REACH),
+        **dict.fromkeys(("zone", "rated_ok", "rated_partial", "rated_miss"), NO_REACH),
     }
 
     def __post_init__(self) -> None:
@@ -224,27 +216,9 @@ class Recorded:
     def record(self) -> Record:
         """The log in words and numbers."""
         log, unread, out, read = self._read
-        assumes = {
-            "offers": f"a log has no offers to name a skill: each is accepted with probability {self.accept:g}, under "
-            "the first words of the message",
-            "cost and wait": "tokens, price and wait of the LLM are simulated",
-        }
-        if "action" not in log.knows:
-            assumes["answers"] = "all answers of the log are an LLM's, which answers the same again"
-        if "answer" in log.knows:
-            assumes["right answers"] = (
-                "of the bounds on wrong answers from memory: what the log answered was right to its own request, "
-                "unless the user rated it partial or miss, and what was rated a miss was wrong"
-            )
-        for what, cells in unread.found.items():
-            where = ", ".join(map(str, cells["first"]))
-            assumes[what] = f"{cells['rows']:,} cells are no number, and count as not known (the first in rows {where})"
-        if "intent" in log.knows:
-            assumes["intents"] = "no answer does for two intents: one that was given to another is wrong"
         dialogues, made_up = self.format in ("sgd", "uss"), self._invented
-        if dialogues or made_up:
-            assumes = {what: words for what, words in ASSUMES.items() if dialogues or what in made_up} | assumes
-        elif self.format == "agentropy":
+        assumes = assumptions(log.knows, unread, self.accept, tuple(ASSUMES) if dialogues else made_up)
+        if self.format == "agentropy":
             assumes |= assumed(self._file)
         name = self._file.name if self._dataset is None else self._dataset.title
         return Record(
@@ -320,10 +294,8 @@ class Recorded:
     @cached_property
     def _shown(self) -> tuple[pa.Array, pa.Array]:
         """Names of users and answers as logs show them."""
-        log = self._log
-        users, answers = (
-            pa.array(self.show(words), pa.string()).dictionary_encode() for words in (log.users, log.answers)
-        )
+        words = self._log.users, self._log.answers
+        users, answers = (pa.array(self.show(each), pa.string()).dictionary_encode() for each in words)
         return users, answers
 
     @cached_property
@@ -408,8 +380,7 @@ class Recorded:
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:
         """Nobody rates an answer that was not given; that of the log has the rating of the log."""
         at = self._at(state, event.number)
-        called = served.how != STORED
-        prompted = served.how == PROMPTED
+        called, prompted = served.how != STORED, served.how == PROMPTED
         fresh = np.where(prompted | ~self._log.by_llm[at], UNKNOWN, LOGGED)
         stored = self.judge(state, event, np.arange(len(at)), served.answer)
         quality = np.where(called, np.where(prompted & (stored == WRONG), WRONG, fresh), stored).astype(np.int32)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skg_bench.core.draws import key
+from skg_bench.core.heard import Heard
 from skg_bench.engine.step import Keys, perceive
 
 INTENTS = 3
@@ -25,9 +26,9 @@ def test_familiar_is_an_intent_asked_before_or_a_one_off_that_was_answered() -> 
     keys = key(0, np.arange(n))
     scene: Any = SimpleNamespace(
         world=world, texts=None, similarity=None, reading=None, type_names=np.zeros(1, np.int32),
-        keys=Keys(keys, keys), assistant=SimpleNamespace(sees_truth=False),
+        keys=Keys(keys, keys), assistant=SimpleNamespace(sees_truth=False), library=None,
     )  # fmt: skip
-    state: Any = SimpleNamespace(users=None, time=np.full(n, 200, np.int64), asked=asked)
+    state: Any = SimpleNamespace(users=None, time=np.full(n, 200, np.int64), asked=asked, heard=Heard(n))
     turn = perceive(scene, state, 1, n)
     assert turn.truth.familiar.tolist() == [True, False, True, False, False, True, True]
     assert turn.message.gap.tolist() == [300] * n

@@ -175,7 +175,7 @@ def files(folder: Path) -> Iterator[FindingsFile]:
             content = json_file(file)
             made, rows = content["made"], content["findings"]
             sources = tuple(shaped(FindingSource, source, "sources") for source in made["sources"])
-            digests = (shaped(str, made[name], name) for name in ("analysis", "decisions", "surroundings"))
+            digests = [shaped(str, made[name], name) for name in ("analysis", "decisions", "surroundings")]
             results = tuple(_finding(row) for row in rows)
         except (UsageError, *FAULTS) as error:
             again = f"write it again: skg-bench claims --make {file.stem}"

@@ -1,0 +1,57 @@
+"""Cost of what was served: the model where it was called, tools where procedures were run."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skg_bench.core.assistant import Reply
+from skg_bench.core.grid import I32, Bool
+from skg_bench.core.types import Completions
+from skg_bench.core.world import (
+    FAILED,
+    PROCEDURE,
+    SILENT,
+    Execution,
+    calls,
+)
+
+
+def unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
+    """What was served where nothing may have been said, and what it cost."""
+    skill = None if reply.skill is None else np.where(silent, -1, reply.skill).astype(np.int32)
+    how = np.where(silent, SILENT, how).astype(np.int32)
+    return replace(reply, skill=skill), how, without_calls(called, ~calls(how), 0.0)
+
+
+def executed(
+    reply: Reply, how: I32, called: Completions, execution: Execution, latency_ms: float
+) -> tuple[Reply, I32, Completions]:
+    """What was served where procedures were run, and what it cost: the model, where it answered, and tools. No skill
+    served where nothing came back.
+    """
+    failed, run = execution.failed, how == PROCEDURE
+    how = np.where(run & failed, FAILED, how).astype(np.int32)
+    tools = Completions(
+        np.zeros_like(called.tokens_in), np.zeros_like(called.tokens_out), execution.cost_usd,
+        execution.latency_ms + np.where(failed, latency_ms, 0.0),
+    )  # fmt: skip
+    cost = total(without_calls(called, ~calls(how), latency_ms), tools)
+    skill = None if reply.skill is None else np.where(failed, -1, reply.skill).astype(np.int32)
+    return replace(reply, skill=skill), how, cost
+
+
+def without_calls(called: Completions, which: Bool, latency_ms: float) -> Completions:
+    """What turns cost where the model is not called in `which`: no tokens and no price."""
+    if not which.any():
+        return called
+    tokens_in, tokens_out = np.where(which, 0, called.tokens_in), np.where(which, 0, called.tokens_out)
+    usd, latency = np.where(which, 0.0, called.cost_usd), np.where(which, latency_ms, called.latency_ms)
+    return Completions(tokens_in, tokens_out, usd, latency)
+
+
+def total(cost: Completions, more: Completions) -> Completions:
+    """Costs of both, turn by turn."""
+    return Completions(
+        cost.tokens_in + more.tokens_in, cost.tokens_out + more.tokens_out, cost.cost_usd + more.cost_usd,
+        cost.latency_ms + more.latency_ms,
+    )  # fmt: skip
