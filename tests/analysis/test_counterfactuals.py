@@ -86,7 +86,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
     return simulate(
         [f"arms={json.dumps(arms)}", f"contrasts=[{entries}]", "reference=skg", "users=12", "weeks=2",
-         "simulator.rated_share=0.6", f"out={out}"]
+         "simulator.rated_share=0.6", "utility.offer=0", f"out={out}"]
     )  # fmt: skip
 
 
