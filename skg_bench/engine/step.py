@@ -263,6 +263,8 @@ def _check_reply(scene: Scene, state: CohortState, turn: Turn, reply: Reply) -> 
         if reply.cost is not None:
             check_spent(reply.cost, turn.rows)
         serves = reply.how != FALLBACK if reply.text is None else (reply.how != FALLBACK) & (reply.text < 0)
+        if reply.says is not None:  # what says something may be served without an answer
+            serves &= (reply.answer >= 0) | (reply.says == 0)
         if scene.reading is None:
             _check_given(state, "answer", reply.answer, serves)
         if reply.compared is not None:

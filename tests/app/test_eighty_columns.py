@@ -20,9 +20,9 @@ COMMANDS = [
     "compare RUN",
     "compare RUN --metric all --reference skg --margin utility=0.9",
     "compare RUN --flips 1",
-    "gate --baseline BASELINE RUN",
-    "gate --baseline BASELINE OTHER",
-    "gate --baseline BASELINE --update OTHER",
+    "gate --baseline BASELINE RUN --unproven",
+    "gate --baseline BASELINE OTHER --unproven",
+    "gate --baseline BASELINE --update OTHER --unproven",
     "list",
     "list experiment",
     *(f"list {name}" for name in ("config", "simulator.clinc150", "experiment.counterfactuals", "reranker.linucb")),
@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         changed(folder / name, dirty=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate, "uncommitted", list)
-        gate.update(folder / "run", folder / "baseline.json", "skg")
+        gate.update(folder / "run", folder / "baseline.json", "skg", unproven=True)
     return {name.upper(): str(folder / file) for name, file in
             (("run", "run"), ("other", "other"), ("baseline", "baseline.json"))}  # fmt: skip
 

@@ -50,7 +50,7 @@ def commands(run: skg_bench.Run, case: Path) -> Sequence[Sequence[str]]:
     return (
         ["skillbook", "show", place, "--arm", "skg", "--user", "0"],
         ["compare", place, "--flips", "3"],
-        ["counterexample", "find", place, "--arm", "low", "--reference", "skg", "--out", str(case)],
+        ["counterexample", "find", place, "--arm", "low", "--reference", "skg", "--out", str(case), "--trust"],
     )
 
 
@@ -63,7 +63,7 @@ def test_messages_reach_no_terminal_as_commands(run: skg_bench.Run, tmp_path: Pa
         assert clean(out, err), words
     text = case.read_text("utf-8")
     case.write_text(text.replace('"threshold": 0.05', '"threshold": 0.9'), "utf-8")
-    code, out, err = call("counterexample", "replay", str(case))
+    code, out, err = call("counterexample", "replay", str(case), "--trust")
     assert code == 1, err
     assert "owned" in out
     assert clean(out, err)

@@ -173,7 +173,7 @@ def test_a_package_of_the_same_name_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "experiments" / "__init__.py").write_text("")
     done = subprocess.run(
         [sys.executable, "-m", "skg_bench", "experiment", "pairing_gain", "--help"],
-        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={**ENVIRONMENT, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert f"another package `experiments` before {ROOT / 'experiments'}" in done.stderr

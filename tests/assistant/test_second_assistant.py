@@ -109,7 +109,8 @@ def test_a_frozen_toy_learns_nothing_after_and_the_page_shows_the_effect(base: R
     at = column(base, "toy", "turn")
     assert (live[at <= CUT] == frozen[at <= CUT]).all()
     assert live.max() >= CUT > frozen.max()
-    assert "against frozen" in call("run", *WORLD, table(*ARMS), f"out={base.path}", *_effect(base))[1]
+    assert call("run", *WORLD, table(*ARMS), f"out={base.path}", *_effect(base))[0] == 0
+    assert "learned after turn 60 (against" in (base.path / "report.html").read_text("utf-8")
 
 
 def _effect(made: Run) -> list[str]:
@@ -266,21 +267,35 @@ def test_the_gate_tells_equal_bits_and_judges_a_changed_parameter(
     base: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "uncommitted", list)
-    file, arm = tmp_path / "baseline.json", table("toy")
+    anchors = {
+        "never": ["policy=never", "curator=none"],
+        "oracle": ["router=oracle", "policy=always", "curator=oracle"],
+    }
+    file, arm = tmp_path / "baseline.json", table("toy", **anchors)
     first, second = (as_if_committed(run(tmp_path / name, arm, "reference=toy")) for name in ("first", "second"))
-    changed = run(tmp_path / "changed", table(toy=["assistant=toy", "assistant.last=2"]), "reference=toy")
-    assert call("gate", "--baseline", str(file), "--update", str(first.path), "--arm", "toy")[0] == 0
-    code, out, _ = call("gate", "--baseline", str(file), str(second.path), "--exact")
+    changed = run(tmp_path / "changed", table(toy=["assistant=toy", "assistant.last=2"], **anchors), "reference=toy")
+    code, _, err = call("gate", "--baseline", str(file), "--update", str(first.path), "--arm", "toy", "--unproven")
+    assert code == 0, err
+    code, out, _ = call("gate", "--baseline", str(file), str(second.path), "--exact", "--unproven")
     assert (code, "the same bits" in out) == (0, True)
     case = tmp_path / "case.json"
-    code, out, err = call("gate", "--baseline", str(file), str(changed.path), "--counterexample", str(case),
-                          "--junit", str(tmp_path / "gate.xml"), "--markdown", str(tmp_path / "gate.md"))  # fmt: skip
+    outputs = (
+        "--counterexample",
+        str(case),
+        "--junit",
+        str(tmp_path / "gate.xml"),
+        "--markdown",
+        str(tmp_path / "gate.md"),
+    )
+    code, out, err = call("gate", "--baseline", str(file), str(changed.path), "--unproven", *outputs)
     assert code in (0, 1, 3), err
     assert "Gate" in out
     assert "same bits" not in out
-    unjudged = as_if_committed(run(tmp_path / "diary", table("diary"), "reference=diary"))
+    unjudged = as_if_committed(run(tmp_path / "diary", table("diary", **anchors), "reference=diary"))
     other = str(tmp_path / "other.json")
-    assert "nobody can judge" in refused("gate", "--baseline", other, "--update", str(unjudged.path), "--arm", "diary")
+    assert "nobody can judge" in refused(
+        "gate", "--baseline", other, "--update", str(unjudged.path), "--arm", "diary", "--unproven"
+    )
 
 
 def test_a_log_is_replayed(tmp_path: Path) -> None:

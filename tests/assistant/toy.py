@@ -1,12 +1,14 @@
 """Two assistants without skillbooks, written against core/assistant.py alone."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from skg_bench.core.assistant import Experience, Message, Reply
 from skg_bench.core.feedback import RATING, KnownFeedback
 from skg_bench.core.grid import I32
+from skg_bench.core.reach import NO_REACH, REACHES_NOTHING, Reaches
 from skg_bench.core.types import RATINGS
 from skg_bench.core.world import FALLBACK, STORED
 
@@ -30,6 +32,7 @@ class Echo:
     """
 
     sees_truth = False
+    reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def __init__(self, last: int) -> None:
         self._last = last
@@ -75,6 +78,7 @@ class Diary:
     """
 
     sees_truth = False
+    reaches: ClassVar[Reaches] = {"sorry": NO_REACH}
 
     def __init__(self, sorry: str) -> None:
         self._sorry = sorry
