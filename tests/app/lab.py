@@ -60,6 +60,7 @@ ROOT = """
       - profile: small
     seed: 0
     salt: 0
+    comparison: {errs: 0.15, usd: 0.004}
     users: 1
     weeks: 1
     cohort: 256

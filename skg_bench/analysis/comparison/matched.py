@@ -110,7 +110,8 @@ def hits(
     fallback, right, score = (_column(table, name) for name in ("fallback_to_llm", "answer_correct", "skill_score"))
     worth = 1.0 - price.loss(table)
     np.copyto(fallbacks.right, right, where=fallback)
-    np.copyto(fallbacks.worth, worth, where=fallback)
+    offered = table["offer"].is_valid().to_numpy()
+    np.copyto(fallbacks.worth, worth + price.offer * offered, where=fallback)  # whether to ask is each arm's own choice
     np.logical_or(fallbacks.known, fallback, out=fallbacks.known)
     at, n = np.flatnonzero(~fallback), len(requests.users)
     return Hits(

@@ -14,7 +14,7 @@ from skg_bench.core.errors import UsageError
 from tests.analysis.synthetic import ARMS, World, make_run
 from tests.runs import rewritten, save
 
-CHEAP = {"wrong": 1.0, "usd": 0.0, "second": 0.02, "offer": 0.05}
+CHEAP = {"wrong": 1.0, "usd": 0.0, "second": 0.02, "offer": 0.005}
 
 
 def test_one_run_gives_the_differences_of_its_summary(tmp_path: Path) -> None:

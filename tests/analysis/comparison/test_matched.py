@@ -36,12 +36,13 @@ def climb(run: Run, arm: str, requests: LoggedEvents, fallbacks: Fallbacks | Non
 
 def by_hand(run: Run, arm: str, threshold: float) -> dict[str, float]:
     """Mean over users when every hit below the threshold is answered as `never` was."""
-    columns = ["fallback_to_llm", "answer_correct", "skill_score", "cost_usd", "latency_ms"]
+    columns = ["fallback_to_llm", "answer_correct", "skill_score", "cost_usd", "latency_ms", "offer"]
     arm_turns, never = (run.turns(a, columns).to_pandas() for a in (arm, "never"))
     hit = ~arm_turns["fallback_to_llm"] & (arm_turns["skill_score"] >= threshold)
     right = arm_turns["answer_correct"].where(hit, never["answer_correct"])
     cost, wait = (arm_turns[c].where(hit, never[c]) for c in ("cost_usd", "latency_ms"))
-    worth = right * 2.0 - 1.0 - 10.0 * cost - 0.02 / 1000 * wait
+    asked = arm_turns["offer"].notna() & (hit | arm_turns["fallback_to_llm"])
+    worth = right * 2.0 - 1.0 - 10.0 * cost - 0.02 / 1000 * wait - PRICE.offer * asked
     figures = {"wrong": hit & ~arm_turns["answer_correct"], "hit_rate": hit, "correct": right, "utility": worth}
     return {
         name: float(values.astype(float).groupby(arm_turns["user"]).mean().mean()) for name, values in figures.items()

@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import compare
+from skg_bench.core.foreign import table_of
 from skg_bench.core.run import Run
 from tests.analysis.synthetic import World, make_run
 
@@ -23,13 +23,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each file of a turn log was read."""
-    read_table, counts = pq.read_table, Counter[str]()
+    counts = Counter[str]()
 
-    def counted(file: Path, **options: Any) -> Any:
+    def counted(file: Path, *given: Any) -> Any:
         counts.update([file.name] if file.parent.name == "turns" else [])
-        return read_table(file, **options)
+        return table_of(file, *given)
 
-    monkeypatch.setattr(pq, "read_table", counted)
+    monkeypatch.setattr("skg_bench.core.run.table_of", counted)
     return counts
 
 
