@@ -334,7 +334,8 @@ def test_a_release_of_another_arm_is_refused(
     baseline: Path, play: Callable[..., Path], tmp_path: Path, clean: None
 ) -> None:
     release = tmp_path / "release.json"
-    gate.update(play("arms={live: []}", "reference=live"), release)
+    anchors = "never: [policy=never,curator=none], oracle: [router=oracle,policy=always,curator=oracle]"
+    gate.update(play(f"arms={{live: [], {anchors}}}", "reference=live"), release, "live", unproven=True)
     with pytest.raises(UsageError, match="gate one arm"):
         gate.gate(play(), baseline, release)
 

@@ -289,7 +289,7 @@ def test_people_are_shown_their_own_clock(turned: Run, capsys: pytest.CaptureFix
 
 
 def test_a_history_that_was_written_is_replayed_at_the_same_instants(turned: Run, tmp_path: Path) -> None:
-    convert(turned.path, "skg", [], tmp_path / "index")
+    convert(turned.path, "skg", [], tmp_path / "index", trust=True)
     lines = (tmp_path / "index" / "user-0" / "signals.jsonl").read_text("utf-8").splitlines()
     written = [datetime.fromisoformat(json.loads(line)["time"]) for line in lines]
     assert written == [datetime.fromisoformat(at) for at in TURNED]
