@@ -1,10 +1,8 @@
 """Makes the draws of an experiment, a table with a row each, on several processes: what was stopped goes on."""
 
-import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import getfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +11,14 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from experiments import prior
+from experiments import kept_draws, prior
 from experiments.guardian.lives import Draw, Life, Lives, Measure
 from experiments.guardian.replays import books_of_others
 from experiments.guardian.study import PRIOR, Study, lives, study
-from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence
+from experiments.kept_draws import DrawSetup
+from skg_bench.analysis.comparison.findings import Evidence
 from skg_bench.app.experiment_report import Report
 from skg_bench.app.experiments import Experiment
-from skg_bench.app.run_identity import provenance, write_json
 from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.launching import Tick
@@ -46,6 +44,7 @@ class Drawn:
     study: Study
     table: pd.DataFrame  # a row a draw: `draw`, parameters by name, figures
     command: str
+    manifest: Mapping[str, Any]  # of their folder: by what they were made
 
     @property
     def parameters(self) -> list[str]:
@@ -55,12 +54,10 @@ class Drawn:
     @property
     def evidence(self) -> Evidence:
         """For findings."""
-        made = provenance()
-        commit = str(made["commit"] or "an installed package") + (UNCOMMITTED if made["dirty"] else "")
         draws = len(self.table)
         weeks = round(self.study.triggers / self.study.world.triggers_per_week)
         users = self.study.users * draws
-        return Evidence(self.command, commit, users, weeks, (self.study.seed,), (self.study.source,))
+        return kept_draws.evidence(self.manifest, self.command, users, weeks)
 
 
 def drawn(
@@ -84,8 +81,10 @@ def drawn(
     words = [f"skg-bench experiment {name}", f"--profile {profile}"]
     words += [f"--draws {draws}"] if draws else []
     words += [f"--prior {file}"] if file != PRIOR else []
-    table = simulate(whole, measure, draws or DRAWS[profile], out, whole.root["workers"], more)
-    return Drawn(whole, table, " ".join([*words, *(overrides or [])]))
+    with TemporaryDirectory() as temporary:
+        folder = out or Path(temporary)
+        table = simulate(whole, measure, draws or DRAWS[profile], folder, whole.root["workers"], more)
+        return Drawn(whole, table, " ".join([*words, *(overrides or [])]), kept_draws.manifest_of(folder))
 
 
 def _check_profile(profile: str) -> None:
@@ -111,19 +110,16 @@ def asked(name: str, measure: Measure, report: Callable[[Drawn], Report]) -> Exp
 
 
 def simulate(
-    whole: Study, measure: Measure, draws: int, out: Path | None, workers: int = 2, more: More | None = None
+    whole: Study, measure: Measure, draws: int, out: Path, workers: int = 2, more: More | None = None
 ) -> pd.DataFrame:
     """A row for each of the first `draws` draws: its number, its parameters, and what `measure` says of its lives.
 
-    With `out`, draws are kept there, and those that are there are not made again. Raises UsageError for a folder that
-    holds draws of another study.
+    Draws are kept in `out`, and those that are there are not made again. Raises UsageError for a folder that holds
+    draws of another study, and where draws are missing from a folder of other code.
     """
-    if out is None:
-        with TemporaryDirectory() as folder:
-            return simulate(whole, measure, draws, Path(folder), workers, more)
-    _begin(whole, measure, out)
     here = {int(number) for file in _files(out) for number in pd.read_parquet(file, columns=["draw"])["draw"]}
     missing = [number for number in range(draws) if number not in here]
+    kept_draws.begin(out, _setup(whole, measure), complete=not missing)
     tasks = [tuple(missing[i : i + TOGETHER]) for i in range(0, len(missing), TOGETHER)]
     whole.launcher.carry_out(Drawing(whole, measure, out, more), tasks, workers, out, lambda _: None)
     table = pd.concat([pd.read_parquet(file) for file in _files(out)]).sort_values("draw", ignore_index=True)
@@ -134,31 +130,11 @@ def _files(out: Path) -> list[Path]:
     return sorted(out.glob("draws-*.parquet"))
 
 
-def _begin(whole: Study, measure: Measure, out: Path) -> None:
-    """The folder with its manifest.
-
-    Raises UsageError where it is that of another study.
-    """
-    file, key = out / "manifest.json", _identity(whole, measure)
-    if file.is_file():
-        if json.loads(file.read_text("utf-8")).get("identity") != key:
-            raise UsageError(f"{out} holds draws of another prior, configuration or code; name another folder")
-        return
-    if out.is_dir() and _files(out):
-        raise UsageError(f"{out} holds draws and no manifest.json that says of which study; name another folder")
-    out.mkdir(parents=True, exist_ok=True)
-    sizes = {"experiment": whole.name, "seed": whole.seed, "users": whole.users, "triggers": whole.triggers}
-    write_json(file, {"identity": key, **sizes, **provenance()})
-
-
-def _identity(whole: Study, measure: Callable[..., Any]) -> str:
-    """Of the study, and of the code that makes and measures lives."""
-    digest = sha256(whole.identity.encode())
-    made = {file for file in Path(getfile(measure)).parent.glob("*.py") if file.stem != "analysis"}
-    shared = (prior.__file__, getfile(Life), getfile(Study), getfile(books_of_others))
-    for file in (*map(Path, shared), *sorted(made)):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def _setup(whole: Study, measure: Measure) -> DrawSetup:
+    """Setup of a study with the code that measures its lives."""
+    measures = (file for file in Path(getfile(measure)).parent.glob("*.py") if file.stem != "analysis")
+    shared = map(Path, (prior.__file__, getfile(Life), getfile(books_of_others)))
+    return replace(whole.setup, files=(*whole.setup.files, *shared, *measures))
 
 
 @dataclass(frozen=True)

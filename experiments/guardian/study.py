@@ -12,12 +12,12 @@ import numpy as np
 
 from experiments import prior
 from experiments.guardian.lives import TRIGGERS, USERS, Draw, Life, Lives
-from skg_bench.analysis.comparison.findings import FindingSource
+from experiments.kept_draws import DrawSetup
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composer, compose
 from skg_bench.app.overrides import parse
-from skg_bench.app.run_identity import described, identity
+from skg_bench.app.run_identity import described
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
@@ -62,7 +62,6 @@ class Study:
 
     name: str
     root: Mapping[str, Any]  # resolved configuration
-    identity: str  # of configuration, data, prior and code
     users: int  # of each draw
     triggers: int  # of each user at most
     world: Guardian  # parameters that are not drawn
@@ -72,7 +71,7 @@ class Study:
     parameters: tuple[prior.Parameter, ...]  # that are drawn
     given: Mapping[str, float]  # parameters of the prior that an override has set, for all draws
     kept: Mapping[str, frozenset[str]]  # by arm, parameters that the arm sets itself
-    source: FindingSource  # for findings
+    setup: DrawSetup  # what its draws are made from; the code that measures them is added (draws.py)
 
     @property
     def seed(self) -> int:
@@ -173,11 +172,12 @@ def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS,
         "triggers": str(triggers),
     }  # fmt: skip
     counted = {key: value for key, value in root.items() if key != "profile"}  # a number of draws
+    sizes = {"experiment": name, "seed": root["seed"], "users": root["users"], "triggers": triggers}
+    setup = DrawSetup(tuple(words), described(counted, composed.arms, data), data, sizes, (Path(__file__),))
     whole = Study(
-        name, root, identity(counted, composed.arms, data), root["users"], triggers, world, embedder,
+        name, root, root["users"], triggers, world, embedder,
         build("launcher", root["launcher"], COMMAND_LINE), made,
-        tuple(p for p in parameters if p.name not in fixed), fixed, kept,
-        FindingSource.of(words, described(root, composed.arms, {}), data),
+        tuple(p for p in parameters if p.name not in fixed), fixed, kept, setup,
     )  # fmt: skip
     check_prior(whole, file)
     return whole

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from experiments import kept_draws
 from experiments.conditions import NOWHERE, condition
 from experiments.masses import ENOUGH, cut_between
 from experiments.skg_section5 import picture, prior
@@ -26,11 +27,10 @@ from experiments.skg_section5.readings import (
     separating,
 )
 from skg_bench.analysis.comparison.assay import Measured, Verdict
-from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence, Finding, FindingSource
+from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.analysis.summary.saturation import LIMIT
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.core.shapes import shaped
 
 COMMAND = "skg-bench experiment skg_section5 FOLDER ... --latency --write reports"
 SPLIT = ("claim", "as read here", "all")  # and a column for each kind of skill
@@ -65,10 +65,8 @@ class Corpus:
         """How to make them again."""
         more = " ".join(self.manifest["overrides"])
         command = f"skg-bench experiment skg_section5/draws {more}".strip()
-        commit = str(self.manifest["commit"]) + (UNCOMMITTED if self.manifest["dirty"] else "")
         users = int(self.manifest["users"]) * len(self.draws)
-        sources = (shaped(FindingSource, self.manifest["source"], "source"),) if "source" in self.manifest else ()
-        return Evidence(command, commit, users, int(self.manifest["weeks"]), (int(self.manifest["seed"]),), sources)
+        return kept_draws.evidence(self.manifest, command, users, int(self.manifest["weeks"]))
 
 
 def corpus(folder: Path) -> Corpus:

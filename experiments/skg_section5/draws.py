@@ -3,11 +3,10 @@
 Some at once as one cohort, each cohort into a file of its own, so that what was stopped goes on where it was.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,14 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
+from experiments import kept_draws
+from experiments import prior as priors
+from experiments.kept_draws import DrawSetup
+from experiments.skg_section5 import crowd as crowds
 from experiments.skg_section5 import prior
 from experiments.skg_section5.crowd import Answering, Crowd, OwnWeights, Weekly, side_by_side
-from skg_bench.analysis.comparison.findings import FindingSource
 from skg_bench.app.arms import arms
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.experiments import Experiment
-from skg_bench.app.run_identity import described, identity, provenance, write_json
+from skg_bench.app.run_identity import described
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.assistant.pipeline.components import components, with_components
 from skg_bench.core.arms import Arm
@@ -47,7 +49,7 @@ TOGETHER = 512  # draws of a batch, a third of them in each cohort: changes spee
 class Study:
     """What all draws share."""
 
-    manifest: dict[str, Any]
+    setup: DrawSetup
     seed: int
     users: int  # of each draw
     weeks: int
@@ -70,13 +72,13 @@ def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> S
     prior_digest = sha256(prior.FILE.read_bytes()).hexdigest()
     data = {"simulator": simulator.digest, "embedder": embedder.digest, "prior": prior_digest}
     sizes = {name: root[name] for name in ("seed", "users", "weeks")}
-    source = FindingSource.of(words, described(root, composed.arms, {}), data)
-    manifest = {"identity": identity(root, composed.arms, data), "overrides": list(overrides), **sizes, "data": data}
-    manifest |= {"source": asdict(source)}
+    files = tuple(Path(str(module)) for module in (__file__, crowds.__file__, prior.__file__, priors.__file__))
+    more = {"overrides": list(overrides), **sizes}
+    setup = DrawSetup(tuple(words), described(root, composed.arms, data), data, more, files)
     kinds = {kind: composed.arms[kind] for kind in prior.kinds().options}
     by_kind = {arm.name: arm for arm in arms(kinds, COMMAND_LINE)}
     vectors = partial(embedder.embed, simulator.messages)
-    return Study(manifest, **sizes, simulator=simulator, arms=by_kind, vectors=vectors)
+    return Study(setup, **sizes, simulator=simulator, arms=by_kind, vectors=vectors)
 
 
 def batch(plan: Study, similarity: Callable[[], Similarity], draws: I64) -> pa.Table:
@@ -188,22 +190,21 @@ def _carried(book: np.ndarray) -> np.ndarray:
 def simulate(plan: Study, out: Path, draws: int, say: Callable[[str], None], *, backwards: bool = False) -> None:
     """Run what is not there yet of the first `draws` draws, in whole batches, into `out`; `backwards`: the last first.
 
-    Raises UsageError for a folder that holds draws of another study.
+    Raises UsageError for a folder that holds draws of another study, and where draws are missing from one of other
+    code.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    if (out / "manifest.json").is_file():
-        manifest = json.loads((out / "manifest.json").read_text("utf-8"))
-        if manifest["identity"] != plan.manifest["identity"]:
-            raise UsageError(f"{out} holds draws of another prior, configuration or code; name another folder")
-    else:
-        write_json(out / "manifest.json", plan.manifest | provenance())
+    missing = [first for first in range(0, draws, TOGETHER) if not (out / _name(first)).exists()]
+    kept_draws.begin(out, plan.setup, complete=not missing)
+    if not missing:
+        say(f"{out} holds the first {draws:,} draws already")
+        return
     vectors = plan.vectors()
     check(vectors, len(plan.simulator.messages))
     table = out / f"similarity.{os.getpid()}.tmp.npy"
     write_table(vectors, table)
     opened, begun, made = open_table(table), time.monotonic(), 0
-    for first in range(0, draws, TOGETHER)[:: -1 if backwards else 1]:
-        file = out / f"draws-{first:06d}.parquet"
+    for first in missing[:: -1 if backwards else 1]:
+        file = out / _name(first)
         if not file.exists():
             temporary = file.with_suffix(f".{os.getpid()}.tmp")
             pq.write_table(batch(plan, lambda: opened, np.arange(first, first + TOGETHER)), temporary)
@@ -213,15 +214,20 @@ def simulate(plan: Study, out: Path, draws: int, say: Callable[[str], None], *, 
     table.unlink(missing_ok=True)
 
 
-def read(out: Path) -> tuple[dict[str, Any], pa.Table]:
+def _name(first: int) -> str:
+    """File of the batch that begins with a draw."""
+    return f"draws-{first:06d}.parquet"
+
+
+def read(out: Path) -> tuple[Mapping[str, Any], pa.Table]:
     """Manifest and all draws of a folder.
 
     Raises UsageError for a folder without draws, or with draws of a prior in which a skill was one kind of thing.
     """
     files = sorted(out.glob("draws-*.parquet"))
-    if not files or not (out / "manifest.json").is_file():
+    if not files or not (out / kept_draws.NAME).is_file():
         raise UsageError(f"{out} holds no draws; make them: skg-bench experiment skg_section5/draws --out {out}")
-    manifest: dict[str, Any] = json.loads((out / "manifest.json").read_text("utf-8"))
+    manifest = kept_draws.manifest_of(out)
     table = pa.concat_tables([pq.read_table(file) for file in files])
     if prior.KIND not in table.column_names:
         raise UsageError(f"{out} holds draws of an earlier prior, without {prior.KIND!r}; make them again elsewhere")

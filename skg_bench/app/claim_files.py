@@ -1,10 +1,11 @@
 """`skg-bench claims --make` and `--check`: how each file of findings is made, and whether it would come out so again.
 
 `experiments/claims.yaml` has the commands of each, with `{runs}` where their runs go, and the CPU minutes that they
-took. A finished run is kept, and one that was stopped goes on.
+took. Finished runs and draws are kept, and what was stopped goes on.
 """
 
 import json
+import re
 import resource
 import shlex
 import subprocess
@@ -30,6 +31,7 @@ from skg_bench.core.run import Run
 from skg_bench.core.shapes import shaped
 
 RECIPES = EXPERIMENTS / "claims.yaml"
+_OUT = re.compile(r"(?:^| )(?:out=|--out )")  # before the folder into which a command writes
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _out(command: str) -> Path:
 
 def _kept(command: str) -> bool:
     """Is it a run that is finished, of today's configuration and data? Then its logs are read again, whatever the code
-    of the analysis has become since.
+    has become since. Commands that make draws look at that themselves (`experiments/kept_draws.py`).
     """
     if not command.startswith("run "):
         return False
@@ -168,12 +170,16 @@ def _kept(command: str) -> bool:
 
 
 def _check_one_code(commands: Sequence[str]) -> None:
-    """Raises UsageError where runs of the same findings were made by different code: the small one speaks for all."""
-    made: dict[str, str] = {}
-    for command in (command for command in commands if command.startswith("run ")):
-        made.setdefault(str(json.loads(text_of(_out(command) / "manifest.json")).get("code")), command)
+    """Raises UsageError where runs or draws of the same findings were made by different code: the small one speaks for
+    all.
+    """
+    made: dict[str, Path] = {}
+    for folder in (_out(command) for command in commands if _OUT.search(command)):
+        for manifest in (folder / "manifest.json", *folder.glob("*/manifest.json")):
+            if manifest.is_file():
+                made.setdefault(str(json.loads(text_of(manifest)).get("code")), manifest.parent)
     if len(made) > 1:
-        raise UsageError(f"{' and '.join(str(_out(each)) for each in made.values())} were made by different code; "
+        raise UsageError(f"{' and '.join(map(str, made.values()))} were made by different code; "
                          "remove one of them, or take another folder: --runs FOLDER")  # fmt: skip
 
 

@@ -85,14 +85,16 @@ def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSourc
 def analysis(experiment: str) -> str:
     """Digest of the source that makes findings of runs: the experiment's own, with the priors beside it, and what it
     imports of other experiments and of the analysis. Comments and docstrings do not count, nor does what draws pages.
+    The module in which a definition stands does not count either, so that modules may be moved.
     """
     digest = sha256()
     modules = _imported(f"experiments.{experiment}.analysis", {})
-    for name, file in sorted(modules.items()):
-        digest.update(f"{name}\0{ast.dump(_bare(file))}\0".encode())
+    for statement in sorted(statement for file in modules.values() for statement in _statements(file)):
+        digest.update(f"{statement}\0".encode())
     folders = {file.parent for file in modules.values()} - {EXPERIMENTS}
-    for file in sorted(file for folder in folders for suffix in _READ for file in folder.glob(f"*{suffix}")):
-        digest.update(file.name.encode() + bytes_of(file))
+    beside = (file for folder in folders for suffix in _READ for file in folder.glob(f"*{suffix}"))
+    for name, content in sorted((file.name, bytes_of(file)) for file in beside):
+        digest.update(f"{name}\0".encode() + content)
     return digest.hexdigest()[:32]
 
 
@@ -128,13 +130,16 @@ def _file(module: str) -> Path | None:
 
 
 @cache
-def _bare(file: Path) -> ast.Module:
-    """The module without docstrings."""
+def _statements(file: Path) -> tuple[str, ...]:
+    """Definitions and other statements of a module, without docstrings and imports."""
     tree = ast.parse(text_of(file))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
             node.body = node.body[1:]
-    return tree
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                setattr(node, name, [inner for inner in value if not isinstance(inner, ast.Import | ast.ImportFrom)])
+    return tuple(map(ast.dump, tree.body))
 
 
 def by_id(refused: Mapping[str, str]) -> str:

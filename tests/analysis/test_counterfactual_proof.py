@@ -155,7 +155,9 @@ def test_a_rise_deceives_where_no_gain_is_shown_and_the_pair_tells_where_all_con
 def test_the_report_tells_every_claim_and_what_order_changes(known: tuple[study.Study, Lives]) -> None:
     whole, every = known
     table = pd.DataFrame([{"draw": n, **whole.draw(n).values, **figures(every)} for n in range(3)])
-    told = analysis.report(Drawn(whole, table, "the command"), analysis.Orders(table[:1], table[:1]))
+    told = analysis.report(
+        Drawn(whole, table, "the command", whole.setup.manifest()), analysis.Orders(table[:1], table[:1])
+    )
     assert told.findings is not None
     assert {finding.id for finding in told.findings()} == {"P31", "P32", "P33"}
     assert "## What would have looked like proof" in told.page

@@ -126,12 +126,56 @@ def test_what_was_stopped_goes_on_and_comes_out_the_same_in_one_process_and_in_t
         "draws-000001-1.parquet",
         "draws-000002-1.parquet",
     ]
-    at_once = draws.simulate(whole, utility, 3, None, workers=1)
+    at_once = draws.simulate(whole, utility, 3, tmp_path / "b", workers=1)
     pd.testing.assert_frame_equal(made, at_once)
     pd.testing.assert_frame_equal(first, at_once[:1])
     assert made.draw.tolist() == [0, 1, 2]
-    with pytest.raises(UsageError, match="holds draws of another prior, configuration or code"):
-        draws.simulate(replace(whole, identity="other"), utility, 1, tmp_path / "a", workers=1)
+
+
+def test_draws_are_read_whatever_the_code_has_become_and_only_added_to_by_their_own(
+    whole: study.Study, tmp_path: Path
+) -> None:
+    made = draws.simulate(whole, utility, 1, tmp_path, workers=1)
+    later = replace(whole, setup=replace(whole.setup, content={**whole.setup.content, "code": "another"}))
+    pd.testing.assert_frame_equal(draws.simulate(later, _never, 1, tmp_path, workers=1), made)
+    with pytest.raises(UsageError, match=r"holds some of the draws, made by .* may not add"):
+        draws.simulate(later, utility, 2, tmp_path, workers=1)
+    for setup in (
+        replace(whole.setup, data={**whole.setup.data, "prior": "another"}),
+        replace(whole.setup, sizes={**whole.setup.sizes, "seed": 1}),
+        small("utility.offer=0.2").setup,
+    ):
+        with pytest.raises(UsageError, match="holds draws of another prior, configuration or seed"):
+            draws.simulate(replace(whole, setup=setup), utility, 1, tmp_path, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [(None, "holds draws and no manifest.json"), ("{}", "holds draws of another prior"),
+     ('{"source": {"overrides": 3}}', "holds draws of another prior"), ("[]", "is no manifest of draws"),
+     ("{", "manifest.json")],
+)  # fmt: skip
+def test_a_folder_whose_manifest_does_not_say_what_it_holds_is_refused(
+    whole: study.Study, tmp_path: Path, manifest: str | None, message: str
+) -> None:
+    pd.DataFrame({"draw": [0]}).to_parquet(tmp_path / "draws-000000-1.parquet")
+    if manifest is not None:
+        (tmp_path / "manifest.json").write_text(manifest, "utf-8")
+    with pytest.raises(UsageError, match=message):
+        draws.simulate(whole, utility, 1, tmp_path, workers=1)
+
+
+def test_findings_of_kept_draws_name_the_commit_that_made_them(whole: study.Study) -> None:
+    manifest = {**whole.setup.manifest(), "commit": "abc", "dirty": None}
+    evidence = draws.Drawn(whole, pd.DataFrame({"draw": [0, 1]}), "make it", manifest).evidence
+    assert (evidence.command, evidence.commit, evidence.users, evidence.seeds) == ("make it", "abc", 2 * USERS, (0,))
+    assert evidence.sources == (whole.setup.source(),)
+    dirty = draws.Drawn(whole, pd.DataFrame({"draw": [0]}), "make it", {**manifest, "dirty": "0a"}).evidence
+    assert dirty.commit == "abc, with uncommitted changes"
+
+
+def _never(_draw: Draw, _lives: Lives) -> dict[str, float]:
+    raise AssertionError("all draws are there")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +254,7 @@ def planted(whole: study.Study, n: int = 200) -> draws.Drawn:
     table = pd.DataFrame({parameter.name: rng.random(n) for parameter in whole.parameters})
     table["gain"] = 0.5 - table.wanted_share + 0.05 * rng.standard_normal(n)
     table["gain_error"] = 0.1
-    return draws.Drawn(whole, table.assign(draw=np.arange(n)), "make it")
+    return draws.Drawn(whole, table.assign(draw=np.arange(n)), "make it", whole.setup.manifest())
 
 
 def test_the_unknown_that_decides_is_named_and_no_other(whole: study.Study) -> None:

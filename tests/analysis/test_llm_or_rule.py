@@ -92,7 +92,9 @@ def test_the_report_has_all_choosers_and_figures_that_are_svg(whole: Study, draw
     row: Mapping[str, float] = measure(*drawn)
     rng = np.random.default_rng(0)
     rows = [{k: v + rng.normal(0, 0.01) for k, v in row.items()} | dict(whole.draw(n).values) for n in range(12)]
-    draws = Drawn(whole, pd.DataFrame(rows).assign(draw=range(12)), "skg-bench experiment llm_or_rule")
+    draws = Drawn(
+        whole, pd.DataFrame(rows).assign(draw=range(12)), "skg-bench experiment llm_or_rule", whole.setup.manifest()
+    )
     text = analysis.markdown(draws, analysis.parts_of(draws))
     assert all(words in text for words in CHOOSERS.values())
     for name, drawing in figure.files(draws.table).items():

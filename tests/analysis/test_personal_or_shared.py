@@ -132,7 +132,10 @@ def test_the_report_tells_every_claim_and_is_as_expected_where_nothing_personal_
     whole, every = alike
     table = pd.DataFrame([{"draw": n, **whole.draw(n).values, **figures(every)} for n in range(4)])
     none = table.assign(own_less_donor=0.0)
-    told = analysis.report(Drawn(whole, table, "the command"), Drawn(whole, none, "the control"))
+    told = analysis.report(
+        Drawn(whole, table, "the command", whole.setup.manifest()),
+        Drawn(whole, none, "the control", whole.setup.manifest()),
+    )
     assert told.holds
     assert told.findings is not None
     assert {finding.id for finding in told.findings()} == {"P01", "P02", "P03"}
@@ -140,4 +143,7 @@ def test_the_report_tells_every_claim_and_is_as_expected_where_nothing_personal_
     assert "median of 4 draws" in told.page
     assert "<svg" in told.figures["personal_or_shared.svg"]
     personal = table.assign(own_less_donor=1.0)
-    assert not analysis.report(Drawn(whole, table, "the command"), Drawn(whole, personal, "the control")).holds
+    assert not analysis.report(
+        Drawn(whole, table, "the command", whole.setup.manifest()),
+        Drawn(whole, personal, "the control", whole.setup.manifest()),
+    ).holds

@@ -99,8 +99,14 @@ def test_what_was_stopped_goes_on_where_it_was_and_another_study_is_refused(
     made.simulate(study, tmp_path, 2, lines.append, backwards=True)
     assert made.read(tmp_path)[1].to_pandas().equals(whole.to_pandas())
     assert [line.split(",")[0] for line in lines] == ["draws 0 to 0", "draws 1 to 1", "draws 1 to 1"]
+    later = replace(study, setup=replace(study.setup, content={**study.setup.content, "code": "another"}))
+    made.simulate(later, tmp_path, 2, lines.append)
+    assert "holds the first 2 draws already" in lines[-1]
+    with pytest.raises(UsageError, match="made by the code of commit"):
+        made.simulate(later, tmp_path, 3, lines.append)
+    other = replace(study, setup=replace(study.setup, data={**study.setup.data, "prior": "other"}))
     with pytest.raises(UsageError, match="holds draws of another prior"):
-        made.simulate(replace(study, manifest={"identity": "other"}), tmp_path, 2, lines.append)
+        made.simulate(other, tmp_path, 2, lines.append)
     with pytest.raises(UsageError, match="holds no draws"):
         made.read(tmp_path / "nowhere")
 
@@ -236,7 +242,7 @@ def test_the_analysis_writes_report_picture_and_claims(
     folder = tmp_path / "draws"
     folder.mkdir()
     pq.write_table(made.batch(study, similarity, np.arange(3)), folder / "draws-000000.parquet")
-    manifest = study.manifest | {"commit": "abc", "dirty": None}
+    manifest = study.setup.manifest() | {"commit": "abc", "dirty": None}
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     result = analysis.analyse([folder])
     result.write(tmp_path, "skg_section5")

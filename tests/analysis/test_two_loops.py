@@ -181,7 +181,9 @@ def test_the_report_has_a_row_for_each_cell_a_finding_for_each_claim_and_figures
     whole, row, _ = small
     rng = np.random.default_rng(0)
     rows = [{k: v + rng.normal(0, 0.01) for k, v in row.items()} | dict(whole.draw(n).values) for n in range(12)]
-    draws = Drawn(whole, pd.DataFrame(rows).assign(draw=range(12)), "skg-bench experiment two_loops")
+    draws = Drawn(
+        whole, pd.DataFrame(rows).assign(draw=range(12)), "skg-bench experiment two_loops", whole.setup.manifest()
+    )
     parts = analysis.parts_of(draws, row)
     tables = {part.title: part for part in parts if isinstance(part, Table)}
     made = next(part for title, part in tables.items() if "made for the later loop" in title)

@@ -2,12 +2,14 @@
 
 import json
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from experiments.guardian import draws
 from skg_bench.analysis.comparison.findings import Evidence, Finding, FindingsFile, FindingSource, Origins, files
 from skg_bench.app import claim_files, claim_inputs
 from skg_bench.app.api import run as simulate
@@ -62,6 +64,9 @@ def test_seed_salt_and_how_a_run_is_made_are_no_configuration_and_all_else_is() 
 
     assert digest(seed=3, salt="draw", workers=2, out="here") == digest()
     assert digest(utility={"offer": 0.0}) != digest()
+    moved, other = ({"_target_": f"skg_bench.{place}", "near": 1} for place in ("there.Users", "here.Others"))
+    assert digest(simulator=moved) == digest(simulator={"_target_": "skg_bench.here.Users", "near": 1})
+    assert digest(simulator=[moved]) != digest(simulator=[other])
     assert FindingSource.of(
         ["seed=3", "out=x", "a=1"], {"config": {}, "compositions": {}, "beside": []}, {}
     ).overrides == ("a=1",)
@@ -80,7 +85,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _digest() -> str:
-    for kept in (analysis, claim_inputs._bare):
+    for kept in (analysis, claim_inputs._statements):
         kept.cache_clear()
     return analysis("toy")
 
@@ -93,6 +98,8 @@ def _digest() -> str:
         ("analysis.py", "from experiments.toy.part import x\ny = x + 2\n", True),
         ("prior.yaml", "a: 2\n", True),
         ("another.py", "z = 1\n", False),  # nobody imports it
+        ("part.py", "import math\n\n\ndef x():\n    from math import pi\n\n    return 1\n", False),
+        ("analysis.py", "from experiments.toy.part import x\ny = x - 1\n", True),
     ],
 )
 def test_code_that_an_analysis_runs_and_priors_count_and_words_do_not(
@@ -101,6 +108,18 @@ def test_code_that_an_analysis_runs_and_priors_count_and_words_do_not(
     before = _digest()
     (toy / file).write_text(text, "utf-8")
     assert (_digest() != before) == counts
+
+
+def test_a_module_that_is_moved_and_a_definition_that_goes_into_another_change_nothing(toy: Path) -> None:
+    before = _digest()
+    (toy / "part.py").rename(toy / "moved.py")
+    (toy / "analysis.py").write_text("from experiments.toy.moved import x\ny = x + 1\n", "utf-8")
+    assert _digest() == before
+    (toy / "analysis.py").write_text("from experiments.toy.moved import x, y\n", "utf-8")
+    (toy / "moved.py").write_text("def x():\n    return 1\n\n\ny = x + 1\n", "utf-8")
+    assert _digest() == before
+    (toy / "moved.py").write_text("def x():\n    return 1\n\n\ny = x + 2\n", "utf-8")
+    assert _digest() != before
 
 
 def test_decisions_are_those_of_the_arms_and_not_of_how_the_run_was_made(tmp_path: Path) -> None:
@@ -148,21 +167,37 @@ def test_what_cannot_be_made_is_one_message_and_exit_code_2(words: list[str], me
     assert message in told(*words, code=2)
 
 
-def test_files_are_made_kept_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def recipe_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Makes an experiment's recipe the only one, in a folder of its own; returns the list of commands carried out."""
+    carried: list[str] = []
+
+    def only(name: str, **recipe: object) -> list[str]:
+        (tmp_path / "claims.yaml").write_text(json.dumps({name: {"minutes": 1, **recipe}}), "utf-8")
+        return carried
+
+    def carry_out(command: str) -> None:
+        carried.append(command)
+        _here(command, tmp_path)
+
+    monkeypatch.setattr(claim_files, "RECIPES", tmp_path / "claims.yaml")
+    monkeypatch.setattr(claim_files, "ROOT", tmp_path)
+    monkeypatch.setattr(claim_files, "refusal", lambda file: refusal(_clean(file)))  # the checkout may be dirty
+    monkeypatch.setattr(claim_files, "_carry_out", carry_out)
+    return only
+
+
+def test_files_are_made_kept_and_checked(
+    tmp_path: Path, recipe_of: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two seeds of a small experiment, by the commands of a recipe."""
     arms = {"skg": [], "never": ["policy=never"], "oracle": ["router=oracle"], "other": ["policy.threshold=0.7"]}
     asks = "{kind: effect, arm: other, reference: skg, asks: 'K11: a threshold of 0.7'}"
     run = f"run users=2 weeks=1 reference=skg 'arms={json.dumps(arms)}' \"contrasts=[{asks}]\" policy.threshold=0.3"
-    recipe = {
-        "minutes": 1, "small": f"{run} out={{runs}}/small",
-        "runs": [f"{run} seed={i} out={{runs}}/{i}" for i in (0, 1)],
-        "analyse": "experiment skg_parameters {runs}/0 {runs}/1 --write reports",
-    }  # fmt: skip
-    (tmp_path / "claims.yaml").write_text(json.dumps({"skg_parameters": recipe}), "utf-8")
-    monkeypatch.setattr(claim_files, "RECIPES", tmp_path / "claims.yaml")
-    monkeypatch.setattr(claim_files, "ROOT", tmp_path)
-    monkeypatch.setattr(claim_files, "refusal", lambda file: refusal(_clean(file)))  # the checkout may be dirty
-    monkeypatch.setattr(claim_files, "_carry_out", lambda command: _here(command, tmp_path))
+    carried = recipe_of(
+        "skg_parameters", small=f"{run} out={{runs}}/small", runs=[f"{run} seed={i} out={{runs}}/{i}" for i in (0, 1)],
+        analyse="experiment skg_parameters {runs}/0 {runs}/1 --write reports",
+    )  # fmt: skip
     folder = tmp_path / "kept"
     assert "took" in told("--make", "--runs", str(folder))
     (file,) = files(tmp_path / "reports" / "claims")
@@ -170,7 +205,9 @@ def test_files_are_made_kept_and_checked(tmp_path: Path, monkeypatch: pytest.Mon
     assert file.findings[0].evidence.seeds == (0, 1)
     assert len(file.findings[0].by_seed) == 2
     commands = claim_files.recipes()["skg_parameters"].commands(folder)
-    assert [claim_files._kept(command) for command in commands] == [True, True, True, False]  # read, not made again
+    assert carried == commands
+    told("--make", "--runs", str(folder))
+    assert carried == [*commands, commands[-1]]  # runs are read, not made again
     assert "skg_parameters: counts" in told("--check")
     monkeypatch.setattr(claim_files, "decisions", lambda folder: "f" * 32)
     monkeypatch.setattr(claim_files, "_carry_out", lambda command: None)
@@ -179,6 +216,30 @@ def test_files_are_made_kept_and_checked(tmp_path: Path, monkeypatch: pytest.Mon
     manifest.write_text(manifest.read_text("utf-8").replace('"code": "', '"code": "0'), "utf-8")
     with pytest.raises(UsageError, match="were made by different code"):
         claim_files._check_one_code(commands)
+
+
+def test_files_are_made_of_kept_draws_without_making_one(
+    tmp_path: Path, recipe_of: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kept"
+    recipe_of("generic", runs=[], small="experiment generic --draws 1 --out {runs}/small users=2 workers=1",
+              analyse="experiment generic --draws 2 --out {runs}/all users=2 workers=1 --write reports")  # fmt: skip
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    told("--make", "--runs", str(folder))
+    (file,) = files(tmp_path / "reports" / "claims")
+    for manifest in folder.glob("*/manifest.json"):  # as if an earlier commit had made them
+        content = json.loads(manifest.read_text("utf-8"))
+        manifest.write_text(json.dumps({**content, "code": "earlier", "commit": "abc", "dirty": None}), "utf-8")
+    monkeypatch.setattr(draws, "lives", lambda whole, draw: pytest.fail("a draw is made"))
+    told("--make", "--runs", str(folder))
+    (again,) = files(tmp_path / "reports" / "claims")
+    assert again.made == file.made
+    assert {finding.evidence.commit for finding in again.findings} == {"abc"}
+    assert [finding.measured for finding in again.findings] == [finding.measured for finding in file.findings]
+    manifest = folder / "small" / "manifest.json"
+    manifest.write_text(manifest.read_text("utf-8").replace("earlier", "other"), "utf-8")
+    assert "were made by different code" in told("--make", "--runs", str(folder), code=2)
 
 
 def _here(command: str, root: Path) -> None:

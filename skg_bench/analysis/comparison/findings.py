@@ -30,7 +30,7 @@ class FindingSource:
     """What runs that differ in their seeds were made from."""
 
     overrides: tuple[str, ...]
-    configuration: str  # digest of what the overrides gave, with all that stands in conf/
+    configuration: str  # digest of what the overrides gave, with all that stands in conf/; modules may be moved
     data: Mapping[str, str]  # digests by what they are of
     keys: tuple[str, ...]  # of the configuration at its top; what a key that came later decides, a small run tells
 
@@ -42,7 +42,7 @@ class FindingSource:
         counted = counted_of({**content, "data": {}, "code": ""})
         counted["config"] = {key: value for key, value in counted["config"].items() if key not in _EACH}
         counted["config"] = {key: value for key, value in counted["config"].items() if key in keys or not keys}
-        digest = sha256(json.dumps(counted, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]
+        digest = sha256(json.dumps(_unplaced(counted), sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:32]
         kept = tuple(text for text in overrides if text.partition("=")[0].lstrip("+~") not in _EACH)
         return cls(
             kept,
@@ -50,6 +50,15 @@ class FindingSource:
             {name: data[name] for name in ("simulator", "embedder") if name in data},
             tuple(counted["config"]),
         )
+
+
+def _unplaced(node: Any) -> Any:
+    """A configuration in which components are named by their class alone: the module may be moved."""
+    if isinstance(node, Mapping):
+        return {
+            key: str(value).rpartition(".")[2] if key == "_target_" else _unplaced(value) for key, value in node.items()
+        }
+    return [_unplaced(inner) for inner in node] if isinstance(node, list | tuple) else node
 
 
 @dataclass(frozen=True)
