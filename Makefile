@@ -62,7 +62,7 @@ peers-ace: $(VENV)/.dev ## random batches through the published ace-framework an
 	  $$folder/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --ignore-requires-python \
 	    ace-framework==$$version python-toon==0.2.0 rank-bm25==0.2.2; \
 	done
-	$(BIN)/python -m pytest -q -m "soak or not soak" tests/core/ace/test_published.py
+	$(BIN)/python -m pytest -q -m "soak or not soak" tests/skillbook/ace/test_published.py
 
 soak: $(VENV)/.dev ## the long tests: fifty kills with -9, thousands of files with faults, ...
 	$(BIN)/python -m pytest -m soak

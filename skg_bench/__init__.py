@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from skg_bench.app.gate import gate as gate
     from skg_bench.app.stored import open_store as open_store
     from skg_bench.core.errors import UsageError as UsageError
-    from skg_bench.core.run import Run as Run
+    from skg_bench.runfolder.run import Run as Run
 
 __version__ = VERSION
 __all__ = ["Comparison", "Run", "UsageError", "compare", "gate", "open_store", "run"]
 
 _HOMES = {
     "Comparison": "skg_bench.analysis.comparison.compare",
-    "Run": "skg_bench.core.run",
+    "Run": "skg_bench.runfolder.run",
     "UsageError": "skg_bench.core.errors",
     "compare": "skg_bench.app.api",
     "gate": "skg_bench.app.gate",

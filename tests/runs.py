@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skg_bench.core import manifest, shards
-from skg_bench.core.run import Run
-from skg_bench.core.shards import LogName
+from skg_bench.runfolder import manifest, shards
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.shards import LogName
 
 
 def save(folder: Path, content: Mapping[str, Any]) -> None:

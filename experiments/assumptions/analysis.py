@@ -10,7 +10,7 @@ from skg_bench.analysis.summary.saturation import saturation
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, Runs, needed
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 COMMAND = "skg-bench experiment assumptions RUN RUN RUN --write reports"
 REFERENCE = "never"

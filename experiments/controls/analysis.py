@@ -15,7 +15,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 REFERENCE = "skg"
 SHOWN = ("utility", "hit_rate", "err_per_request_hits", "new_skills_per_week", "skills")

@@ -10,7 +10,7 @@ from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 COMMAND = "skg-bench run experiment=error_bound profile=demo; skg-bench experiment error_bound RUN --write reports"
 COLUMNS = ("arm", "delta", "hits", "wrong", "of hits", "could be hits")

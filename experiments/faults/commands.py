@@ -16,7 +16,7 @@ from skg_bench.analysis.gate.baseline import BUDGET, Baseline
 from skg_bench.analysis.gate.panel import panel
 from skg_bench.analysis.gate.rules import RULES
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 READERS = ("compare", "report", "gate", "export")  # rows, by the command that is killed
 RECORDED = (  # a model that learns, behind a recording; two shards of each arm

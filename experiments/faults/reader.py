@@ -94,7 +94,7 @@ def _command(words: Sequence[str]) -> tuple[int, str, str]:
 
 def _reads(folder: str, arms: Sequence[str], compare: bool) -> Reads:
     from skg_bench.core.errors import UsageError
-    from skg_bench.core.run import Run
+    from skg_bench.runfolder.run import Run
 
     values: dict[str, tuple[bool, str]] = {}
 

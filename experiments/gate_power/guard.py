@@ -21,7 +21,7 @@ from skg_bench.app.experiments import Experiment
 from skg_bench.app.launch import prepare, start
 from skg_bench.core.arms import Arm
 from skg_bench.core.grid import I64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 TITLE = "Can the gate be passed by giving up?"
 COMMAND = "skg-bench experiment gate_power/guard --write reports"

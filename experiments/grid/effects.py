@@ -17,7 +17,7 @@ from skg_bench.analysis.counts.wording import bare, interval, number
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate, holm
 from skg_bench.analysis.summary.saturation import Saturation, corpus, saturation
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 FACTORS = {"router": "maxsim", "reranker": "identity"}  # and what its options are held against
 REFERENCE = "maxsim_linear"  # of single arms: what SKG describes

@@ -39,7 +39,7 @@ from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.policy.chooser import Chooser
-from skg_bench.simulator.guardian import Guardian
+from skg_bench.simulator.advice.guardian import Guardian
 
 PRIOR = Path(__file__).with_name("prior.yaml")
 _DRAWN: Mapping[str, type[Any]] = {

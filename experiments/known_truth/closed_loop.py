@@ -15,7 +15,7 @@ import skg_bench
 from skg_bench.analysis.counts.tally import Tally, events, tallies
 from skg_bench.analysis.statistics.intervals import Cells, Estimate, estimates
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 SINCE = 40  # the user's turn at which the frozen arm stops learning
 NOISE = tuple(f"simulator.rating_if_{it}=[0.5,0,0.5]" for it in ("right", "near", "wrong"))

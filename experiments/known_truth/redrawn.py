@@ -18,7 +18,7 @@ from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.statistics.intervals import Cells, estimates
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 USERS, WEEKS = 100, 26  # of the run: those of `profile=demo`
 DRAWN = (30, 100)

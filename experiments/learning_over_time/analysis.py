@@ -18,7 +18,7 @@ from skg_bench.analysis.counts.wording import interval, number
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun, needed
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 SWAPS = ("swap_threshold", "swap_router", "swap_reranker")
 COMMAND = "skg-bench experiment learning_over_time RUN [PERMUTED] --write reports"

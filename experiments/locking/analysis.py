@@ -23,7 +23,7 @@ from skg_bench.analysis.comparison.assay import Measured, verdict
 from skg_bench.analysis.comparison.findings import Evidence, Finding
 from skg_bench.app.experiment_report import Report, page
 from skg_bench.app.experiments import Experiment
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 COMMAND = "skg-bench experiment locking --profile demo --write reports"
 WEEKLY = max(SITTINGS)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from skg_bench.app.skillbook import files, rebuilt
-from skg_bench.core.ace.book import AceBook, InsightSkill
-from skg_bench.core.ace.words import section_of
-from skg_bench.core.conversion import to_ace
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Operation, operation
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.ace.book import AceBook, InsightSkill
+from skg_bench.skillbook.ace.words import section_of
+from skg_bench.skillbook.conversion import to_ace
+from skg_bench.skillbook.skillbook import Operation, operation
 
 _MARK = "run_"  # a keyword with the number that the run gave a skill, as ids of documents depend on who came first
 DELTAS = {"ok": 1, "partial": 0, "miss": -1}

@@ -15,7 +15,7 @@ from skg_bench.app.api import run as simulate
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 RULES = ("serial", "rebase", "replay", "blind")
 AT_ONCE = "at_once"  # learning that takes no time

@@ -7,9 +7,9 @@ from typing import Any
 
 from experiments.locking.bursts import DELTAS, Learner, numbers
 from experiments.locking.writers import NOW, JobEnd
-from skg_bench.core.ace.book import AceBook
 from skg_bench.core.store import Store
-from skg_bench.core.storing import load
+from skg_bench.skillbook.ace.book import AceBook
+from skg_bench.skillbook.storing import load
 
 _COUNTERS = {1: "helpful_count", 0: "neutral_count", -1: "harmful_count"}
 

@@ -12,7 +12,7 @@ from experiments.locking.held import Held, held
 from experiments.locking.writers import JobEnd, replay, writers
 from experiments.speed.server import running
 from skg_bench.app.experiment_report import Table
-from skg_bench.core.storing import Rule
+from skg_bench.skillbook.storing import Rule
 from skg_bench.store.postgres import Postgres
 from skg_bench.store.sqlite import SQLite
 

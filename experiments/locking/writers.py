@@ -14,11 +14,11 @@ import numpy as np
 
 from experiments.locking.bursts import Learner, LoggedJob, batch_of
 from experiments.speed.server import killing
-from skg_bench.core.ace.book import AceBook
 from skg_bench.core.draws import Purpose, key, normal
-from skg_bench.core.skillbook import Operation
 from skg_bench.core.store import Store
-from skg_bench.core.storing import Rule, VersionedBook, load, text_of, update, with_key
+from skg_bench.skillbook.ace.book import AceBook
+from skg_bench.skillbook.skillbook import Operation
+from skg_bench.skillbook.storing import Rule, VersionedBook, load, text_of, update, with_key
 
 NOW = "2026-01-05T09:00:00+00:00"
 MEDIAN, SPREAD = 0.008, 0.5  # s, and of its log: of a learning job; a thousandth of the two model calls in life

@@ -13,7 +13,7 @@ from skg_bench.analysis.statistics.inference import users_for
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment, OneRun, needed
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 # The claims of `assistant_growth`: arm, reference.
 CONTRASTS = (

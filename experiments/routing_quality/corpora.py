@@ -19,7 +19,7 @@ from skg_bench.core.grid import I16, I32
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.packaged import PACKAGED
 from skg_bench.embedder.precomputed import Precomputed, save
-from skg_bench.simulator.corpus import load
+from skg_bench.simulator.answers.corpus import load
 
 CACHE = Path("runs/vectors")
 OUT = "oos"

@@ -19,11 +19,11 @@ from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.learning import Course, Jobs
 from skg_bench.core.types import LLM, RATINGS, Completions, Prompts
 from skg_bench.core.world import Draws, Event, Reaction, Response, Served, Supposing
-from skg_bench.simulator.assistant import AssistantUsers
-from skg_bench.simulator.habits import Habits
-from skg_bench.simulator.judging import Judging, Users
-from skg_bench.simulator.procedures import Procedures
-from skg_bench.simulator.reactions import Reactions
+from skg_bench.simulator.answers.habits import Habits
+from skg_bench.simulator.answers.judging import Judging, Users
+from skg_bench.simulator.answers.procedures import Procedures
+from skg_bench.simulator.answers.reactions import Reactions
+from skg_bench.simulator.answers.world import AssistantUsers
 
 WEEK = 7 * 86_400
 Either = TypeVar("Either", Reactions, Habits, Procedures)

@@ -37,8 +37,8 @@ from skg_bench.core.types import Similarity
 from skg_bench.core.world import Events, World
 from skg_bench.engine.cohort import Cohort, Rollout, Setting
 from skg_bench.engine.vectors import open_table, write_table
-from skg_bench.simulator.assistant import AssistantUsers
-from skg_bench.simulator.judging import Users
+from skg_bench.simulator.answers.judging import Users
+from skg_bench.simulator.answers.world import AssistantUsers
 
 USERS, WEEKS = 8, 26  # of a draw; six months
 MONTH = 4  # weeks

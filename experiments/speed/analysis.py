@@ -28,9 +28,6 @@ from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import F32, SCALE, quantise
-from skg_bench.core.manifest import UNNAMED
-from skg_bench.core.run import Run
-from skg_bench.core.shards import LOGS
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
 from skg_bench.engine import execute as engine
@@ -39,6 +36,9 @@ from skg_bench.engine.pieces import write_shards
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import Pinned, Rows
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder.manifest import UNNAMED
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.shards import LOGS
 
 Row = tuple[str, str, str, str]
 EVEN = ["arms={skg: []}", "reference=skg", "simulator.messages_per_day=14", "simulator.volume_spread=0"]

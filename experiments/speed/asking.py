@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
-from skg_bench.core.asking import Prompt
-from skg_bench.core.prompts import load
+from skg_bench.asking.asking import Prompt
+from skg_bench.asking.prompts import load
 from skg_bench.llm.endpoint import Endpoint
 
 PROMPTS, AT_ONCE = 1000, 64

@@ -1,6 +1,6 @@
 """A number of updates by several processes: is each counted once, also when backends are killed?
 
-An update is a TAG with a key of its own, stored as an application stores it (`core/storing.py`). Skillbooks have a
+An update is a TAG with a key of its own, stored as an application stores it (`skillbook/storing.py`). Skillbooks have a
 skill for each writer, so that what a writer was told is held against what the documents count.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.speed.server import killing
-from skg_bench.core.ace.book import AceBook, InsightSkill
 from skg_bench.core.store import Store, StoreError
-from skg_bench.core.storing import load, text_of, update, with_key
+from skg_bench.skillbook.ace.book import AceBook, InsightSkill
+from skg_bench.skillbook.storing import load, text_of, update, with_key
 
 _SPAWN = multiprocessing.get_context("spawn")
 _NOW = "2026-01-05T09:00:00+00:00"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from skg_bench.core.ace.book import AceBook, Mode
-from skg_bench.core.ace.engine import apply
-from skg_bench.core.ace.strict import strict
+from skg_bench.skillbook.ace.book import AceBook, Mode
+from skg_bench.skillbook.ace.engine import apply
+from skg_bench.skillbook.ace.strict import strict
 
 MARK = 10_000  # operations a second
 SIZES = (10, 100)  # skills

@@ -19,7 +19,7 @@ from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.grid import I16, quantise
 from skg_bench.embedder import cache, minilm, packaged, sentence_transformer
 from skg_bench.embedder.hashing import Hashing
-from skg_bench.simulator.corpus import load
+from skg_bench.simulator.answers.corpus import load
 
 BLOCK = 128  # texts embedded at once, by each way in turn
 ALONE = 16  # texts of a block that are embedded one by one, too

@@ -41,7 +41,6 @@ from skg_bench.assistant.pipeline.in_book import InBook
 from skg_bench.assistant.pipeline.stack import stacked
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F32, I32, SCALE
-from skg_bench.core.run import Run
 from skg_bench.core.shared import shared_book
 from skg_bench.core.types import Query, Router
 from skg_bench.core.vocabulary import TermsOfBook, vocabulary_of
@@ -49,6 +48,7 @@ from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Pinned
 from skg_bench.router.shared.index import build
 from skg_bench.router.shared.route import SharedMaxSim
+from skg_bench.runfolder.run import Run
 
 MARK = 10.0  # times as fast as either peer
 OWN = "skg_bench, router=maxsim: every example is read"

@@ -10,9 +10,9 @@ from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, 
 from skg_bench.core.batch import ADD, TAG, UPDATE, Batch, blank
 from skg_bench.core.content import NAMES, Content
 from skg_bench.core.grid import SCALE
-from skg_bench.core.skillbook import rebuild
 from skg_bench.core.texts import Texts
 from skg_bench.engine.vectors import Rows
+from skg_bench.skillbook.skillbook import rebuild
 
 SKILLS, BATCHES = 100, 100_000
 MARK = 15.0  # seconds

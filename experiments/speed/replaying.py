@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from tempfile import TemporaryDirectory
 
-from skg_bench.core.asking import Prompt
-from skg_bench.core.prompts import load
+from skg_bench.asking import recording
+from skg_bench.asking.asking import Prompt
+from skg_bench.asking.prompts import load
 from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
-from skg_bench.llm.shared import recording
 
 ASKS = 10_000
 MARK = 5_000.0  # asks a second

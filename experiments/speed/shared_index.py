@@ -20,7 +20,7 @@ from skg_bench.core.draws import Purpose, fold, key
 from skg_bench.core.grid import F32, I16, I32, quantise
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.router.shared.index import Index, Kind, build
-from skg_bench.simulator.corpus import load
+from skg_bench.simulator.answers.corpus import load
 
 NEIGHBOURS = 10
 MESSAGES = 300

@@ -21,7 +21,7 @@ from skg_bench.analysis.summary.figures import Figure
 from skg_bench.app.experiment_report import Report, Table, page
 from skg_bench.app.experiments import Experiment
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 COMMAND = "skg-bench experiment what_makes_the_difference/break_even_map"
 CORPORA = {"built-in": [], "clinc150": ["simulator=clinc150"]}  # by name, the overrides that choose them

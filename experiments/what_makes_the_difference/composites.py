@@ -14,7 +14,7 @@ from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 LEAST, SHARE = 3, 0.5  # times, and of the cases
 

@@ -13,7 +13,7 @@ from skg_bench.app.progress import console, headline, shown
 
 if TYPE_CHECKING:
     from skg_bench.analysis.comparison.compare import Comparison
-    from skg_bench.core.run import Run
+    from skg_bench.runfolder.run import Run
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 
@@ -49,7 +49,7 @@ def compare(
     reference, metric or correction.
     """
     from skg_bench.analysis.comparison.compare import compare as paired
-    from skg_bench.core.run import Run
+    from skg_bench.runfolder.run import Run
 
     opened = [source if isinstance(source, Run) else Run(source) for source in runs]
     return paired(opened, reference, correction=correction, margins=margins, flips=flips)

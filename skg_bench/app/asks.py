@@ -14,8 +14,8 @@ from rich.console import Console
 from skg_bench.app.blocks import show
 from skg_bench.app.prepared_run import PreparedRun
 from skg_bench.app.said import said_only
+from skg_bench.asking.asking import Completion, Prices, Prompt, mapped, parts, writes_texts
 from skg_bench.core.arms import Arm
-from skg_bench.core.asking import Completion, Prices, Prompt, mapped, parts, writes_texts
 from skg_bench.engine.execute import execute
 from skg_bench.llm.scripted import Scripted
 

@@ -27,8 +27,8 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import EXPERIMENTS
-from skg_bench.core.run import Run
 from skg_bench.core.shapes import shaped
+from skg_bench.runfolder.run import Run
 
 RECIPES = EXPERIMENTS / "claims.yaml"
 _OUT = re.compile(r"(?:^| )(?:out=|--out )")  # before the folder into which a command writes

@@ -236,7 +236,7 @@ def report(runs: Sequence[Path], users: Sequence[str], beside: Sequence[Path]) -
     from skg_bench.analysis import report as page
     from skg_bench.analysis import summary
     from skg_bench.analysis.report.people import numbered
-    from skg_bench.core.run import Run
+    from skg_bench.runfolder.run import Run
 
     others = [Run(path) for path in beside]
     for run in [Run(path) for path in runs]:
@@ -256,7 +256,7 @@ def export(name: str, path: Path, texts: Sequence[str], deadline: int) -> bool:
     Raises UsageError.
     """
     from skg_bench.app import tracking
-    from skg_bench.core.run import Run
+    from skg_bench.runfolder.run import Run
 
     run, screen = Run(path), console()
     sinks = tracking.chosen(name, run, texts)

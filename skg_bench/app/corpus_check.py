@@ -10,9 +10,9 @@ from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.record import left_out
-from skg_bench.simulator.assistant import AssistantUsers
-from skg_bench.simulator.corpus import Corpus
-from skg_bench.simulator.labelled_rows import Columns, heading
+from skg_bench.simulator.answers.corpus import Corpus
+from skg_bench.simulator.answers.world import AssistantUsers
+from skg_bench.simulator.logs.labelled_rows import Columns, heading
 
 _USERS = 16  # from whom is estimated when the corpus is used up
 _WEEKS = (4, 26)  # of the profiles smoke, and demo and paper

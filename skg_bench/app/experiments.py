@@ -23,7 +23,7 @@ from skg_bench.app.suggestions import nearest
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.foreign import text_of
 from skg_bench.core.paths import EXPERIMENTS
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 OneRun = Annotated[Run, typer.Argument(parser=Run, metavar="RUN", help="A run directory.")]
 Runs = Annotated[list[Run], typer.Argument(parser=Run, metavar="RUN", help="Run directories.")]

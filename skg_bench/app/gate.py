@@ -29,8 +29,8 @@ from skg_bench.app.salts import MAKE_ONE, VARIABLE
 from skg_bench.app.trust import FromFile
 from skg_bench.core.draws import salted
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
 from skg_bench.core.temporary import PUBLIC
+from skg_bench.runfolder.run import Run
 
 CODES: Mapping[State, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 _COMPUTABLE = (

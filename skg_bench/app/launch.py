@@ -25,25 +25,25 @@ from skg_bench.app.skillbook import seeds
 from skg_bench.app.tracking import DEADLINE, Deliveries, beside, export
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.app.watch import Watch
+from skg_bench.asking.asking import Prompted, parts
 from skg_bench.assistant.pipeline.pretraining import models
-from skg_bench.core import manifest, shards
 from skg_bench.core.arms import Arm
-from skg_bench.core.asking import Prompted, parts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_file
-from skg_bench.core.links import check_links
-from skg_bench.core.lock import Lock, held, remove_dead
-from skg_bench.core.manifest import NAME, identity_of
 from skg_bench.core.record import Replay, replay
-from skg_bench.core.run import Run
 from skg_bench.core.temporary import sweep
-from skg_bench.core.tracking import Stage
-from skg_bench.core.wholeness import lost_shards, lost_tables
 from skg_bench.engine import pieces
 from skg_bench.engine.comparing import AgreementJudge
 from skg_bench.engine.execute import execute
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part, ours
+from skg_bench.runfolder import manifest, shards
+from skg_bench.runfolder.links import check_links
+from skg_bench.runfolder.lock import Lock, held, remove_dead
+from skg_bench.runfolder.manifest import NAME, identity_of
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Stage
+from skg_bench.runfolder.wholeness import lost_shards, lost_tables
 
 Progress = Callable[[int, int], None]  # done turns, all turns; a turn of each arm counts
 Say = Callable[[str], None]  # one line for the user

@@ -25,12 +25,12 @@ from skg_bench.app.progress import console, working
 from skg_bench.app.trust import COMMAND_LINE
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import Record, left_out
-from skg_bench.simulator import recorded_csv, recorded_guess
-from skg_bench.simulator.recorded import Recorded
-from skg_bench.simulator.recorded_cells import decimal_comma, numbers, time_format
-from skg_bench.simulator.recorded_csv import CsvFile
-from skg_bench.simulator.recorded_rows import REQUIRED, SUFFIXES, LeftOut
-from skg_bench.simulator.recorded_size import KEY, log_size
+from skg_bench.simulator.logs import recorded_csv, recorded_guess
+from skg_bench.simulator.logs.recorded import Recorded
+from skg_bench.simulator.logs.recorded_cells import decimal_comma, numbers, time_format
+from skg_bench.simulator.logs.recorded_csv import CsvFile
+from skg_bench.simulator.logs.recorded_rows import REQUIRED, SUFFIXES, LeftOut
+from skg_bench.simulator.logs.recorded_size import KEY, log_size
 
 _PLAIN = re.compile(r"[\w./-]+")
 _NAMES = {"\t": "tab"}

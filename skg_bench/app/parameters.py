@@ -15,7 +15,7 @@ from skg_bench.app import blocks
 from skg_bench.app.packages import groups, packages
 from skg_bench.app.progress import console
 from skg_bench.app.suggestions import nearest
-from skg_bench.core.asking import writes_texts
+from skg_bench.asking.asking import writes_texts
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
 

@@ -13,18 +13,18 @@ from skg_bench.app import salts
 from skg_bench.app.compose import Composed
 from skg_bench.app.run_identity import described, differences, versions
 from skg_bench.app.salts import PUBLIC, Salt
-from skg_bench.core import schema, shards
 from skg_bench.core.advice import Advised
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
 from skg_bench.core.launching import Launcher
-from skg_bench.core.manifest import BESIDE, NAME, manifest_of, run_key
 from skg_bench.core.record import left_out, replay
-from skg_bench.core.run import Run
-from skg_bench.core.tracking import Sink
-from skg_bench.core.wholeness import faults
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import WHOLE, Part
+from skg_bench.runfolder import schema, shards
+from skg_bench.runfolder.manifest import BESIDE, NAME, manifest_of, run_key
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Sink
+from skg_bench.runfolder.wholeness import faults
 
 State = Literal["new", "unfinished", "finished"]
 _SAMPLED = 64  # simulated users from whom the number of turns is estimated

@@ -14,10 +14,10 @@ from typing import Any
 
 from skg_bench.app.packages import Package, packages
 from skg_bench.core.foreign import bytes_of
-from skg_bench.core.manifest import counted_of, identity_of
-from skg_bench.core.run import flat
 from skg_bench.core.temporary import replace_whole
 from skg_bench.core.version import VERSION
+from skg_bench.runfolder.manifest import counted_of, identity_of
+from skg_bench.runfolder.run import flat
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "hydra-core")
 _OUTPUT = (":(exclude,top)reports",)  # nothing of it is read by a run

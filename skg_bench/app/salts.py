@@ -18,8 +18,8 @@ from typing import Any
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import bytes_of
-from skg_bench.core.manifest import NAME, manifest_of
 from skg_bench.core.temporary import replacing
+from skg_bench.runfolder.manifest import NAME, manifest_of
 
 VARIABLE = "SKG_BENCH_SALT"
 MAKE_ONE = f"export {VARIABLE}=$(python -c 'import secrets; print(secrets.token_hex(16))')"

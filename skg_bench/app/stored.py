@@ -14,13 +14,13 @@ from typing import Any, Self
 from skg_bench.app.components import build
 from skg_bench.app.compose import Composer
 from skg_bench.app.trust import COMMAND_LINE
-from skg_bench.core.ace.book import ERAS, AceBook, Era
-from skg_bench.core.conversion import from_ace
 from skg_bench.core.errors import UsageError
-from skg_bench.core.prompt_layout import LIMIT
-from skg_bench.core.rendering import render
 from skg_bench.core.store import Store, StoreError
-from skg_bench.core.storing import Rule, UpdateEnd, VersionedBook, load, update
+from skg_bench.skillbook.ace.book import ERAS, AceBook, Era
+from skg_bench.skillbook.conversion import from_ace
+from skg_bench.skillbook.prompt_layout import LIMIT
+from skg_bench.skillbook.rendering import render
+from skg_bench.skillbook.storing import Rule, UpdateEnd, VersionedBook, load, update
 
 _MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # times are not shown in a prompt
 _SECONDS = 1.0  # that a prompt waits for its skillbook: our choice, the article names no number
@@ -78,7 +78,7 @@ class StoredBooks:
         >>> books.update("anna", batch, key="anna-2026-01-05-17", read=read).end
         'stored'
 
-        Raises what core/storing.py says; an update that raised StoreError is repeated with the same key.
+        Raises what skillbook/storing.py says; an update that raised StoreError is repeated with the same key.
         """
         return update(self.store, user, batch, rule, key=key, now=self.clock(), read=read, era=self.era)
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from skg_bench.core import children
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.core.tracking import Sink, Stage
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.address import without_secrets
 
 if TYPE_CHECKING:

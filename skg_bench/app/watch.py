@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from time import monotonic
 
-from skg_bench.core.lock import Lock
+from skg_bench.runfolder.lock import Lock
 
 
 class Watch:

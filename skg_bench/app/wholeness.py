@@ -8,13 +8,13 @@ import numpy as np
 from rich.console import Console
 
 from skg_bench.app.progress import console
-from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.lock import worked_on
-from skg_bench.core.manifest import NAME
-from skg_bench.core.run import Run
-from skg_bench.core.wholeness import faults
+from skg_bench.runfolder import shards
+from skg_bench.runfolder.lock import worked_on
+from skg_bench.runfolder.manifest import NAME
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.wholeness import faults
 
 _LOOKS, _PAUSE = 2, 0.25  # further looks at what is wrong, and seconds before each
 

@@ -1,1 +1,1 @@
-"""What all parts share: types, schemas, draws, the skillbook's algebra. Imports numpy and pyarrow only."""
+"""What all rooms share: Protocols, values that cross seams, draws and texts. Imports numpy and pyarrow only."""

@@ -12,23 +12,23 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from skg_bench.asking.asking import Completion, End, Prompt, TextModel, check_writes, timed_out
+from skg_bench.asking.prompts import PromptFile, load
 from skg_bench.core import learning
-from skg_bench.core.asking import Completion, End, Prompt, TextModel, check_writes, timed_out
 from skg_bench.core.batch import ADD, OPERATIONS, TAG, UPDATE, Batch, blank, joined
 from skg_bench.core.draws import Purpose, fold
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS, RATING, KnownFeedback
 from skg_bench.core.grid import F64, I32, Bool
 from skg_bench.core.learning import Jobs
-from skg_bench.core.prompt_layout import Order
-from skg_bench.core.prompts import PromptFile, load
-from skg_bench.core.proposals import Admitted, Batches, Limits, admitted, listed
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.rendering import render
-from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.shared.heard import Acts, begins, outcomes, signal
+from skg_bench.skillbook.prompt_layout import Order
+from skg_bench.skillbook.proposals import Admitted, Batches, Limits, admitted, listed
+from skg_bench.skillbook.rendering import render
+from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 REFLECTOR, MANAGER, MANAGER_V2 = "reflector", "skill_manager", "skill_manager_v2"
 NEEDS = {

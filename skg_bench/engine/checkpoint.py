@@ -1,7 +1,7 @@
 """Checkpoints: a cohort's rollout and logs in one file, from which another process goes on to the same bits.
 
-A checkpoint is a line that says whose it is, a line of plain data (core/saving.py), the memory of the arrays, and a
-digest of it all. It appears whole or not at all; one that was cut or changed counts as absent, as does one of another
+A checkpoint is a line that says whose it is, a line of plain data (runfolder/saving.py), the memory of the arrays, and
+a digest of it all. It appears whole or not at all; one that was cut or changed counts as absent, as does one of another
 form; one of another run has another name (engine/pieces.py). What is dead between two turns is not saved, nor are
 donors while they are simulated.
 """
@@ -20,12 +20,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from skg_bench.core.blocks import Array, Bytes, room
 from skg_bench.core.foreign import open_file
 from skg_bench.core.grid import I32
-from skg_bench.core.saving import Flat, Surroundings, UnsavableError, flattened, restored
 from skg_bench.core.temporary import replacing
 from skg_bench.engine.logbook import Logbook
+from skg_bench.runfolder.blocks import Array, Bytes, room
+from skg_bench.runfolder.saving import Flat, Surroundings, UnsavableError, flattened, restored
 
 _FORMAT = 1
 _HEAD = 2**27  # bytes that the first line may have: ten million users

@@ -17,7 +17,6 @@ from skg_bench.core.draws import key, unsalted, word
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.core.heard import Heard
 from skg_bench.core.record import replay
-from skg_bench.core.saving import Surroundings
 from skg_bench.core.texts import Embedding, Texts
 from skg_bench.core.types import Similarity
 from skg_bench.core.world import World, brought, ledger_of, timetable
@@ -32,6 +31,7 @@ from skg_bench.engine.references import References
 from skg_bench.engine.relabel import type_names
 from skg_bench.engine.step import CohortState, Keys, Scene, step
 from skg_bench.engine.vectors import WithWritten
+from skg_bench.runfolder.saving import Surroundings
 
 _BLOCK = 64  # turns between two calls of `progress`
 _DONORS = np.int32(2**30)  # users of a run have smaller ids; donors have ids from here on

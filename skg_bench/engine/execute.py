@@ -14,11 +14,10 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
-from skg_bench.core import shards, temporary
-from skg_bench.core.asking import placed
+from skg_bench.asking.asking import placed
+from skg_bench.core import temporary
 from skg_bench.core.grid import I16, I32, Bool, check
 from skg_bench.core.launching import Launcher, Tick
-from skg_bench.core.manifest import UNNAMED
 from skg_bench.core.texts import Embedding
 from skg_bench.core.types import Similarity
 from skg_bench.engine import pieces
@@ -29,6 +28,8 @@ from skg_bench.engine.pretraining import fitted
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.tasks import WHOLE, Existing, Join, Part, Task, left, ours, waves
 from skg_bench.engine.vectors import Rows, SimilarityTable, open_table, write_table
+from skg_bench.runfolder import shards
+from skg_bench.runfolder.manifest import UNNAMED
 
 Progress = Callable[[int, int], None]
 TABLE_LIMIT = 17_000  # messages; up to here the table of all pairs fits into 1.1 GiB

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from skg_bench.core.content import NAMES, Content
-from skg_bench.core.encoding import encoded
 from skg_bench.core.grid import I32, U64
 from skg_bench.core.record import Replay
 from skg_bench.core.texts import Texts
+from skg_bench.runfolder.encoding import encoded
 
 
 @dataclass(frozen=True)

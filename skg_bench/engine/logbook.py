@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.core import schema
 from skg_bench.core.advice import OUTCOMES, TIERS
 from skg_bench.core.assistant import Applied
 from skg_bench.core.batch import OPERATIONS, TAG_RATINGS, TAKEN_BACK, Batch
-from skg_bench.core.encoding import encoded
 from skg_bench.core.feedback import KINDS, Feedback
 from skg_bench.core.grid import I32, I64, U64
 from skg_bench.core.learning import COURSE_COUNTS, RESULTS, Course, Jobs
-from skg_bench.core.shards import LogName
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS, hits
 from skg_bench.engine.labels import Labels
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.encoding import encoded
+from skg_bench.runfolder.shards import LogName
 
 EPOCH = 1_767_571_200  # Monday 2026-01-05 00:00, seconds of the Unix clock
 _SERVINGS = ("llm", "stored", "prompted", "procedure", "procedure_failed", "silent")

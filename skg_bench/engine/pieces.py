@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 
-from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, open_file
 from skg_bench.core.grid import I32
-from skg_bench.core.shards import LogName
 from skg_bench.core.temporary import replacing
 from skg_bench.engine.checkpoint import described
 from skg_bench.engine.logbook import Logbook
+from skg_bench.runfolder import shards
+from skg_bench.runfolder.shards import LogName
 
 FOLDER = "pieces"  # in the folder of a run
 _ABOUT = "about.json"

@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from skg_bench.core import shards
 from skg_bench.core.grid import I32, I64, Bool
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder import shards
 
 _POOLED = 16  # shards among whose users cohorts are formed
 _WAVE = 30_000_000  # turns, of about 110 bytes in a piece, after which shards are put together

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.asking import arrivals
+from skg_bench.asking.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.asking.spending import Spending, SpendingFile
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.llm.shared import arrivals
-from skg_bench.llm.shared.spending import Spending, SpendingFile
 
 
 @dataclass(frozen=True)

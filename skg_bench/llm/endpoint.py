@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from skg_bench.core.asking import Completion, Prices, Prompt
+from skg_bench.asking.asking import Completion, Prices, Prompt
+from skg_bench.asking.environment import offline
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import NO_REACH, Reach, Reaches
-from skg_bench.llm.shared.environment import offline
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _ADDRESS = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
@@ -93,13 +93,13 @@ class Endpoint:
         return [answers[place] for place in range(len(prompts))]
 
     def each(self, prompts: Sequence[Prompt], done: Callable[[int, Completion], None]) -> None:
-        """See core.asking.Streaming. Until the server has answered once, the first prompt of a call goes alone: a wrong
-        key, a wrong address and a form that the server refuses then cost one request, not `in_flight`.
+        """See asking.asking.Streaming. Until the server has answered once, the first prompt of a call goes alone: a
+        wrong key, a wrong address and a form that the server refuses then cost one request, not `in_flight`.
         """
-        from skg_bench.llm.shared.exchange import Exchange
-        from skg_bench.llm.shared.loop import each_answer
-        from skg_bench.llm.shared.sending import ChatServer, check_libraries, contact
-        from skg_bench.llm.shared.structured import check_schema
+        from skg_bench.asking.exchange import Exchange
+        from skg_bench.asking.loop import each_answer
+        from skg_bench.asking.sending import ChatServer, check_libraries, contact
+        from skg_bench.asking.structured import check_schema
 
         if not prompts:
             return
@@ -142,7 +142,7 @@ class Endpoint:
         return key
 
     def _check_recorded(self, prompts: Sequence[Prompt]) -> None:
-        from skg_bench.llm.shared.sending import is_loopback
+        from skg_bench.asking.sending import is_loopback
 
         if any(prompt.recorded for prompt in prompts) and not self.sends_recorded and not is_loopback(self.address):
             raise UsageError(

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from skg_bench.core.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.asking import arrivals
+from skg_bench.asking.asking import ASKED, Completion, Prices, Prompt, TextModel
+from skg_bench.asking.committing import Committer
+from skg_bench.asking.environment import offline
+from skg_bench.asking.recorded_asks import Ask
+from skg_bench.asking.recording import Asked, Recording, opened
+from skg_bench.asking.structured import value_of
+from skg_bench.asking.unrecorded import difference
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Confined, Reach, Reaches
-from skg_bench.llm.shared import arrivals
-from skg_bench.llm.shared.committing import Committer
-from skg_bench.llm.shared.environment import offline
-from skg_bench.llm.shared.recorded_asks import Ask
-from skg_bench.llm.shared.recording import Asked, Recording, opened
-from skg_bench.llm.shared.structured import value_of
-from skg_bench.llm.shared.unrecorded import difference
 
 Mode = Literal["record", "play", "both"]
 Answer = tuple[bytes, Completion]  # by the key of its ask

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from skg_bench.core.asking import Completion, Prices, Prompt
+from skg_bench.asking.asking import Completion, Prices, Prompt
+from skg_bench.asking.scripts import SCRIPTS
+from skg_bench.asking.structured import value_of
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.llm.shared.scripts import SCRIPTS
-from skg_bench.llm.shared.structured import value_of
 
 Script = Literal["learner", "obedient"]
 _CHARACTERS = 4  # a token; rule of thumb for English

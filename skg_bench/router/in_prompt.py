@@ -10,10 +10,10 @@ from skg_bench.core.content import Contents
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64, U64, Bool
 from skg_bench.core.keyed import Keyed
-from skg_bench.core.prompt_layout import Order, fitting, frame, ordered, sizes
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
 from skg_bench.core.shortlist import max_dots, shortlist
 from skg_bench.core.types import Query, Shortlist, Skillbooks
+from skg_bench.skillbook.prompt_layout import Order, fitting, frame, ordered, sizes
 
 LEAST = 100  # characters of a prompt: a strategy of one sentence, its label and its counters
 

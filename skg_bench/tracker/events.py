@@ -18,9 +18,9 @@ import numpy as np
 from skg_bench.core import draws
 from skg_bench.core.content import NAMES
 from skg_bench.core.grid import I32
-from skg_bench.core.run import Run
-from skg_bench.core.schema import LOGGED
 from skg_bench.core.temporary import private, temporary
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.schema import LOGGED
 from skg_bench.tracker import learning
 
 Texts = Literal["full", "hash"]
@@ -29,7 +29,7 @@ FILE = "events.jsonl"
 TURN = "turn"  # the name of a trace, where nothing is advised
 _SHORT = {"overridden": "override"}  # in names of traces
 # their messages are corpora: nobody said them
-_OWN = ("skg_bench.simulator.assistant.", "skg_bench.simulator.guardian.")
+_OWN = ("skg_bench.simulator.answers.world.", "skg_bench.simulator.advice.guardian.")
 _SPOKEN = (  # columns that hold what somebody said, or what a model made of it
     "message", "matched_skill", "name", "intent", "request_type", "reflection", "refusals", *NAMES,
     "logged_user", "logged_id", "logged_answer", "stored_answer",

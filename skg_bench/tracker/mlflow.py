@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.foreign import json_of, text_of
-from skg_bench.core.manifest import BESIDE
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.run import Run
-from skg_bench.core.tracking import Sink, Stage
+from skg_bench.runfolder.manifest import BESIDE
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker.address import check
 from skg_bench.tracker.database import artifacts, check_place, prepare
 
@@ -39,7 +39,7 @@ _METRICS, _PARAMS = 1000, 100  # MLflow takes no more in a batch
 _DIGEST = 36  # characters of a hash
 _PAGE = "report.html"  # shows messages
 _FILES = (_PAGE, "curves.svg", "curves.csv", "summary.json", "manifest.json", "timings.json")
-_OWN = "skg_bench.simulator.assistant."  # its messages are a corpus: nobody said them
+_OWN = "skg_bench.simulator.answers.world."  # its messages are a corpus: nobody said them
 _LOCAL = ("sqlite:", "sqlite+", "file:")
 _ILLEGAL = re.compile(r"[^\w\-. :/]")
 _ENVIRONMENT = {

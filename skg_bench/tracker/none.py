@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skg_bench.core.reach import REACHES_NOTHING, Reaches
-from skg_bench.core.tracking import Sink
+from skg_bench.runfolder.tracking import Sink
 
 
 @dataclass(frozen=True)

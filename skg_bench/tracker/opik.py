@@ -25,8 +25,8 @@ from skg_bench.core.bodies import ACCEPTED, received
 from skg_bench.core.errors import UsageError, install
 from skg_bench.core.foreign import lines_of
 from skg_bench.core.reach import Reach, Reaches
-from skg_bench.core.run import Run
-from skg_bench.core.tracking import Sink, Stage
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Sink, Stage
 from skg_bench.tracker import events
 from skg_bench.tracker.address import check, without_secrets
 

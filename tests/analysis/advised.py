@@ -1,4 +1,4 @@
-"""Run directories of a world in which skills are advice, made without the engine: valid by `core/schema.py`.
+"""Run directories of a world in which skills are advice, made without the engine: valid by `runfolder/schema.py`.
 
 A run is what its turns say: purchases of one user after the other, with what came of them. `drawn` makes users who
 listen to a strategy more often than to the generic question.
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.core import schema
 from skg_bench.core.content import Content
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Operation, Skillbook, apply
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 from tests.runs import save, write_logs
 
 MONDAY = np.datetime64("2026-01-05T00:00:00", "s")
@@ -87,7 +87,7 @@ def make_advice_run(
     config = {
         "seed": 0, "users": n, "weeks": weeks, "experiment": "advice", "question": "Does the Guardian learn?",
         "utility": UTILITY, "reference": reference, "arms": {arm: [] for arm in arms}, "serving": "prompted",
-        "simulator": {"_target_": "skg_bench.simulator.guardian.Guardian", "blocked": 1.0},
+        "simulator": {"_target_": "skg_bench.simulator.advice.guardian.Guardian", "blocked": 1.0},
     }  # fmt: skip
     manifest = {
         "schema": schema.VERSION, "identity": "advice-0", "config": config, "arms": list(arms), "advice": True,

@@ -1,4 +1,4 @@
-"""Run directories made without the engine: valid by `core/schema.py`, from a small world whose truth is known.
+"""Run directories made without the engine: valid by `runfolder/schema.py`, from a small world whose truth is known.
 
 Every user draws request types in proportion to a Zipf law; the k-th use of a type is worded anew twice and then
 verbatim again. An arm is a `World`: how often it answers from the skillbook what it met before, how often that is
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skg_bench.core import schema
-from skg_bench.core.run import Run
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from tests.runs import save, write_logs
 
 TOP_K = 5

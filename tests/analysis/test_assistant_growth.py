@@ -9,7 +9,7 @@ import pytest
 from experiments.assistant_growth.analysis import analyse, findings
 from skg_bench import run as simulate
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from experiments.assumptions.analysis import MISLED, analyse, repeats
 from skg_bench.analysis import summary
 from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @pytest.fixture(scope="module")

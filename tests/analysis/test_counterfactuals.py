@@ -13,10 +13,10 @@ from skg_bench.analysis.comparison.contrasts import MARGINS, contrasts, findings
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
-from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import CONF
-from skg_bench.core.run import Run
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from tests.runs import save
 
 

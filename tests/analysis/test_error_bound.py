@@ -7,7 +7,7 @@ import pytest
 
 import skg_bench
 from experiments.error_bound.analysis import COLUMNS, analyse, lines, table
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 ARMS = "arms={vcache: [policy=vcache, policy.delta=0.3, policy.least=2], threshold_50: []}"
 DENSE = ("simulator.messages_per_day=8", "simulator.concentration=2", "simulator.accept=0.9")

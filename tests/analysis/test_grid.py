@@ -10,7 +10,7 @@ from experiments.grid.analysis import analyse, words
 from experiments.grid.effects import Effect, corrected, grids, options
 from skg_bench.analysis.counts.metrics import Utility, metrics
 from skg_bench.analysis.statistics.intervals import Estimate
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 ARMS = "arms={never: [policy=never, curator=none], maxsim_identity: [reranker=identity], maxsim_linear: [], \
 bm25_identity: [router=bm25, reranker=identity], bm25_linear: [router=bm25]}"

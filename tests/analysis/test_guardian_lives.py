@@ -17,7 +17,7 @@ from experiments.masses import Share
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.advice import ABANDONED, ACCEPTED, AUTO_APPROVED, OVERRIDDEN, WAIT
 from skg_bench.core.errors import UsageError
-from skg_bench.simulator.guardian import Guardian
+from skg_bench.simulator.advice.guardian import Guardian
 
 USERS, TRIGGERS = 3, 8
 FEWER = [f"~arms.{name}" for name in ("unworn_sham", "book_10", "book_40", "sham_40")]

@@ -11,7 +11,7 @@ from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report import tables
 from skg_bench.analysis.report.arms import looks
 from skg_bench.analysis.report.verdict import arms
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 
 

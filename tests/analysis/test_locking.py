@@ -19,8 +19,8 @@ from experiments.locking.writers import JobEnd
 from skg_bench.analysis.comparison.assay import Measured
 from skg_bench.analysis.comparison.findings import Finding
 from skg_bench.core.errors import UsageError
-from skg_bench.core.skillbook import Operation
-from skg_bench.core.storing import Rule
+from skg_bench.skillbook.skillbook import Operation
+from skg_bench.skillbook.storing import Rule
 
 JOB: dict[str, Any] = {
     "user": 0, "result": "applied", "operations": 2, "refused": 0, "meanwhile": 0, "overwritten": 0, "duplicated": 0,

@@ -12,13 +12,13 @@ from experiments.locking.held import Held, held
 from experiments.locking.processes import Outcome, table
 from experiments.locking.writers import NOW, JobEnd, replay, writers
 from skg_bench.app.api import run as simulate
-from skg_bench.core.ace.book import AceBook
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Operation
 from skg_bench.core.store import Store
-from skg_bench.core.storing import Rule, text_of, update, with_key
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.ace.book import AceBook
+from skg_bench.skillbook.skillbook import Operation
+from skg_bench.skillbook.storing import Rule, text_of, update, with_key
 from skg_bench.store.memory import InMemory
 from skg_bench.store.sqlite import SQLite
 
@@ -68,7 +68,7 @@ def stored(jobs: Sequence[Sequence[Operation]]) -> tuple[Store, Learner]:
 
 
 def _book(store: Store) -> AceBook:
-    from skg_bench.core.storing import load
+    from skg_bench.skillbook.storing import load
 
     kept = load(store, "anna", NOW)
     assert kept is not None

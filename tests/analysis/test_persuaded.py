@@ -9,7 +9,7 @@ from skg_bench.analysis.comparison.claimed_proofs import ClaimedProofs, claimed_
 from skg_bench.analysis.report.claimed import ends
 from skg_bench.app.api import run as simulate
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.comparison.test_claimed_proofs import CONTROLS
 

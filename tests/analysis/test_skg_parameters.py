@@ -19,7 +19,7 @@ from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import make_run
 from tests.report.conftest import ARMS as SYNTHETIC
 

@@ -19,8 +19,8 @@ from skg_bench.analysis.comparison.findings import Evidence, findings
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
-from skg_bench.core.run import ratings
 from skg_bench.engine.vectors import Rows
+from skg_bench.runfolder.run import ratings
 
 USERS, WEEKS = 2, 5
 DRAWS = {"stored": 1, "prompted": 4, "procedure": 2}  # with hits

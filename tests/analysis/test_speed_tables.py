@@ -9,9 +9,9 @@ from experiments.speed.embedding import HASHING, LIBRARY, Way
 from experiments.speed.shared_index import Search
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
-from skg_bench.core.skillbook import rebuild
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine import execute as engine
+from skg_bench.skillbook.skillbook import rebuild
 
 
 def test_the_benchmark_is_a_table_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from experiments.speed import counted, server, stores
 from skg_bench.core.errors import UsageError
-from skg_bench.core.storing import update
+from skg_bench.skillbook.storing import update
 from skg_bench.store.memory import InMemory
 from skg_bench.store.sqlite import SQLite
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skg_bench.core import schema
+from skg_bench.runfolder import schema
 from tests.analysis.synthetic import TOP_K, make_run
 
 

@@ -17,7 +17,7 @@ from skg_bench.app.api import run as simulate
 from skg_bench.app.compose import compose
 from skg_bench.app.experiment_report import Table
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core import manifest
-from skg_bench.core.run import Run
+from skg_bench.runfolder import manifest
+from skg_bench.runfolder.run import Run
 from tests.runs import changed as rechanged
 
 BASELINE = Path(__file__).resolve().parents[2] / "data" / "gate" / "baseline.json"

@@ -7,8 +7,8 @@ from pathlib import Path
 from time import sleep
 from typing import ClassVar, Literal
 
-from skg_bench.core.run import Run
-from skg_bench.core.tracking import Sink, Stage
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Sink, Stage
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.corpus_check import described
 from skg_bench.app.launch import prepare
-from tests.simulator.published import INTENTS, banking77, hwu64, pairs
+from tests.simulator.logs.published import INTENTS, banking77, hwu64, pairs
 
 
 def run(path: Path, *more: str) -> list[str]:

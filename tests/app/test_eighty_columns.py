@@ -8,7 +8,7 @@ import pytest
 import skg_bench
 from skg_bench.analysis import summary
 from skg_bench.app import gate
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.app.gate_runs import changed
 from tests.app.test_cli import call
 

@@ -12,7 +12,7 @@ import pytest
 
 from skg_bench.app import experiments
 from skg_bench.app.experiment_report import Report, Table, page
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.app.test_cli import ENVIRONMENT, ROOT, call, refused
 
 NAMES = sorted(experiments.questions())

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from skg_bench.core.grid import I16
-from skg_bench.core.run import Run
 from skg_bench.embedder.precomputed import Precomputed
 from skg_bench.embedder.sentence_transformer import SentenceTransformer
+from skg_bench.runfolder.run import Run
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import call, refused
 from tests.runs import changed as rewritten

@@ -9,10 +9,10 @@ import pytest
 from skg_bench.app.components import build
 from skg_bench.app.compose import compose
 from skg_bench.app.trust import COMMAND_LINE
-from skg_bench.simulator.recorded import Recorded
-from skg_bench.simulator.recorded_guess import mapping, rating_words
+from skg_bench.simulator.logs.recorded import Recorded
+from skg_bench.simulator.logs.recorded_guess import mapping, rating_words
 from tests.app.test_cli import call
-from tests.simulator.logs import turn, write_lines
+from tests.simulator.logs.logs import turn, write_lines
 
 PROSE = ["how long does tea steep", "will it rain today", "set an alarm for six", "how long for tea"]
 

@@ -7,9 +7,9 @@ import pytest
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
 from skg_bench.app.prepared_run import PreparedRun
+from skg_bench.asking.prompts import OURS, load
 from skg_bench.core.errors import UsageError
-from skg_bench.core.prompts import OURS, load
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 
 MODEL = ("curator=reflecting", "arms={model: [], asked: [curator=skg]}", "reference=asked", "users=3", "weeks=1")

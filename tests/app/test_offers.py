@@ -30,7 +30,7 @@ from skg_bench.app.targets import components, parameters
 from skg_bench.app.trust import FromFile, is_plain
 from skg_bench.core.errors import UsageError
 from skg_bench.core.reach import Kind, Reach
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 from tests.app.test_files_of_others import CASE
 from tests.llm.server import Server

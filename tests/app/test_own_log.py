@@ -17,11 +17,11 @@ import skg_bench
 from skg_bench.analysis.report.people import CAP, numbered, timelines
 from skg_bench.analysis.summary import read
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.simulator import corpus
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers import corpus
 from skg_bench.tracker import events
 from tests.app.test_cli import call
-from tests.simulator.logs import turn, write_csv
+from tests.simulator.logs.logs import turn, write_csv
 
 HEADING = ("Vorgang", "Kunde", "Datum", "Frage", "Absicht", "Antwort", "Bewertung", "Kosten (USD)", "Wartezeit s")
 MORE = ("embedder=corpus_minilm", "policy.threshold=0.4", "~arms.everything", "~arms.exact_match", "~arms.skg_rated")

@@ -22,9 +22,9 @@ from skg_bench.app.skillbook.agentropy import convert
 from skg_bench.app.skillbook.rebuilt import book, verify
 from skg_bench.app.skillbook.shown import show
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.simulator import corpus
-from tests.simulator.logs import turn, write_csv
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers import corpus
+from tests.simulator.logs.logs import turn, write_csv
 
 COLUMNS = (
     "simulator.columns={user: who, time: time, message: message, intent: intent, answer: answer, satisfaction: said}"

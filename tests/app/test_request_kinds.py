@@ -2,9 +2,9 @@
 
 from skg_bench.analysis.counts.kinds import KINDS, kinds
 from skg_bench.analysis.counts.tally import events
-from skg_bench.core.run import Run
-from skg_bench.simulator.corpus import ACT, load
-from skg_bench.simulator.corpus import KINDS as CORPUS_KINDS
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.corpus import ACT, load
+from skg_bench.simulator.answers.corpus import KINDS as CORPUS_KINDS
 
 
 def test_the_kind_of_a_request_is_read_off_the_log(tiny_run: Run) -> None:

@@ -8,8 +8,8 @@ import pytest
 import skg_bench
 from skg_bench.app.stored import StoredBooks, at_address
 from skg_bench.core.errors import UsageError
-from skg_bench.core.prompt_layout import TRUNCATED
 from skg_bench.core.store import StoreError
+from skg_bench.skillbook.prompt_layout import TRUNCATED
 from skg_bench.store.memory import InMemory
 from skg_bench.store.sqlite import SQLite
 from tests.app.test_cli import call

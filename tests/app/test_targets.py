@@ -39,8 +39,8 @@ SEAMS = (
 _SKG = {"skg_bench.curator.skg.SKG"}
 # what stands inside a component, by the seam, and by the classes and keys on the way there
 INSIDE: Mapping[tuple[str, ...], set[str]] = {
-    ("simulator", "skg_bench.simulator.assistant.AssistantUsers", "corpus"): {
-        "skg_bench.simulator.clinc150.Clinc150", "skg_bench.simulator.labelled.Labelled",
+    ("simulator", "skg_bench.simulator.answers.world.AssistantUsers", "corpus"): {
+        "skg_bench.simulator.logs.clinc150.Clinc150", "skg_bench.simulator.logs.labelled.Labelled",
     },
     ("router", "skg_bench.router.hybrid.Hybrid", "first"): {"skg_bench.router.maxsim.MaxSim"},
     ("router", "skg_bench.router.hybrid.Hybrid", "second"): {"skg_bench.router.bm25.BM25"},

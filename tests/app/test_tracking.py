@@ -20,7 +20,7 @@ from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
 from skg_bench.app.tracking import beside
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.app.sinks import Mood
 from tests.runs import save
 

@@ -10,10 +10,10 @@ import pytest
 import skg_bench
 from skg_bench.analysis import report, summary
 from skg_bench.app import launch, wholeness
-from skg_bench.core import manifest, shards
 from skg_bench.core.errors import UsageError
-from skg_bench.core.lock import held
-from skg_bench.core.run import Run
+from skg_bench.runfolder import manifest, shards
+from skg_bench.runfolder.lock import held
+from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call, refused
 from tests.runs import accept, rewritten
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import skg_bench
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.app.lab import declare, forget, write
 from tests.runs import changed
 

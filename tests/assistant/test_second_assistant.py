@@ -20,15 +20,15 @@ from skg_bench.analysis.report import verdict
 from skg_bench.app import gate
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.core import schema
-from skg_bench.core.run import Run
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from skg_bench.tracker import events
 from tests.app.lab import forget, write
 from tests.app.test_cli import ROOT, call, refused
 from tests.assistant.plugin import ARMS, CUT, WORLD, as_if_committed, install, installed, run, table
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering
-from tests.simulator.logs import turn, write_csv
+from tests.simulator.logs.logs import turn, write_csv
 
 EVERYONE = range(6)
 TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}

@@ -24,15 +24,17 @@ from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
 from skg_bench.app.targets import components
 from skg_bench.app.trust import COMMAND_LINE
-from skg_bench.core import asking, assistant, deciding, schema, state, types
+from skg_bench.asking import asking
+from skg_bench.core import assistant, deciding, state, types
 from skg_bench.core import world as world_types
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.core.saving import Surroundings, UnsavableError, flattened, restored
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.saving import Surroundings, UnsavableError, flattened, restored
 from tests.conformance import worlds
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering

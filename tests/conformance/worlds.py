@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from skg_bench.core import agentropy
-from skg_bench.core.skillbook import Skillbook
-from skg_bench.simulator import corpus
+from skg_bench.simulator.answers import corpus
+from skg_bench.skillbook import agentropy
+from skg_bench.skillbook.skillbook import Skillbook
 from tests.laws import world
-from tests.simulator.logs import turn, write_csv, write_lines
-from tests.simulator.published import banking77
-from tests.simulator.test_clinc150 import corpus as clinc150_files
+from tests.simulator.logs.logs import turn, write_csv, write_lines
+from tests.simulator.logs.published import banking77
+from tests.simulator.logs.test_clinc150 import corpus as clinc150_files
 
 USERS, TURNS = 8, 30
 MONDAY = datetime(2024, 3, 4, 9)

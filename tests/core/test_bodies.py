@@ -14,7 +14,7 @@ import pytest
 from skg_bench.app import tracking
 from skg_bench.core import bodies
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from skg_bench.tracker.opik import Opik
 from tests.foreign.test_special import within
 from tests.llm.asks import endpoint, free

@@ -56,9 +56,9 @@ def test_purposes_have_numbers_of_their_own_and_draw_independently() -> None:
     assert np.abs(correlation).max() < 5.5 / np.sqrt(50_000)
 
 
-def test_each_purpose_of_the_simulator_decides_one_thing() -> None:
-    source = "".join(file.read_text("utf-8") for file in sorted(SIMULATOR.glob("*.py")))
-    uses = Counter(re.findall(r"Purpose\.\w+(?:, n=\d+)?", source))
+def test_each_purpose_of_the_world_of_answers_decides_one_thing() -> None:
+    files = sorted([*SIMULATOR.glob("*.py"), *(SIMULATOR / "answers").glob("*.py")])
+    uses = Counter(re.findall(r"Purpose\.\w+(?:, n=\d+)?", "".join(file.read_text("utf-8") for file in files)))
     assert len(uses) > 15
     assert set(uses.values()) == {1}, uses.most_common(3)
 

@@ -10,7 +10,7 @@ from skg_bench.core.advice import OUTCOMES, SATISFACTIONS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback_signals import feedback_signal, satisfaction_signal
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def golden(name: str) -> Any:

@@ -15,7 +15,7 @@ PACKAGE = Path(foreign.__file__).parents[1]
 # Modules that open something by themselves, and why they may.
 EXCEPTIONS = {
     "core/foreign.py": "it is the one way",
-    "core/shards.py: pq.read_metadata": "of a file that `open_file` opened",
+    "runfolder/shards.py: pq.read_metadata": "of a file that `open_file` opened",
     "engine/pieces.py: zipfile.ZipFile": "of a file that `open_file` opened, or of one that is written",
     "engine/pieces.py: pa.memory_map": "of a file that `open_file` has just taken; a piece is mapped, not read",
     "engine/vectors.py: np.load": "of a file of this process without a name, which workers map",

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from experiments.guardian.reader import LEAST, accuracy, analyse, left_out, paraphrased
-from skg_bench.core.ace import codec
-from skg_bench.core.ace.book import Era
 from skg_bench.core.content import Content
-from skg_bench.core.conversion import from_ace
 from skg_bench.core.paths import DATA
-from skg_bench.core.skillbook import Skill
 from skg_bench.core.strategies import strategies
 from skg_bench.core.word_cosines import WordCosines
+from skg_bench.skillbook.ace import codec
+from skg_bench.skillbook.ace.book import Era
+from skg_bench.skillbook.conversion import from_ace
+from skg_bench.skillbook.skillbook import Skill
 
 HOME, TABLE = DATA / "guardian", strategies()
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 from skg_bench.core import process as module
 from skg_bench.core.process import this_process
 from skg_bench.core.temporary import PUBLIC, replace_whole, sweep, temporary, write_private
-from tests.core.locks import aged, begin
 from tests.processes import needs_proc
+from tests.runfolder.locks import aged, begin
 
 KILLED = """
 import os, sys

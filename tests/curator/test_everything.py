@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE
-from skg_bench.core.run import Run
 from skg_bench.curator.everything import Everything
+from skg_bench.runfolder.run import Run
 from tests.curator.test_curators import asked, curated, operations, rated_late, turn
 from tests.laws import world
 

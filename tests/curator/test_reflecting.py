@@ -12,15 +12,15 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
+from skg_bench.asking.asking import Completion, End, Prompt
+from skg_bench.asking.prompts import data_of, load
+from skg_bench.asking.scripts import SCRIPTS
+from skg_bench.asking.structured import parsed
 from skg_bench.assistant.pipeline.components import components, with_components
-from skg_bench.core.asking import Completion, End, Prompt
 from skg_bench.core.errors import UsageError
-from skg_bench.core.prompts import data_of, load
-from skg_bench.core.proposals import refusals_of
-from skg_bench.core.run import Run
 from skg_bench.curator.reflecting import NEEDS, Reflecting
-from skg_bench.llm.shared.scripts import SCRIPTS
-from skg_bench.llm.shared.structured import parsed
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.proposals import refusals_of
 from tests.laws import world
 
 USERS = 5

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skg_bench.asking.asking import Completion, Prompt
+from skg_bench.asking.prompts import data_of
+from skg_bench.asking.scripts import SCRIPTS
 from skg_bench.core.advice import ACCEPTED, OVERRIDDEN, WORTH_IT
-from skg_bench.core.asking import Completion, Prompt
 from skg_bench.core.batch import ADD, TAG, Batch
 from skg_bench.core.content import Content
 from skg_bench.core.feedback import OUTCOME, RATING, SATISFACTION
 from skg_bench.core.feedback_signals import feedback_signal
-from skg_bench.core.prompts import data_of
-from skg_bench.core.proposals import Limits
 from skg_bench.core.state import check
 from skg_bench.curator.reflecting import Reflecting
-from skg_bench.llm.shared.scripts import SCRIPTS
+from skg_bench.skillbook.proposals import Limits
 from tests.curator.advised import Turn, with_books
 
-GOLDEN = Path(__file__).parents[1] / "core" / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 Answer = Callable[[Prompt], Any]
 
 

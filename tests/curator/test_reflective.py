@@ -13,10 +13,10 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AFTERWARDS, OUTCOME, RATING, RETRACTED, SATISFACTION
 from skg_bench.core.learning import Jobs
-from skg_bench.core.prompt_layout import shown_id
 from skg_bench.core.state import check, first, rows
 from skg_bench.curator.reflective import Reflective
 from skg_bench.curator.shared.shelf import common_sense
+from skg_bench.skillbook.prompt_layout import shown_id
 from tests.curator.advised import KINDS, LIBRARY, MESSAGES, TURNS, Library, Turn, of_rows, with_books
 
 pytestmark = pytest.mark.usefixtures("shelf")

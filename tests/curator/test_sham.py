@@ -17,13 +17,13 @@ from skg_bench.core.batch import ADD, REMOVE, TAG, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
-from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.sham import Sham, Turns
 from skg_bench.reranker.identity import Identity
-from skg_bench.simulator.corpus import load
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.corpus import load
 from tests.arms import changed
 from tests.curator.test_curators import PAPER, asked, curated, operations, turn
 from tests.laws import world

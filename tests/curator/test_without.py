@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from skg_bench.core.batch import ADD, REMOVE, UPDATE, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
-from skg_bench.core.run import Run
 from skg_bench.core.shortlist import alike
 from skg_bench.curator.oracle import RightAnswers
 from skg_bench.curator.without import Without
+from skg_bench.runfolder.run import Run
 from tests.curator.test_curators import PAPER, curated, operations, turn
 from tests.laws import world
 

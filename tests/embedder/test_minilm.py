@@ -15,7 +15,7 @@ from skg_bench.embedder import cache, minilm, packaged
 from skg_bench.embedder.lengths import batches
 from skg_bench.embedder.minilm import MiniLM
 from skg_bench.embedder.precomputed import Precomputed
-from skg_bench.simulator import corpus as corpora
+from skg_bench.simulator.answers import corpus as corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 

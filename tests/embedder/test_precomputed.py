@@ -13,7 +13,7 @@ from skg_bench.core.grid import I16, SCALE, quantise
 from skg_bench.core.paths import CONF, DATA
 from skg_bench.core.strategies import strategies
 from skg_bench.embedder.precomputed import Precomputed, save
-from skg_bench.simulator import corpus as corpora
+from skg_bench.simulator.answers import corpus as corpora
 
 TEXTS = ("turn on the light", "light off", "wetter in köln")
 

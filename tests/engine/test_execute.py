@@ -18,18 +18,18 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from skg_bench.core import shards
 from skg_bench.core import temporary as temporary_files
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32
-from skg_bench.core.run import Run
-from skg_bench.core.shards import LogName
 from skg_bench.core.world import World
 from skg_bench.engine import execute as engine
 from skg_bench.engine import vectors
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.vectors import SimilarityTable
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder import shards
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.shards import LogName
 from tests.laws import world
 
 ARMS = ("skg", "frozen_all", "frequency")
@@ -158,7 +158,7 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_later(
             files_with_room[0] -= 1
             yield file
 
-    monkeypatch.setattr("skg_bench.core.shards.replacing", full)
+    monkeypatch.setattr("skg_bench.runfolder.shards.replacing", full)
     with pytest.raises(OSError, match="No space left") as raised:
         carry_out(tmp_path / "run")
     assert raised.value.errno == errno.ENOSPC

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skg_bench.core.encoding import encoded
+from skg_bench.runfolder.encoding import encoded
 from tests.laws import world
 
 SECRET = b"sk-never-to-be-shared "

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skg_bench.core import shards
 from skg_bench.engine import tasks
 from skg_bench.engine.ensembles import stacks
 from skg_bench.engine.pieces import Piece, apart
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.tasks import Existing, Left, left, ours, waves
+from skg_bench.runfolder import shards
 from tests.laws import world
 
 ARMS = ("skg", "frozen_all", "frequency")

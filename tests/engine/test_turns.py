@@ -15,11 +15,11 @@ from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I64, Bool
-from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Reranker, Scorer, Skillbooks, TrainingRows
 from skg_bench.core.world import Reaction
 from skg_bench.engine.logbook import EPOCH
-from skg_bench.simulator.corpus import load
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.corpus import load
 from tests.arms import changed
 from tests.laws import world
 

@@ -29,27 +29,29 @@ from skg_bench.app.skillbook.applying import apply
 from skg_bench.app.skillbook.files import Named
 from skg_bench.app.skillbook.rebuilt import verify
 from skg_bench.app.trust import COMMAND_LINE
+from skg_bench.asking import frames, recording
 from skg_bench.assistant.pipeline.pretraining import load as pool
 from skg_bench.assistant.pipeline.pretraining import save
-from skg_bench.core import agentropy, strategies
-from skg_bench.core.ace.book import ERAS, dumps
-from skg_bench.core.conversion import between, to_ace
+from skg_bench.core import strategies
 from skg_bench.core.foreign import json_of, text_of
 from skg_bench.core.paths import CONF, DATA
-from skg_bench.core.proposals.reading import Batches, steps_of
-from skg_bench.core.run import Run
-from skg_bench.llm.shared import frames, recording
-from skg_bench.simulator import clinc150, corpus
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers import corpus
+from skg_bench.simulator.logs import clinc150
+from skg_bench.skillbook import agentropy
+from skg_bench.skillbook.ace.book import ERAS, dumps
+from skg_bench.skillbook.conversion import between, to_ace
+from skg_bench.skillbook.proposals.reading import Batches, steps_of
 from tests.analysis.gate.panels import worse
 from tests.app.conftest import TINY
-from tests.core.proposals.proposing import BOOK, LIMITS
-from tests.core.test_agentropy import MONDAY, index
 from tests.foreign.mutations import Files
-from tests.simulator.logs import ALL, SMALL, readers, recorded
-from tests.simulator.test_clinc150 import SAID, TABLE
-from tests.simulator.test_recorded_dialogues import DIALOGUE, USS
+from tests.simulator.logs.logs import ALL, SMALL, readers, recorded
+from tests.simulator.logs.test_clinc150 import SAID, TABLE
+from tests.simulator.logs.test_recorded_dialogues import DIALOGUE, USS
+from tests.skillbook.proposals.proposing import BOOK, LIMITS
+from tests.skillbook.test_agentropy import MONDAY, index
 
-GOLDEN = Path(__file__).parents[1] / "core" / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 CASE = Path(__file__).parents[1] / "regressions" / "low_threshold.json"
 HEAD = ["user", "time", "message", "intent", "answer", "satisfaction"]
 FEATURES = ("a", "b", "c")

@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from skg_bench.asking import frames
 from skg_bench.core import foreign
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import LONGEST, json_of, lines_of, plain, text_of
-from skg_bench.llm.shared import frames
-from skg_bench.simulator import recorded_parquet
-from skg_bench.simulator.recorded_parquet import parquet_rows
-from skg_bench.simulator.recorded_rows import LeftOut, flaw
-from skg_bench.simulator.recorded_rows import table as rows_of
+from skg_bench.simulator.logs import recorded_parquet
+from skg_bench.simulator.logs.recorded_parquet import parquet_rows
+from skg_bench.simulator.logs.recorded_rows import LeftOut, flaw
+from skg_bench.simulator.logs.recorded_rows import table as rows_of
 from skg_bench.simulator.yaml_files import yaml_of
 from tests.foreign.files import READERS, lines, text
 from tests.foreign.mutations import FOLDER
 from tests.foreign.test_any_bytes import above, refusal
-from tests.simulator.logs import SMALL, recorded, turn
+from tests.simulator.logs.logs import SMALL, recorded, turn
 
 __all__ = ["above"]  # a fixture
 DEEP = json.loads("[" * 150 + "]" * 150)

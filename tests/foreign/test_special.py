@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from skg_bench.asking import recording
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.shared import recording
 from tests.foreign.files import READERS
 from tests.foreign.test_any_bytes import put
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 
 USERS = 360

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
-from skg_bench.core import schema
-from skg_bench.core.run import Run
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from tests.runs import save
 
 SLOW = ["jobs=model_calls", "jobs.call_seconds=8", "jobs.spread=1", "jobs.timeout_seconds=60"]

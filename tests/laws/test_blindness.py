@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.assistant.pipeline.components import components
-from skg_bench.core import schema
-from skg_bench.core.run import Run
 from skg_bench.core.world import World
 from skg_bench.engine import step
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 from tests.laws.worlds_apart import Contrary, Lying, Remembering, Retelling, redrawn
 

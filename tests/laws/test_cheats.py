@@ -22,7 +22,6 @@ from skg_bench.core.draws import Purpose, draw, fold, key, uniform
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F32, F64, I32, I64, U64, Bool
 from skg_bench.core.learning import Jobs
-from skg_bench.core.run import Run
 from skg_bench.core.shortlist import ranked
 from skg_bench.core.types import (
     BookSimilarity,
@@ -40,7 +39,8 @@ from skg_bench.core.vocabulary import TermsOfBook
 from skg_bench.core.world import Draws, Reaction
 from skg_bench.engine import cohort, execute
 from skg_bench.engine.relabel import Relabelled
-from skg_bench.simulator.assistant import AssistantUsers
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.world import AssistantUsers
 from tests.arms import changed
 from tests.laws import world
 

@@ -15,8 +15,6 @@ from skg_bench.core.batch import ADD, UPDATE, Batch, blank, joined
 from skg_bench.core.content import Content
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Skillbook, rebuild
 from skg_bench.core.types import Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
@@ -24,12 +22,14 @@ from skg_bench.curator.sham import Sham
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import Skillbook, rebuild
 from skg_bench.tracker import events, learning
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
 from tests.laws.writing import check_cohorts, shards
-from tests.simulator.logs import recorded, turn, write_csv
+from tests.simulator.logs.logs import recorded, turn, write_csv
 
 USERS = 24
 

@@ -12,10 +12,10 @@ import pytest
 
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.grid import I64
-from skg_bench.core.run import Run
-from skg_bench.core.shards import LogName
 from skg_bench.core.types import Reranker, Scorer, TrainingRows
 from skg_bench.engine.ensembles import stacks
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.shards import LogName
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.world import FORK

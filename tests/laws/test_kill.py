@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.core.run import Run
 from skg_bench.engine import execute
 from skg_bench.engine.excerpt import table_of
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 from tests.laws.conftest import USERS
 from tests.processes import await_end, needs_proc

@@ -14,13 +14,13 @@ from scipy import stats
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.core import schema
 from skg_bench.core.paths import DATA
-from skg_bench.core.run import Run
 from skg_bench.core.strategies import strategies
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
-from skg_bench.simulator.guardian import Guardian
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.advice.guardian import Guardian
 from tests.runs import save
 
 RUNS, USERS, WEEKS = 30, 40, 10

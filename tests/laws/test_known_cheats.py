@@ -21,12 +21,12 @@ from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import F64, Bool
 from skg_bench.core.learning import NO_JOBS, Jobs
-from skg_bench.core.run import Run
 from skg_bench.core.types import Completions, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.engine.comparing import JUDGE, AgreementJudge
 from skg_bench.engine.plan import Plan
 from skg_bench.engine.relabel import Relabelled
+from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.cheats import Inventing, Keys, Paid, Reader, Seer, Unfolding, Verbatim, Verifier

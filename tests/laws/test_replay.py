@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Skillbook, rebuild
 from skg_bench.engine.excerpt import table_of
 from skg_bench.engine.logbook import EPOCH
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import Skillbook, rebuild
 from tests.laws import world
 from tests.laws.conftest import USERS
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.analysis import summary
-from skg_bench.core import shards
-from skg_bench.core.run import Run
+from skg_bench.runfolder import shards
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 from tests.laws.conftest import USERS
 

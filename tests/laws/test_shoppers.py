@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 import pytest
 
 from skg_bench.app.skillbook.rebuilt import updates
-from skg_bench.core import schema
 from skg_bench.core.advice import Outcome
 from skg_bench.core.content import Content
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import rebuild
 from skg_bench.core.world import Draws, Event, Response, Served, Supposing, World
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import rebuild
 from tests.laws import shoppers, world
 from tests.laws.worlds_apart import Front, columns
 from tests.processes import await_end, needs_proc

@@ -13,11 +13,11 @@ from skg_bench.core.batch import Batch, part
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import I32, Bool
-from skg_bench.core.run import Run
 from skg_bench.core.types import Curator, Observation, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.laws import world
 

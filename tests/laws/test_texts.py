@@ -15,19 +15,19 @@ from skg_bench.core.batch import ADD, Batch
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KnownFeedback
 from skg_bench.core.grid import Bool, cosine
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import rebuild
 from skg_bench.core.types import Observation, Query, Router, Shortlist, Skillbooks
 from skg_bench.core.world import Reaction
 from skg_bench.curator.everything import Everything
 from skg_bench.embedder.hashing import Hashing
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import rebuild
 from tests.arms import changed
 from tests.laws import world
 from tests.laws.test_replay import logged
 from tests.laws.writing import check_cohorts, shards
-from tests.simulator.logs import recorded, turn, write_csv
+from tests.simulator.logs.logs import recorded, turn, write_csv
 
 USERS, HASHING = 24, Hashing(384, 0)
 

@@ -11,20 +11,20 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
+from skg_bench.asking.asking import Completion, Prompt
 from skg_bench.assistant.pipeline.components import components, with_components
-from skg_bench.core.asking import Completion, Prompt
 from skg_bench.core.grid import I32
 from skg_bench.core.paths import DATA
-from skg_bench.core.run import Run
 from skg_bench.core.strategies import strategies
 from skg_bench.core.world import Events
-from skg_bench.simulator.guardian import Guardian
-from skg_bench.simulator.shoppers.people import Purchases, Shoppers
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.advice.guardian import Guardian
+from skg_bench.simulator.advice.people import Purchases, Shoppers
 from skg_bench.tracker import events, learning
 from tests.laws.shoppers import carry_out
 from tests.tracker.server import lines
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "core" / "golden" / "pivot.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "pivot.json").read_text("utf-8"))
 EVENINGS = (
     "Late at night, electronics: noise-cancelling headphones for $80 at BestBuy",
     "Late at night, electronics: noise-cancelling headphones for $60 at Amazon",

@@ -16,8 +16,8 @@ from skg_bench.app.counterexample.shrink import find
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import AGREES, joined, said
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import Run
 from skg_bench.core.world import FALLBACK, RIGHT, Draws, Event, Reaction, Response, Served, Stream, Supposing, World
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 from tests.laws.worlds_apart import Front
 from tests.runs import save

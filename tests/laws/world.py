@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 from skg_bench.analysis import summary
 from skg_bench.app.compose import Composed, compose
 from skg_bench.app.launch import prepare
-from skg_bench.core import schema
-from skg_bench.core.run import Run
-from skg_bench.core.shards import LogName
 from skg_bench.engine import execute as engine
 from skg_bench.engine.plan import Plan
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.shards import LogName
 from tests.runs import save
 
 LOGS: tuple[LogName, ...] = ("turns", "updates", "feedback", "learning")

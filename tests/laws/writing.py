@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from skg_bench.core.run import Run
 from skg_bench.engine.plan import Plan
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 
 

@@ -8,8 +8,8 @@ import yaml
 
 from skg_bench.app.components import build
 from skg_bench.app.trust import COMMAND_LINE
-from skg_bench.core.asking import Prompt
-from skg_bench.core.prompts import load
+from skg_bench.asking.asking import Prompt
+from skg_bench.asking.prompts import load
 from skg_bench.llm.endpoint import Endpoint
 
 ROOT = Path(__file__).resolve().parents[2]

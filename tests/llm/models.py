@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.asking import Completion, Prices, Prompt
+from skg_bench.asking.asking import Completion, Prices, Prompt
 from skg_bench.core.errors import UsageError
 
 SCHEMA = {"type": "object", "properties": {"says": {"type": "string"}}, "required": ["says"]}

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
-from skg_bench.core.asking import Prompt
-from skg_bench.core.prompts import OURS, load
-from skg_bench.llm.shared.scripts import SCRIPTS
+from skg_bench.asking.asking import Prompt
+from skg_bench.asking.prompts import OURS, load
+from skg_bench.asking.scripts import SCRIPTS
 
 Day = Literal[
     "good", "429", "500", "400", "401", "402", "404", "broken", "html", "empty", "error", "nonsense", "wrong schema",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core.asking import Prompt
+from skg_bench.asking import sending
+from skg_bench.asking.asking import Prompt
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.shared import sending
 from tests.llm.asks import endpoint, free, reflection, reflections, skill_update
 from tests.llm.server import Day, Server
 

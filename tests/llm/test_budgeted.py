@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from skg_bench.core.asking import Completion, Kept, placed
+from skg_bench.asking.asking import Completion, Kept, placed
+from skg_bench.asking.spending import Spending, SpendingFile
 from skg_bench.core.errors import BudgetReached, UsageError
 from skg_bench.llm.budgeted import Budgeted
 from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
-from skg_bench.llm.shared.spending import Spending, SpendingFile
 from tests.llm.models import Streaming, Whole, prompts, sent
 
 ROOT = Path(__file__).resolve().parents[2]

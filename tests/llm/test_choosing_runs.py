@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.llm.server import Server
 from tests.llm.test_learning_runs import contents, run
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from skg_bench.core.asking import Completion, Streaming, TextModel
+from skg_bench.asking.asking import Completion, Streaming, TextModel
+from skg_bench.asking.exchange import Exchange
 from skg_bench.core.errors import UsageError
 from skg_bench.llm.endpoint import Endpoint
-from skg_bench.llm.shared.exchange import Exchange
 from tests.llm.asks import endpoint, free, reflection, reflections, skill_update
 from tests.llm.server import Server
 

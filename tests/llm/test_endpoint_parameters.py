@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from skg_bench.asking import sending
 from skg_bench.core.errors import UsageError
-from skg_bench.llm.shared import sending
 from tests.llm.asks import endpoint, free, reflection
 from tests.llm.server import Server
 

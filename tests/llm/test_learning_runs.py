@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from skg_bench.core.proposals import refusals_of
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.proposals import refusals_of
 from tests.laws import world
 from tests.llm.server import Day, Server
 
@@ -93,7 +93,7 @@ def test_a_recorded_run_is_played_again_without_the_server_to_the_byte(
 def test_another_prompt_is_not_in_the_recording_and_the_error_says_what_differs(
     recorded: tuple[Path, Path, Server], tmp_path: Path
 ) -> None:
-    from skg_bench.core.prompts import OURS
+    from skg_bench.asking.prompts import OURS
 
     for role in ("reflector", "skill_manager"):
         text = (OURS / f"{role}.md").read_text("utf-8")

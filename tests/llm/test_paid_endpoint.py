@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core.asking import placed
+from skg_bench.asking.asking import placed
+from skg_bench.asking.spending import SpendingFile
 from skg_bench.core.errors import BudgetReached
 from skg_bench.llm.budgeted import Budgeted
 from skg_bench.llm.recorded import RecordedModel
-from skg_bench.llm.shared.spending import SpendingFile
 from tests.llm.asks import endpoint, reflections
 from tests.llm.server import Server
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from skg_bench.core.asking import Completion, Kept, placed
+from skg_bench.asking import recording
+from skg_bench.asking.asking import Completion, Kept, placed
+from skg_bench.asking.prompts import load
 from skg_bench.core.errors import BudgetReached, UsageError
-from skg_bench.core.prompts import load
 from skg_bench.llm.budgeted import Budgeted
 from skg_bench.llm.recorded import RecordedModel
 from skg_bench.llm.scripted import Scripted
-from skg_bench.llm.shared import recording
 from tests.llm.models import Streaming, Whole, prompt, prompts, sent
 
 

@@ -24,7 +24,7 @@ def prompts(with_skill: Bool) -> Prompts:
 
 @pytest.mark.parametrize("llm", [LLM, replace(LLM, right=0.0, right_with_skill=1.0), replace(LLM, right=1.0)], ids=repr)
 def test_its_ability_is_as_declared_without_a_skill_with_one_and_with_another(llm: Simulated) -> None:
-    """That answers are right as often is the world's: tests/simulator/test_judging.py."""
+    """That answers are right as often is the world's: tests/simulator/answers/test_judging.py."""
     with_skill = WORDS % 3 == 0
     for fitting, able in ((True, llm.right_with_skill), (False, llm.right * (1 - llm.misled))):
         assert np.array_equal(llm.ability(with_skill, fitting=fitting), np.where(with_skill, able, llm.right))

@@ -11,19 +11,19 @@ import pytest
 
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare, start
+from skg_bench.asking.asking import Completion, End, Prompt
+from skg_bench.asking.prompts import data_of
+from skg_bench.asking.scripts import SCRIPTS
 from skg_bench.assistant.pipeline.components import with_components
-from skg_bench.core.asking import Completion, End, Prompt
 from skg_bench.core.content import Content
 from skg_bench.core.deciding import Candidates, Shown
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I64
-from skg_bench.core.prompts import data_of
-from skg_bench.core.run import Run
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Completions
 from skg_bench.llm.scripted import Scripted
-from skg_bench.llm.shared.scripts import SCRIPTS
 from skg_bench.policy.llm_chooser import LLMChooser
+from skg_bench.runfolder.run import Run
 from tests.laws import shoppers, world
 from tests.policy.played import candidates, keys
 

@@ -13,7 +13,7 @@ from skg_bench.analysis.report import picture
 from skg_bench.analysis.report.people import CAP
 from skg_bench.analysis.report.purchases import purchases
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.advised import LEARNED, REVISED, SEED, Purchase, drawn, make_advice_run
 from tests.report.conftest import HOSTILE, turns_shown
 from tests.report.test_page import Outline

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from skg_bench.analysis import report
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.report.conftest import HOSTILE, turns_shown
 
 Visit = Callable[..., Page]

@@ -14,7 +14,7 @@ from skg_bench.analysis.comparison.claimed_proofs import ClaimedProofs, claimed_
 from skg_bench.analysis.report.arms import looks_of
 from skg_bench.analysis.report.claimed import Claimed, claimed, exact
 from skg_bench.analysis.report.typeset import shown
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.advised import drawn, make_advice_run
 from tests.analysis.comparison.test_claimed_proofs import CONTROLS, NONE, life
 from tests.report.test_browser import DRAWN, same_drawing

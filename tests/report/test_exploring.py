@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page
 
 from skg_bench.analysis import report, summary
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import World, make_run
 from tests.report.conftest import turns_shown
 

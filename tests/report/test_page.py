@@ -11,7 +11,7 @@ import pytest
 from skg_bench.analysis import report, summary
 from skg_bench.analysis.report import page, picture
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import World, make_run
 from tests.runs import changed
 

@@ -11,7 +11,7 @@ from skg_bench.analysis.counts.tally import events, tallies
 from skg_bench.analysis.report.people import CAP, kept, pick, timelines
 from skg_bench.analysis.report.roster import rosters, utility_of
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run, ratings
+from skg_bench.runfolder.run import Run, ratings
 
 
 def test_twelve_different_users_two_best_two_worst_two_in_the_middle_six_by_key() -> None:

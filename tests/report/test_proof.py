@@ -17,7 +17,7 @@ from skg_bench.analysis.comparison.transfer_matrix import transfer_matrix
 from skg_bench.analysis.report.typeset import shown
 from skg_bench.app.cli import app
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.report.test_page import Outline
 
 Visit = Callable[..., Page]

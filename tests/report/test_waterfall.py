@@ -16,7 +16,7 @@ from skg_bench.analysis.report.waterfall import WORDS, ArmLosses, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.analysis.summary.figures import NOTHING
 from skg_bench.analysis.summary.waterfall import ORDER
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 SVG = "{http://www.w3.org/2000/svg}"
 

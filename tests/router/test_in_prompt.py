@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.prompt_layout import Order
-from skg_bench.core.rendering import render
 from skg_bench.core.shortlist import max_dots
-from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import Query, Skillbooks
 from skg_bench.router.in_prompt import InPrompt
+from skg_bench.skillbook.prompt_layout import Order
+from skg_bench.skillbook.rendering import render
+from skg_bench.skillbook.skillbook import Skill, Skillbook
 from tests.core import samples
 
 USERS = 30

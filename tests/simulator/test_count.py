@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from experiments.skg_section5.crowd import Crowd
 from skg_bench.core.errors import UsageError
 from skg_bench.engine.relabel import Relabelled
-from tests.simulator.logs import recorded, turn, write_csv
+from tests.simulator.logs.logs import recorded, turn, write_csv
 from tests.simulator.users import assistant
 
 PLAIN = assistant()

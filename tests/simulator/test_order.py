@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skg_bench.core.world import RIGHT, Events, Truth
-from skg_bench.simulator.judging import Users
+from skg_bench.simulator.answers.judging import Users
 from tests.simulator.users import assistant, real
 
 USERS = np.arange(40, dtype=np.int32)

@@ -12,10 +12,10 @@ from skg_bench.core.feedback import RATING
 from skg_bench.core.grid import F64, I32, I64, Bool
 from skg_bench.core.paths import CONF
 from skg_bench.core.world import Draws, Event, Events, Ledger, Supposing, Truth
-from skg_bench.simulator.assistant import AssistantUsers
-from skg_bench.simulator.judging import Users
-from skg_bench.simulator.reactions import Reactions
-from tests.simulator.test_bad_corpora import write
+from skg_bench.simulator.answers.judging import Users
+from skg_bench.simulator.answers.reactions import Reactions
+from skg_bench.simulator.answers.world import AssistantUsers
+from tests.simulator.answers.test_bad_corpora import write
 
 HOUR, DAY, WEEK = 3600, 86_400, 7 * 86_400
 NOW = 1000 * DAY
@@ -24,7 +24,7 @@ NOW = 1000 * DAY
 def assistant(**changes: Any) -> AssistantUsers:
     """The simulator of `conf/simulator/assistant.yaml`."""
     node = yaml.safe_load((CONF / "simulator" / "assistant.yaml").read_text("utf-8"))
-    assert node.pop("_target_") == "skg_bench.simulator.assistant.AssistantUsers"
+    assert node.pop("_target_") == "skg_bench.simulator.answers.world.AssistantUsers"
     return replace(AssistantUsers(**node), **changes)
 
 

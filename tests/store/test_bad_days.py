@@ -13,7 +13,7 @@ import pytest
 
 from skg_bench.core.errors import UsageError
 from skg_bench.core.store import KEYS, Store, StoreError
-from skg_bench.core.storing import update
+from skg_bench.skillbook.storing import update
 from skg_bench.store.memory import InMemory
 from skg_bench.store.postgres import Postgres
 from skg_bench.store.sqlite import SQLite

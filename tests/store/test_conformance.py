@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from skg_bench.core.store import Store
-from skg_bench.core.storing import update
+from skg_bench.skillbook.storing import update
 from tests.store.writers import NOW, batch, helpful, seed, tag
 
 

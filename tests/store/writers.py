@@ -7,9 +7,9 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-from skg_bench.core.ace import from_dict
 from skg_bench.core.store import Store
-from skg_bench.core.storing import load, text_of, update, with_key
+from skg_bench.skillbook.ace import from_dict
+from skg_bench.skillbook.storing import load, text_of, update, with_key
 
 NOW = "2026-01-05T09:00:00+00:00"
 SKILL = "context-00001"

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from skg_bench.app import launch, tracking
 from skg_bench.app.cli import app
 from skg_bench.app.compose import compose
-from skg_bench.core.run import Run
-from skg_bench.core.tracking import Stage
+from skg_bench.runfolder.run import Run
+from skg_bench.runfolder.tracking import Stage
 from tests.tracker.conftest import SMALL
 from tests.tracker.server import Failure, Server, lines
 

@@ -11,8 +11,8 @@ import pytest
 
 import skg_bench
 from skg_bench.core.content import NAMES
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import rebuild
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import rebuild
 from skg_bench.tracker import events, learning
 from tests.analysis.advised import LEARNED, Purchase, drawn, make_advice_run
 from tests.runs import changed
@@ -23,7 +23,7 @@ MESSAGES = re.compile(r'"message":"([^"]*)"')
 
 def recorded(run: Run) -> Run:
     """The run as one of recorded sessions."""
-    return changed(run, config={**run.config, "simulator": {"_target_": "skg_bench.simulator.recorded.Recorded"}})
+    return changed(run, config={**run.config, "simulator": {"_target_": "skg_bench.simulator.logs.recorded.Recorded"}})
 
 
 @pytest.mark.req("P06")

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from skg_bench.app.cli import app
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.tracker.conftest import SMALL
 from tests.tracker.server import Server, lines
 

@@ -15,7 +15,7 @@ import pytest
 
 from skg_bench.app import tracking
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from skg_bench.tracker.database import artifacts, prepare
 from skg_bench.tracker.mlflow import MLflow, legal
 from tests.runs import changed
@@ -121,7 +121,7 @@ def test_configuration_is_params_without_what_does_not_change_a_result(logged: R
     read = Read(logged)
     params = read.parent.data.params
     assert params["users"] == "6"
-    assert params["simulator._target_"] == "skg_bench.simulator.assistant.AssistantUsers"
+    assert params["simulator._target_"] == "skg_bench.simulator.answers.world.AssistantUsers"
     assert params["arms.never"] == '["policy=never", "curator=none"]'
     assert not [key for key in params if key.split(".")[0] in ("out", "workers", "cohort", "tracker")]
     assert read.of["skg"].data.params["policy.threshold"] == "0.3"
@@ -285,11 +285,11 @@ def test_a_server_that_is_down_is_given_up_within_seconds_and_named_without_its_
 @pytest.mark.parametrize(
     ("page", "uri", "target", "delivered"),
     [
-        (None, "sqlite:///x.db", "skg_bench.simulator.recorded.Recorded", True),
-        (None, "http://host", "skg_bench.simulator.recorded.Recorded", False),
-        (None, "http://host", "skg_bench.simulator.assistant.AssistantUsers", True),
-        (True, "http://host", "skg_bench.simulator.recorded.Recorded", True),
-        (False, "sqlite:///x.db", "skg_bench.simulator.assistant.AssistantUsers", False),
+        (None, "sqlite:///x.db", "skg_bench.simulator.logs.recorded.Recorded", True),
+        (None, "http://host", "skg_bench.simulator.logs.recorded.Recorded", False),
+        (None, "http://host", "skg_bench.simulator.answers.world.AssistantUsers", True),
+        (True, "http://host", "skg_bench.simulator.logs.recorded.Recorded", True),
+        (False, "sqlite:///x.db", "skg_bench.simulator.answers.world.AssistantUsers", False),
     ],
 )
 def test_the_page_shows_messages_and_recorded_ones_go_to_no_server_unasked(

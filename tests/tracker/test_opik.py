@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skg_bench.app import tracking
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from skg_bench.tracker import events, opik
 from skg_bench.tracker.opik import Opik
 from tests.tracker.server import Failure, Server, lines

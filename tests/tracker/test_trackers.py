@@ -10,7 +10,7 @@ import yaml
 
 from skg_bench.app.components import build
 from skg_bench.app.trust import COMMAND_LINE
-from skg_bench.core.tracking import Tracker
+from skg_bench.runfolder.tracking import Tracker
 
 CONF = sorted((Path(__file__).resolve().parents[2] / "conf" / "tracker").glob("*.yaml"))
 

@@ -8,7 +8,7 @@ import numpy as np
 from skg_bench.analysis.comparison.seeds import STRIDE
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 

@@ -19,7 +19,7 @@ from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import NO_BOUNDS
 from skg_bench.core.grid import F64, I8, I32, I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 LOOK = 5  # interactions that are looked at together: the article's "after 5 interactions"
 LOOKS = 3  # the first five, the next five, and the last five

@@ -10,8 +10,8 @@ from skg_bench.analysis.comparison.order_control import OrderControl, order_cont
 from skg_bench.analysis.comparison.transfer_matrix import TransferMatrix, hindsight, transfer_matrix
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.core.errors import UsageError
-from skg_bench.core.manifest import BESIDE
-from skg_bench.core.run import Run, flat
+from skg_bench.runfolder.manifest import BESIDE
+from skg_bench.runfolder.run import Run, flat
 
 _ASKS = ("arms", "contrasts", "experiment", "learner", "question", "reference")  # what a run asks of its world
 

@@ -33,8 +33,8 @@ from skg_bench.analysis.statistics.intervals import ALPHA, LEAST_INTENTS, Estima
 from skg_bench.analysis.summary.saturation import saturation, withheld
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run, same_events
 from skg_bench.core.text import html_table, printable, text_table, wrapped
+from skg_bench.runfolder.run import Run, same_events
 
 if TYPE_CHECKING:
     from pandas import DataFrame

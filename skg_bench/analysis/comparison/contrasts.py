@@ -13,7 +13,7 @@ from skg_bench.analysis.counts.measure import contrast
 from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import Tally, events, tallies
 from skg_bench.analysis.statistics.intervals import ALPHA, Estimate
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 KINDS = ("nothing by construction", "control", "effect")
 Verdict = Literal["equivalent", "not equivalent", "inconclusive"]

@@ -17,9 +17,9 @@ from typing import Any
 from skg_bench.analysis.comparison.assay import VERDICTS, Assay, Measured, Verdict
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file
-from skg_bench.core.manifest import BESIDE, counted_of
-from skg_bench.core.run import Run
 from skg_bench.core.shapes import shaped
+from skg_bench.runfolder.manifest import BESIDE, counted_of
+from skg_bench.runfolder.run import Run
 
 UNCOMMITTED = ", with uncommitted changes"
 _EACH = ("seed", "salt", *BESIDE)  # differ between the runs of a file, or change nothing

@@ -15,8 +15,8 @@ from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.tally import kept
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.run import RunTables
 from skg_bench.core.types import CAUSES
+from skg_bench.runfolder.run import RunTables
 
 REASONS = {
     "none": "LLM",

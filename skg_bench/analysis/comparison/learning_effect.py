@@ -9,7 +9,7 @@ from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @dataclass(frozen=True, slots=True)

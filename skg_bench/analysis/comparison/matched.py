@@ -29,7 +29,7 @@ from skg_bench.analysis.counts.tally import LoggedEvents, kept
 from skg_bench.analysis.statistics.inference import percentile, resampled_means
 from skg_bench.analysis.statistics.intervals import LEVEL, sums
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 LEVELS = 128
 RESAMPLES = 2000

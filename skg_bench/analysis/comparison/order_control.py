@@ -18,8 +18,8 @@ from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.manifest import BESIDE
-from skg_bench.core.run import Run, flat
+from skg_bench.runfolder.manifest import BESIDE
+from skg_bench.runfolder.run import Run, flat
 
 QUARTERS = 4
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.core.manifest import BESIDE
-from skg_bench.core.run import Run, flat
-from skg_bench.core.shards import LogName
+from skg_bench.runfolder.manifest import BESIDE
+from skg_bench.runfolder.run import Run, flat
+from skg_bench.runfolder.shards import LogName
 
 STRIDE = 10**9  # users of the n-th seed are numbered from n times this on
 _Seed = tuple[int, str]  # and the hash of its salt

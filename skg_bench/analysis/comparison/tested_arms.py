@@ -15,7 +15,7 @@ from skg_bench.analysis.counts.metrics import Metric, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, Tally, tallies
 from skg_bench.analysis.statistics.intervals import Estimate
 from skg_bench.core.grid import F64
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 SEED = 0  # of the bootstrap
 

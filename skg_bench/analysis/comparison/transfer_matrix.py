@@ -28,7 +28,7 @@ from skg_bench.analysis.counts.tally import events
 from skg_bench.analysis.statistics.inference import PairedT, paired_t
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @dataclass(frozen=True, slots=True)

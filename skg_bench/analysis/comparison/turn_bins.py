@@ -18,7 +18,7 @@ from skg_bench.analysis.statistics.intervals import sums
 from skg_bench.analysis.summary.figures import NO_BOUNDS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 
 @dataclass(frozen=True, slots=True)

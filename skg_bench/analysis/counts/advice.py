@@ -18,7 +18,7 @@ from skg_bench.analysis.counts.columns import column, says
 from skg_bench.analysis.counts.metrics import Metric, Utility, metrics
 from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.core.grid import F64
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 PAID_COLUMNS = ("worth", "cost_usd", "learning_cost_usd", "latency_ms", "offer")
 ADVICE_COLUMNS = ("tier", "outcome", "serving", "answer_correct", "wanted", "worth", "worth_expected", "worth_fresh",

@@ -19,7 +19,7 @@ from skg_bench.analysis.counts.metrics import LOSS_COLUMNS, Utility
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.analysis.statistics.intervals import Estimate, estimates, sums
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 
 @dataclass(frozen=True, slots=True)

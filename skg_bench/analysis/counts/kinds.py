@@ -12,7 +12,7 @@ import numpy as np
 from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.tally import LoggedEvents
 from skg_bench.core.grid import I32, I64, Bool
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 Kind = Literal["stable", "slot", "live", "one_off"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

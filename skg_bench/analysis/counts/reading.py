@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 KEPT = 2  # turn logs in memory: that of the arm at hand, and that of the arm that it is compared with
 

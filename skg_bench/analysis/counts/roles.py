@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @dataclass(frozen=True, slots=True)

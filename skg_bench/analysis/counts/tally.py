@@ -17,7 +17,7 @@ from skg_bench.analysis.counts.columns import Words, coded, column, says, second
 from skg_bench.analysis.statistics.intervals import Cells, sums
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I32, I64, Bool
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 MONDAY = 1767571200  # 2026-01-05 as seconds since 1970, when week 0 begins
 WEEK = 7 * 24 * 3600

@@ -16,7 +16,7 @@ from skg_bench.analysis.gate.judge import Harm
 from skg_bench.analysis.gate.panel import Panel
 from skg_bench.analysis.gate.rules import Rule
 from skg_bench.core.grid import I64, Bool
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 USERS, TURNS = 5, 3  # that are named, and turns of each
 _LEAST = 1e-12  # a harm that is planned for

@@ -20,8 +20,8 @@ from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.errors import UsageError
 from skg_bench.core.feedback import KINDS
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.run import Run, flat, same_events
-from skg_bench.core.schema import LOGGED
+from skg_bench.runfolder.run import Run, flat, same_events
+from skg_bench.runfolder.schema import LOGGED
 
 EVENTS = "events"  # the digest of what users brought; all others are of columns of the turn log
 _WORLD = ("seed", "salt", "users", "weeks", "utility", "simulator", "embedder")  # of the configuration, what arms share

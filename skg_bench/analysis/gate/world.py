@@ -18,7 +18,7 @@ import numpy as np
 
 from skg_bench.analysis.gate.panel import EVENTS, Panel, before_hits
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import flat
+from skg_bench.runfolder.run import flat
 
 SIMULATED = "skg_bench.llm.simulated.Simulated"
 TRUTH = ("intent", "request_type", "answerable", "used_up")  # columns of the turn log, the same for every arm

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from skg_bench.core import manifest
-from skg_bench.core.run import Run
 from skg_bench.core.temporary import replace_whole
+from skg_bench.runfolder import manifest
+from skg_bench.runfolder.run import Run
 
 
 def write(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = ()) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from skg_bench.analysis.summary.content import Summary
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 Kind = Literal["learning", "frozen", "control"]
 SHOWN = 6  # arms that are on when the page opens

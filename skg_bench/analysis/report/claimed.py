@@ -24,7 +24,7 @@ from skg_bench.analysis.report.typeset import interval, marked, shown
 from skg_bench.analysis.statistics.curves import Band
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.statistics.intervals import ALPHA
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 ROLES = {"live": "learns", "frozen": "its book stays", "sham": "learns at random"}
 

@@ -27,8 +27,8 @@ from skg_bench.analysis.report.waterfall import WORDS, panels
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.record import left_out
-from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
+from skg_bench.runfolder.run import Run
 
 ASKED_CAP = 20_000  # turns of a user who was asked for by number
 LEAST_TURNS = 60  # of a user in an arm other than the learner

@@ -19,10 +19,10 @@ from skg_bench.core.batch import TAG_RATINGS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
 from skg_bench.core.record import local_time, offsets_of
-from skg_bench.core.run import Run, ratings
-from skg_bench.core.schema import LOGGED
 from skg_bench.core.types import CAUSES, RATINGS
 from skg_bench.core.world import OFFERS
+from skg_bench.runfolder.run import Run, ratings
+from skg_bench.runfolder.schema import LOGGED
 
 CAP = 1500  # turns of a user on a page of many users; a user asked for by number is shown in full
 PLACES = 5  # of the shortlist, by combined score

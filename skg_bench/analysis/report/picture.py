@@ -15,8 +15,8 @@ from skg_bench.analysis.report import chart, figures
 from skg_bench.analysis.report.arms import Look, looks_of, stylesheet
 from skg_bench.analysis.report.sentences import plain
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
 from skg_bench.core.text import printable
+from skg_bench.runfolder.run import Run
 
 PANELS = ("hit_rate", "err_per_request")
 OF_ADVICE = ("utility", "listened")

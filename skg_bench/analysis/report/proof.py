@@ -24,7 +24,7 @@ from skg_bench.analysis.report.typeset import interval, shown
 from skg_bench.analysis.statistics.inference import PairedT
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 TONES = {"equivalent": "good", "not equivalent": "plain", "inconclusive": "open"}
 SAYS = {

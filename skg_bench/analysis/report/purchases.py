@@ -11,7 +11,7 @@ from typing import Any
 from skg_bench.analysis.report.people import Words, by_user, kept, local_times, thousandths
 from skg_bench.core.advice import OUTCOMES, SATISFACTIONS, TIERS
 from skg_bench.core.learning import COURSE_COUNTS
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 _TURN = [
     "time", "message", "tier", "outcome", "serving", "skill", "propensity", "shortlist", "combined", "book_size",

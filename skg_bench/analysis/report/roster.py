@@ -13,7 +13,7 @@ from skg_bench.analysis.report.people import Pick, drawn, logged_users, pick
 from skg_bench.analysis.report.typeset import shown
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 WHY = {

@@ -19,7 +19,7 @@ from skg_bench.analysis.summary.figures import NO_BOUNDS, Figure
 from skg_bench.analysis.summary.regret import Regret, regret, regret_waterfall
 from skg_bench.analysis.summary.waterfall import Losses, losses, waterfall
 from skg_bench.core.grid import F64, I8, I32, I64, Bool
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 ALL_ARMS = "*"  # stands for the arm in curves of what belongs to the events
 

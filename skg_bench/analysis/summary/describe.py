@@ -36,11 +36,11 @@ from skg_bench.analysis.summary.figures import DifferenceFigure, Figure, digits
 from skg_bench.analysis.summary.learning import learning_jobs
 from skg_bench.analysis.summary.saturation import LIMIT, saturation, withheld
 from skg_bench.analysis.summary.waterfall import CAUSE_COLUMNS
-from skg_bench.core import manifest
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.run import Run
 from skg_bench.core.temporary import PRIVATE, replace_whole
+from skg_bench.runfolder import manifest
+from skg_bench.runfolder.run import Run
 
 REUSE = {
     "right_per_hit": MetricWords(

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from skg_bench.analysis.summary.figures import digits
 from skg_bench.core.learning import RESULTS
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import Figure, digits
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import RunTables
+from skg_bench.runfolder.run import RunTables
 
 LINKS = ("curation", "choice", "wear", "luck", "paid")
 _CHAIN = ("worth_best", "worth_book", "worth_fresh", "worth_expected", "worth")

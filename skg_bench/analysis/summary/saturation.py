@@ -48,7 +48,7 @@ def withheld(difference: Difference, reasons: Sequence[str]) -> Difference:
 def corpus(config: Mapping[str, Any]) -> str:
     """Whose messages the users of a run say, by its resolved configuration.
 
-    >>> corpus({"simulator": {"corpus": {"_target_": "skg_bench.simulator.clinc150.Clinc150", "split": "test"}}})
+    >>> corpus({"simulator": {"corpus": {"_target_": "skg_bench.simulator.logs.clinc150.Clinc150", "split": "test"}}})
     'Clinc150 (split=test)'
     """
     chosen = config["simulator"].get("corpus")

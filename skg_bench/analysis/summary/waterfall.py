@@ -17,8 +17,8 @@ from skg_bench.analysis.statistics.intervals import estimates, sums
 from skg_bench.analysis.summary.content import Waterfall
 from skg_bench.analysis.summary.figures import Figure
 from skg_bench.core.grid import F64, I64
-from skg_bench.core.run import RunTables
 from skg_bench.core.types import CAUSES
+from skg_bench.runfolder.run import RunTables
 
 CEILING = 1.0
 ORDER = (

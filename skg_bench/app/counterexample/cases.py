@@ -18,8 +18,8 @@ from skg_bench.app.components import build
 from skg_bench.app.packages import packages
 from skg_bench.app.run_identity import write_json
 from skg_bench.app.trust import FromFile, Origin, admitted
+from skg_bench.asking.asking import Kept, mapped
 from skg_bench.core.arms import Arm
-from skg_bench.core.asking import Kept, mapped
 from skg_bench.core.draws import SALT_BITS
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, json_file, text_of

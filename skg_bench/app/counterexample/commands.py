@@ -11,7 +11,7 @@ from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.counterexample.cases import Case, Row
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 _MONDAY = datetime(2026, 1, 5)  # times of a run are local times without a zone
 

@@ -17,11 +17,11 @@ from skg_bench.app.trust import FromFile
 from skg_bench.core.arms import Arm
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import F64, I64, Bool
-from skg_bench.core.manifest import salted_seed
-from skg_bench.core.run import Run, same_events
 from skg_bench.core.world import Events, calls, hits
 from skg_bench.engine.excerpt import Excerpts, table_of
 from skg_bench.engine.logbook import Logbook
+from skg_bench.runfolder.manifest import salted_seed
+from skg_bench.runfolder.run import Run, same_events
 
 LogsByRole = Mapping[str, Logbook]  # by role
 

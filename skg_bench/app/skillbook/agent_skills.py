@@ -13,13 +13,13 @@ from typing import Any
 
 import yaml
 
-from skg_bench.core.ace.words import keywords_of
 from skg_bench.core.content import Content
-from skg_bench.core.conversion import ConvertedBook
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import FAULTS, bytes_of, plain
-from skg_bench.core.skillbook import Skill, Skillbook
 from skg_bench.core.temporary import write_private
+from skg_bench.skillbook.ace.words import keywords_of
+from skg_bench.skillbook.conversion import ConvertedBook
+from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 FILE = "SKILL.md"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

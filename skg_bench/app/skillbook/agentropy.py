@@ -12,13 +12,13 @@ from skg_bench.app.components import build
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook.rebuilt import book, updates
 from skg_bench.app.trust import FromFile, admitted
-from skg_bench.core.agentropy import MODEL, TABLE, AgentropyIndex, write
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import SCALE
 from skg_bench.core.record import first_monday, offsets_of
-from skg_bench.core.run import Run, ratings
 from skg_bench.core.types import Embedder
 from skg_bench.core.world import World
+from skg_bench.runfolder.run import Run, ratings
+from skg_bench.skillbook.agentropy import MODEL, TABLE, AgentropyIndex, write
 
 MONDAY = datetime(2026, 1, 5)  # when every run begins, as its logs say
 

@@ -8,13 +8,13 @@ from typing import get_args
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import differences, files
 from skg_bench.app.skillbook.shown import changes
-from skg_bench.core.ace.book import AceBook, Era, Mode
-from skg_bench.core.ace.checks import AceLimits
-from skg_bench.core.ace.engine import AceFailure
-from skg_bench.core.ace.engine import apply as apply_as_published
-from skg_bench.core.ace.strict import strict
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import json_of, plain
+from skg_bench.skillbook.ace.book import AceBook, Era, Mode
+from skg_bench.skillbook.ace.checks import AceLimits
+from skg_bench.skillbook.ace.engine import AceFailure
+from skg_bench.skillbook.ace.engine import apply as apply_as_published
+from skg_bench.skillbook.ace.strict import strict
 
 _TELLS: dict[Era, set[str]] = {  # fields that no other format has
     "v1": {"content", "helpful", "harmful", "neutral"},

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from skg_bench.app.progress import console
 from skg_bench.app.skillbook import agent_skills, agentropy, files
 from skg_bench.app.skillbook.files import Named
-from skg_bench.core.ace.book import ERAS, Era
-from skg_bench.core.conversion import ConvertedBook, between, to_ace
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.ace.book import ERAS, Era
+from skg_bench.skillbook.conversion import ConvertedBook, between, to_ace
 
 AGENTROPY, AGENT_SKILLS = "agentropy", "agent-skills"
 

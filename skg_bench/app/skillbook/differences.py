@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from skg_bench.core.ace.book import AceBook, to_dict
 from skg_bench.core.content import NAMES
-from skg_bench.core.skillbook import Skill, Skillbook
+from skg_bench.skillbook.ace.book import AceBook, to_dict
+from skg_bench.skillbook.skillbook import Skill, Skillbook
 
 COUNTS = ("uses", "ok", "partial", "miss")
 _SHOWN = 400  # characters of a value

@@ -7,15 +7,15 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from skg_bench.app.skillbook import agent_skills, rebuilt
-from skg_bench.core.ace.book import AceBook, dumps, to_dict
-from skg_bench.core.ace.checks import AceLimits
-from skg_bench.core.ace.codec import format_of, from_dict, loads
-from skg_bench.core.agentropy import SKILLS
-from skg_bench.core.agentropy import read as read_agentropy
-from skg_bench.core.conversion import ConvertedBook, from_ace
 from skg_bench.core.errors import UsageError
 from skg_bench.core.foreign import text_of
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.ace.book import AceBook, dumps, to_dict
+from skg_bench.skillbook.ace.checks import AceLimits
+from skg_bench.skillbook.ace.codec import format_of, from_dict, loads
+from skg_bench.skillbook.agentropy import SKILLS
+from skg_bench.skillbook.agentropy import read as read_agentropy
+from skg_bench.skillbook.conversion import ConvertedBook, from_ace
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)  # second 0 of a run
 LIMITS = AceLimits()

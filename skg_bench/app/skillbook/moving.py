@@ -11,12 +11,12 @@ from skg_bench.app.skillbook import files
 from skg_bench.app.skillbook.converting import say_losses
 from skg_bench.app.skillbook.files import Named
 from skg_bench.app.stored import StoredBooks, at_address
-from skg_bench.core.ace.book import AceBook
-from skg_bench.core.conversion import to_ace
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
 from skg_bench.core.store import StoreError
-from skg_bench.core.storing import load, text_of, with_key
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.ace.book import AceBook
+from skg_bench.skillbook.conversion import to_ace
+from skg_bench.skillbook.storing import load, text_of, with_key
 
 
 def push(path: Path, address: str, arm: str, users: Sequence[int]) -> None:

@@ -11,8 +11,8 @@ from skg_bench.app.checks import PIPELINE
 from skg_bench.app.progress import console
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import local_time, offsets_of
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Skillbook, rebuild
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import Skillbook, rebuild
 
 _TIMES = ("time", "born")
 _MONDAY = datetime(2026, 1, 5)  # second 0 of a run

@@ -8,9 +8,9 @@ from skg_bench.assistant.pipeline.components import components
 from skg_bench.assistant.pipeline.pipeline import Pipeline
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core.arms import Arm
-from skg_bench.core.conversion import from_ace
 from skg_bench.core.errors import UsageError
 from skg_bench.core.paths import DATA
+from skg_bench.skillbook.conversion import from_ace
 
 _NAMED = ".v2.json"
 _MOST = 10_000  # ratings of all skills together: each is an operation of every user

@@ -14,10 +14,10 @@ from skg_bench.app.skillbook.differences import COUNTS, status
 from skg_bench.app.skillbook.files import Named
 from skg_bench.core.errors import UsageError
 from skg_bench.core.record import first_monday, local_time, offsets_of
-from skg_bench.core.rendering import render
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Operation, Skillbook, operation
 from skg_bench.core.text import revealed
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.rendering import render
+from skg_bench.skillbook.skillbook import Operation, Skillbook, operation
 
 
 def show(path: Path, arm: str | None, user: int | None, turn: int | None) -> None:

@@ -3,18 +3,18 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from skg_bench.asking.asking import parts
 from skg_bench.assistant.pipeline.learning_time import LearningTime
 from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.assistant.pipeline.signals import Signals
 from skg_bench.assistant.pipeline.signs import Signs
 from skg_bench.core.advice import Advised
 from skg_bench.core.arms import Arm
-from skg_bench.core.asking import parts
 from skg_bench.core.deciding import Policy
 from skg_bench.core.errors import UsageError
-from skg_bench.core.prompt_layout import frame
 from skg_bench.core.strategies import strategies
 from skg_bench.core.types import Curator, Reranker, Router, Serving
+from skg_bench.skillbook.prompt_layout import frame
 
 Scope = Literal["user", "pool", "pool+user"]
 NamedBy = Literal["type", "intent"]

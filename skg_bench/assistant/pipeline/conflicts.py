@@ -1,6 +1,6 @@
 """What becomes of a job's batch where other jobs of the same user wrote between its reading and its writing.
 
-`rebase` is ours, with the fates of core/rebase.py, which does the same for documents: an ADD of what was added
+`rebase` is ours, with the fates of skillbook/rebase.py, which does the same for documents: an ADD of what was added
 meanwhile becomes a TAG of that skill, an UPDATE of what was updated otherwise is kept aside, what was removed is left
 alone, and TAGs are sums. `replay` is the article's: the same batch again (P26). `blind` writes the skillbook as it was
 read, with the batch: what others did is undone (P42).

@@ -44,7 +44,7 @@ class Learned:
 class PipelineState:
     """All that the arms of a stack remember of a cohort."""
 
-    OF_ONE_TURN = ("decided", "learned", "turn_jobs", "seeded")  # no checkpoint has these (core/saving.py)
+    OF_ONE_TURN = ("decided", "learned", "turn_jobs", "seeded")  # no checkpoint has these (runfolder/saving.py)
 
     def __init__(self, stack: Stack, n_rows: int, keep: bool) -> None:
         shared = stack.shared

@@ -14,8 +14,8 @@ from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable, Stamp, 
 from skg_bench.core.assistant import Applied, Message
 from skg_bench.core.batch import ADD, REMOVE, TAG, Batch, blank, joined
 from skg_bench.core.grid import I32, U64
-from skg_bench.core.skillbook import Skill
 from skg_bench.core.types import RATINGS
+from skg_bench.skillbook.skillbook import Skill
 
 REASON = "seed"
 

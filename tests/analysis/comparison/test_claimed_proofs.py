@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skg_bench.analysis.comparison.claimed_proofs import Trio, claimed_proofs, trios
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.advised import Purchase, make_advice_run
 
 Components = Mapping[str, Mapping[str, Any]]

@@ -12,9 +12,9 @@ from skg_bench.analysis.comparison.assay import Assay, Measured, agree, verdict
 from skg_bench.analysis.comparison.claims import KINDS, Claim, claims, lines, markers
 from skg_bench.analysis.comparison.findings import Evidence, Finding, findings, write
 from skg_bench.app.claim_inputs import refusals
-from skg_bench.core import schema
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from tests.runs import save
 
 ROOT = Path(__file__).resolve().parents[3]

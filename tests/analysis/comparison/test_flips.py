@@ -7,8 +7,8 @@ import pytest
 
 from skg_bench.analysis.comparison.flips import REASONS, Done, Flips, done, examples, flips, lines
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import make_run
 from tests.laws import world
 

@@ -13,7 +13,7 @@ from skg_bench.analysis.comparison.matched import LEVELS, RESAMPLES, Fallbacks, 
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.statistics.inference import percentile, resampled_means
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
 from tests.runs import changed
 

@@ -15,7 +15,7 @@ from skg_bench.analysis.comparison.turn_bins import bin_names, bin_table, by_bin
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import events
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 
 BOOKS = (0, 20, 45)
 DENSE = (

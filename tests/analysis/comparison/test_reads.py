@@ -9,7 +9,7 @@ import pytest
 from skg_bench.analysis import summary
 from skg_bench.analysis.comparison.compare import compare
 from skg_bench.core.foreign import table_of
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import World, make_run
 
 ARMS = {**{f"arm_{k}": World(hit=0.2 + 0.05 * k) for k in range(9)}, "never": World(hit=0.0)}
@@ -29,7 +29,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts.update([file.name] if file.parent.name == "turns" else [])
         return table_of(file, *given)
 
-    monkeypatch.setattr("skg_bench.core.run.table_of", counted)
+    monkeypatch.setattr("skg_bench.runfolder.run.table_of", counted)
     return counts
 
 

@@ -15,7 +15,7 @@ from skg_bench.analysis.gate.panel import panel
 from skg_bench.analysis.report import verdict
 from skg_bench.app import commands
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.advised import UTILITY, Purchase, drawn, make_advice_run
 
 BEFORE_PRICES = (0.4, 0.3, 0.2, 0.1)

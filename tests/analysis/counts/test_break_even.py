@@ -11,7 +11,7 @@ from skg_bench.analysis.comparison.compare import compare, pays
 from skg_bench.analysis.counts.break_even import Answers, break_even
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import events
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from skg_bench.analysis.counts.roles import roles
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 from tests.runs import changed
 

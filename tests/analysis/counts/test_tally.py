@@ -11,7 +11,7 @@ import pytest
 from skg_bench.analysis.counts.columns import coded
 from skg_bench.analysis.counts.tally import COUNTS, MONDAY, WEEK, events, tallies
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run, ratings
+from skg_bench.runfolder.run import Run, ratings
 from tests.analysis.synthetic import make_run
 from tests.runs import rewritten, save
 

@@ -17,10 +17,10 @@ from skg_bench.analysis.gate.baseline import BUDGET
 from skg_bench.analysis.gate.panel import EVENTS, Panel, panel
 from skg_bench.analysis.gate.rules import LEAD, RULES, Rule
 from skg_bench.analysis.gate.world import SIMULATED
-from skg_bench.core import shards
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import Bool
-from skg_bench.core.run import Run
+from skg_bench.runfolder import shards
+from skg_bench.runfolder.run import Run
 from tests.analysis.gate.panels import ANCHORS, held_to, made, rule, worse
 from tests.analysis.synthetic import World, make_run
 from tests.runs import rewritten

@@ -10,7 +10,7 @@ from skg_bench.analysis.gate.against import Held
 from skg_bench.analysis.gate.flips import OUTCOMES, TURNS, USERS, HarmedTurns, _flipped, explain
 from skg_bench.analysis.gate.panel import Panel, panel
 from skg_bench.analysis.gate.rules import RULES, Rule
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.gate.panels import ANCHORS, held_to, rule
 from tests.analysis.synthetic import World, make_run
 

@@ -16,10 +16,10 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.summary.waterfall import ORDER
 from skg_bench.app.compose import compose
 from skg_bench.app.launch import prepare
-from skg_bench.core import schema
-from skg_bench.core.run import Run
 from skg_bench.engine import execute as engine
 from skg_bench.launcher.local import Local
+from skg_bench.runfolder import schema
+from skg_bench.runfolder.run import Run
 from tests.analysis.planted import WORLD, laboratory, planted
 from tests.runs import save
 

@@ -11,7 +11,7 @@ from skg_bench.analysis.counts.tally import events
 from skg_bench.analysis.summary.regret import LINKS, regret
 from skg_bench.app import tables
 from skg_bench.app.progress import console
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.advised import UTILITY, Purchase, drawn, make_advice_run
 
 PRICES = Utility(**UTILITY)

@@ -11,7 +11,7 @@ from skg_bench.analysis.comparison.compare import compare, said
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.report.verdict import words
 from skg_bench.analysis.summary.saturation import saturation
-from skg_bench.core.run import Run
+from skg_bench.runfolder.run import Run
 from tests.analysis.synthetic import ARMS, World, make_run
 
 

@@ -17,7 +17,7 @@ from skg_bench.analysis.counts.measure import SHOWN
 from skg_bench.analysis.statistics.intervals import LEAST_INTENTS
 from skg_bench.analysis.summary import Summary
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run, ratings
+from skg_bench.runfolder.run import Run, ratings
 from tests.analysis.synthetic import ARMS, UTILITY, World, make_run
 from tests.runs import accept
 
@@ -190,7 +190,7 @@ def test_a_mean_of_many_digits_is_rounded_and_what_does_not_exist_is_null(figure
 @pytest.mark.parametrize("kernel", ["Haswell", "SkylakeX", "Prescott"])
 def test_the_bytes_do_not_depend_on_the_blas_kernel(run: Run, kernel: str) -> None:
     code = (
-        "import sys; from skg_bench.core.run import Run; from skg_bench.analysis import summary;"
+        "import sys; from skg_bench.runfolder.run import Run; from skg_bench.analysis import summary;"
         "f, c = summary.describe(Run(sys.argv[1]));"
         "sys.stdout.write(f.to_json() + summary.csv(c))"
     )

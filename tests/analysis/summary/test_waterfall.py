@@ -11,8 +11,8 @@ from skg_bench.analysis import summary
 from skg_bench.analysis.counts.metrics import Utility
 from skg_bench.analysis.counts.tally import LoggedEvents, events
 from skg_bench.analysis.summary.waterfall import CEILING, ORDER, Losses, losses
-from skg_bench.core.run import Run
 from skg_bench.core.types import CAUSES
+from skg_bench.runfolder.run import Run
 from tests.laws import world
 
 ARMS = ("skg", "oracle", "prompted", "random", "frozen_all", "never")

@@ -13,8 +13,8 @@ import skg_bench
 from skg_bench.app.counterexample import cases, shrink
 from skg_bench.app.counterexample.cases import Case
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
 from skg_bench.engine.excerpt import Excerpts
+from skg_bench.runfolder.run import Run
 from tests.app.test_cli import call
 from tests.runs import changed, save
 

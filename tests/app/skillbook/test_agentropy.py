@@ -12,11 +12,11 @@ import skg_bench
 from skg_bench.app.cli import app
 from skg_bench.app.skillbook.agentropy import MONDAY, convert
 from skg_bench.app.skillbook.rebuilt import book
-from skg_bench.core.agentropy import read
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run, ratings
 from skg_bench.embedder.precomputed import Precomputed
-from tests.simulator.logs import recorded
+from skg_bench.runfolder.run import Run, ratings
+from skg_bench.skillbook.agentropy import read
+from tests.simulator.logs.logs import recorded
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ import pytest
 
 from skg_bench.app.skillbook import agent_skills, files
 from skg_bench.app.skillbook.agent_skills import FILE
-from skg_bench.core.ace.book import to_dict
 from skg_bench.core.content import Content
-from skg_bench.core.skillbook import Operation, Skillbook, apply
+from skg_bench.skillbook.ace.book import to_dict
+from skg_bench.skillbook.skillbook import Operation, Skillbook, apply
 from tests.app.test_cli import call
 
-GOLDEN = Path(__file__).parents[2] / "core" / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 ROOKIE, PRO = GOLDEN / "rookie.json", GOLDEN / "pro.json"
 ADD = {
     "type": "ADD", "section": "context", "keywords": ["logging"], "issue": "Shapes do not match.",

@@ -11,7 +11,7 @@ import skg_bench
 from skg_bench.app.skillbook import rebuilt as skillbooks
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.rendering import render
+from skg_bench.skillbook.rendering import render
 from tests.app.test_cli import call
 from tests.runs import rewritten
 

@@ -12,14 +12,14 @@ from skg_bench.assistant.pipeline.skillbook_table import SkillbookTable
 from skg_bench.core.assistant import GroundTruth
 from skg_bench.core.deciding import Candidates
 from skg_bench.core.grid import I32, I64
-from skg_bench.core.run import Run
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import CAUSES
 from skg_bench.core.world import Supposing
 from skg_bench.engine.logbook import EPOCH
-from skg_bench.simulator.corpus import load
-from skg_bench.simulator.judging import Judging
-from skg_bench.simulator.procedures import Procedures, Running
+from skg_bench.runfolder.run import Run
+from skg_bench.simulator.answers.corpus import load
+from skg_bench.simulator.answers.judging import Judging
+from skg_bench.simulator.answers.procedures import Procedures, Running
 from tests.core import samples
 from tests.laws import world
 from tests.simulator.users import earlier_answers, moment

@@ -16,7 +16,6 @@ from skg_bench.assistant.pipeline.components import Scope, components
 from skg_bench.assistant.pipeline.pretraining import Pretrained, PretrainedScorer, load, ratings, save
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import snap
-from skg_bench.core.run import Run
 from skg_bench.engine import pretraining
 from skg_bench.engine.cohort import Rollout, Setting, cohort_of
 from skg_bench.engine.pretraining import Pool, fitted
@@ -25,6 +24,7 @@ from skg_bench.reranker.identity import Identity
 from skg_bench.reranker.lambdarank import LambdaRank
 from skg_bench.reranker.linear import Linear, LinearScorer
 from skg_bench.reranker.mlp import MLP
+from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.laws import world
 

@@ -19,15 +19,15 @@ from skg_bench.assistant.pipeline.seeding import SeedBook
 from skg_bench.core import paths
 from skg_bench.core.content import Content
 from skg_bench.core.errors import UsageError
-from skg_bench.core.run import Run
-from skg_bench.core.skillbook import Skill, rebuild
+from skg_bench.runfolder.run import Run
+from skg_bench.skillbook.skillbook import Skill, rebuild
 from tests.app.test_cli import call
 from tests.arms import changed
 from tests.assistant.pipeline.advice import NOTHING_SAID, Advising, Play
 from tests.assistant.pipeline.test_stack import ARM
 from tests.laws import world
 
-ROOKIE = Path(__file__).resolve().parents[2] / "core" / "golden" / "rookie.json"
+ROOKIE = Path(__file__).resolve().parents[2] / "golden" / "rookie.json"
 FORKS = "stopped: ['fork=skg@9', curator=none], donor: ['fork=skg@9', book=donor, curator=none]"
 
 

@@ -30,9 +30,9 @@ from skg_bench.core.feedback import (
     SATISFACTION,
     KnownFeedback,
 )
-from skg_bench.core.skillbook import rebuild
 from skg_bench.core.types import RATINGS
 from skg_bench.policy.always import Always
+from skg_bench.skillbook.skillbook import rebuild
 from tests.arms import changed
 from tests.assistant.pipeline.advice import NOTHING_SAID, Advising, Play, rows
 from tests.assistant.pipeline.test_stack import ARM

@@ -23,10 +23,10 @@ from skg_bench.core.batch import (
 )  # fmt: skip
 from skg_bench.core.errors import UsageError
 from skg_bench.core.grid import I32, I64
-from skg_bench.core.skillbook import Operation, Skill, Skillbook, apply
 from skg_bench.core.texts import Texts
 from skg_bench.core.types import RATINGS, Skillbooks
 from skg_bench.engine.vectors import Rows
+from skg_bench.skillbook.skillbook import Operation, Skill, Skillbook, apply
 from tests.core import samples
 
 USERS = 5

@@ -1,0 +1,1 @@
+"""Asking models of texts: prompts, exchanges, recordings, budgets and the event loop."""

@@ -1,0 +1,54 @@
+"""Answers one by one, as they arrive, of any model of texts.
+
+After a UsageError, its own or that of `done`, a model sends no further ask; what is under way ends and is handed to
+`done`; then it raises the error.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from skg_bench.asking.asking import Completion, Prompt, Streaming, TextModel
+from skg_bench.core.errors import UsageError
+
+Done = Callable[[int, Completion], None]
+_AT_ONCE = 64  # asks that a model without `each` gets in one call, where it does not say how many are in flight
+
+
+def each(llm: TextModel, prompts: Sequence[Prompt], done: Done) -> None:
+    """`llm.each`; of a model without it, `complete` of as many prompts as it has in flight, again and again. Only the
+    first UsageError of `done` is raised: that ends the sending.
+    """
+    errors = []
+
+    def once(index: int, completion: Completion) -> None:
+        try:
+            done(index, completion)
+        except UsageError as error:
+            errors.append(error)
+            if len(errors) == 1:
+                raise
+
+    if isinstance(llm, Streaming):
+        llm.each(prompts, once)
+        return
+    size = getattr(llm, "in_flight", _AT_ONCE)
+    for first in range(0, len(prompts), size):
+        hand_on(enumerate(llm.complete(prompts[first : first + size]), first), once)
+
+
+def hand_on(answers: Iterable[tuple[int, Completion]], done: Done) -> None:
+    """Call `done` for each of the answers, then raise the first UsageError that came of it."""
+    errors = []
+    for index, completion in answers:
+        try:
+            done(index, completion)
+        except UsageError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def complete(each: Callable[[Sequence[Prompt], Done], None], prompts: Sequence[Prompt]) -> list[Completion]:
+    """All answers in order, of a model's `each`."""
+    answers: dict[int, Completion] = {}
+    each(prompts, answers.__setitem__)
+    return [answers[i] for i in range(len(prompts))]

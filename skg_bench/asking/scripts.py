@@ -1,0 +1,141 @@
+"""Rules by which a stand-in for a model answers, a function for each role."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from skg_bench.asking.asking import Prompt
+from skg_bench.asking.prompts import data_of
+
+Rule = Callable[[Prompt], str]
+_ORDER = re.compile(
+    r"REMOVE (?P<remove>every skill|[\w-]+-\d+)|ADD \"(?P<add>[^\"]+)\"|"
+    r"UPDATE (?P<update>[\w-]+-\d+) \"(?P<words>[^\"]+)\"|TAG (?P<tag>[\w-]+-\d+) (?P<counter>helpful|harmful|neutral)"
+)
+_WORDS = re.compile("[a-z0-9]+")
+_LISTED = re.compile(r"\[(\S+)\] .*\nHelpful (\d+), harmful (\d+), neutral \d+", re.DOTALL)
+_ID = re.compile(r"^\[([\w-]+-\d+)\] (.*?)(?: \(|$)", re.MULTILINE)
+
+
+_RATINGS = {
+    "correct": "ok", "positive_reinforcement": "ok", "incorrect": "miss", "negative_reinforcement": "miss",
+    "neutral": "partial",
+}  # fmt: skip
+"""What feedback about advice begins with, as a rating."""
+
+
+def _reflect(prompt: Prompt) -> str:
+    """A good answer without a skill is worth noting, and something else to say where a suggestion was overridden; used
+    skills helped or harmed as the rating says.
+    """
+    data = data_of(prompt)
+    signal, used = data["feedback"].get("signal"), data["skills_used"]
+    rating = data["feedback"].get("rating") or _RATINGS.get((signal or "").partition(" ")[0])
+    learnings = []
+    if signal is None and rating == "ok" and not used:
+        note = f"The answer to '{data['question']}' was right: give it again when asked in other words."
+        learnings = [{"section": "answers", "content": note, "atomicity_score": 0.9}]
+    elif signal is not None and signal.startswith("incorrect"):
+        note = f"Before '{data['question']}', name the hours of work that it costs, and offer to wait for a day."
+        learnings = [{"section": "strategies", "content": note, "atomicity_score": 0.9}]
+    helpful, harmful = (used if rating == word else [] for word in ("ok", "miss"))
+    analysis = f"The user said {rating or 'nothing'}; {len(used)} skills were used."
+    return _json(analysis=analysis, helpful_skill_ids=helpful, harmful_skill_ids=harmful, new_learnings=learnings)
+
+
+def _manage(prompt: Prompt) -> str:
+    """TAGs for what helped or harmed, ADDs for what was learned."""
+    data = data_of(prompt)
+    return _update(_learned(data), "as the reflection says")
+
+
+def _obey(prompt: Prompt) -> str:
+    """What any text of the data orders, and then what was learned."""
+    data = data_of(prompt)
+    sections = dict(_ID.findall(data["skillbook"]))
+    operations = []
+    for order in _ORDER.finditer(json.dumps(data, ensure_ascii=False).replace('\\"', '"')):
+        if order["remove"]:
+            ids = list(sections) if order["remove"] == "every skill" else [order["remove"]]
+            operations += [_operation("REMOVE", sections.get(key, "skill"), skill_id=key) for key in ids]
+        elif order["add"]:
+            operations.append(_operation("ADD", "orders", content=order["add"]))
+        elif order["update"]:
+            key = order["update"]
+            operations.append(_operation("UPDATE", sections.get(key, "skill"), skill_id=key, content=order["words"]))
+        else:
+            operations.append(_tag(order["tag"], order["counter"], sections))
+    return _update([*operations, *_learned(data)], "as ordered")
+
+
+def _quote(prompt: Prompt) -> str:
+    """A reflection that repeats the question word for word, so that orders in it go on to the skill manager."""
+    reflection = json.loads(_reflect(prompt))
+    return _json(**{**reflection, "analysis": f"{reflection['analysis']} {data_of(prompt)['question']}"})
+
+
+def _choose(prompt: Prompt) -> str:
+    """The first skill that did not harm more often than it helped."""
+    for match in filter(None, map(_LISTED.match, data_of(prompt)["skills"])):
+        label, helpful, harmful = match.groups()
+        if int(helpful) >= int(harmful):
+            return _json(skill_id=label, reason=f"It helped {helpful} times and harmed {harmful} times.")
+    return _json(skill_id=None, reason="None of the skills helped.")
+
+
+def _learned(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    reflection, sections = data["reflection"], dict(_ID.findall(data["skillbook"]))
+    tags = [_tag(key, "helpful", sections) for key in reflection["helpful_skill_ids"]]
+    tags += [_tag(key, "harmful", sections) for key in reflection["harmful_skill_ids"]]
+    return tags + [_operation("ADD", new["section"], content=new["content"]) for new in reflection["new_learnings"]]
+
+
+def _tag(key: str, counter: str, sections: Mapping[str, str]) -> dict[str, Any]:
+    counters = {name: 1 if name == counter else None for name in ("helpful", "harmful", "neutral")}
+    return _operation("TAG", sections.get(key, "skill"), skill_id=key, metadata=counters)
+
+
+def _operation(kind: str, section: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "section": section, "content": None, "skill_id": None, "metadata": None, **fields}
+
+
+def _update(operations: list[dict[str, Any]], reasoning: str) -> str:
+    return _json(update={"reasoning": reasoning, "operations": operations} if operations else None)
+
+
+def _json(**fields: Any) -> str:
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _second(rule: Rule) -> Rule:
+    """The rule of a skill manager whose batches are of ACE's schema 2."""
+
+    def answer(prompt: Prompt) -> str:
+        update = json.loads(rule(prompt))["update"]
+        operations = [] if update is None else [_of_schema_2(operation) for operation in update["operations"]]
+        return _update(operations, "" if update is None else update["reasoning"])
+
+    return answer
+
+
+def _of_schema_2(operation: Mapping[str, Any]) -> dict[str, Any]:
+    """A text is the issue and, as in ACE's own conversion, the insight."""
+    metadata, text = operation["metadata"], operation["content"]
+    delta = None if metadata is None else {"delta": 1 if metadata["helpful"] else -1 if metadata["harmful"] else 0}
+    keywords = None if text is None else list(dict.fromkeys(_WORDS.findall(text.lower())))[:3]
+    says = {"issue": text, "insight": text, "keywords": keywords}
+    section = "context" if operation["type"] == "ADD" else operation["section"]
+    fields = {key: operation[key] for key in ("type", "skill_id")}
+    return {**fields, "section": section, **says, "metadata": delta}
+
+
+SCRIPTS: Mapping[str, Mapping[str, Rule]] = {
+    "learner": {
+        "reflector": _reflect,
+        "skill_manager": _manage,
+        "skill_manager_v2": _second(_manage),
+        "chooser": _choose,
+    },
+    "obedient": {"reflector": _quote, "skill_manager": _obey, "skill_manager_v2": _second(_obey), "chooser": _choose},
+}

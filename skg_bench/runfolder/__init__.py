@@ -1,0 +1,1 @@
+"""The folder of a run: schemas, manifest, shards, digests, locks and checkpoints."""

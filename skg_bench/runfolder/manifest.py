@@ -1,0 +1,174 @@
+"""The manifest of a run: written with a digest of what it holds, and read back as what readers take it for."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from skg_bench.core.draws import salted
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import bytes_of, json_file
+from skg_bench.core.shapes import shaped
+from skg_bench.core.temporary import replace_whole
+from skg_bench.runfolder import schema
+
+NAME = "manifest.json"
+BESIDE = ("out", "workers", "cohort", "part", "launcher", "tracker")  # change how a run is made, never what comes out
+TABLES = ("summary.json", "curves.csv", "timings.json", "report.html")  # what a finished run has beside its logs
+_ADVICE = "the command that made the run writes it again, from the logs beside it"
+
+_KINDS: Mapping[str, Any] = {
+    "arms": Sequence[str], "changed": Sequence[str], "seed": int, "users": int, "weeks": int, "question": str,
+    "config": Mapping[str, Any], "identity": str, "stream": str, "incomplete": bool, "advice": bool,
+    "overrides": Sequence[str] | None,
+    "compositions": Mapping[str, Mapping[str, Any]], "data": Mapping[str, Any], "log": Mapping[str, Any] | None,
+    "versions": Mapping[str, str], "packages": Mapping[str, Any], "commit": str | None, "dirty": str | None,
+    "code": str | None, "beside": Sequence[Sequence[str]], "shards": Mapping[str, Sequence[str]],
+    "files": Mapping[str, str], "digest": str, "salt": str | None, "salt_hash": str,
+}  # fmt: skip
+_MOST = {"users": 2**31 - 1, "weeks": 100_000}
+
+
+class Manifest(dict[str, Any]):
+    """What a manifest holds; what it lacks is said with its file."""
+
+    def __init__(self, content: Mapping[str, Any], file: Path) -> None:
+        super().__init__(content)
+        self._file = file
+
+    def __missing__(self, key: str) -> Any:
+        raise UsageError(f"{self._file} lacks {key!r}: it is no whole manifest of a run")
+
+
+def write(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write `manifest.json` of a run, with its digest, whole or not at all."""
+    content = {key: value for key, value in content.items() if key != "digest"}
+    whole = json.dumps({**content, "digest": _digest(content)}, indent=1, ensure_ascii=False)
+    replace_whole(folder / NAME, (whole + "\n").encode())
+
+
+@contextmanager
+def accepting(folder: Path, seen: Mapping[str, Any], *names: str) -> Iterator[None]:
+    """In the block files are written that were made from the logs; the manifest then notes their digests.
+
+    `seen`: the manifest when the logs were read. Raises UsageError, before the block, where the run went on since.
+    """
+    _check_current(folder, seen)
+    yield
+    content = _check_current(folder, seen)
+    write(folder, {**content, "files": {**content.get("files", {}), **digests(folder, names)}})
+
+
+def _check_current(folder: Path, seen: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = manifest_of(folder / NAME)
+    if any(content.get(key) != seen.get(key) for key in ("incomplete", "shards")):
+        raise UsageError(f"{folder} went on while its logs were read; give the same command again")
+    return content
+
+
+def digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of files in the folder of a run, as the manifest notes them."""
+    return {name: hashlib.sha256(bytes_of(folder / name)).hexdigest() for name in names}
+
+
+def accepted(folder: Path, name: str, files: Mapping[str, str]) -> bool:
+    """Is a file the one that `files` of the manifest has the digest of?
+
+    Raises UsageError for one that cannot be read.
+    """
+    return hashlib.sha256(bytes_of(folder / name)).hexdigest() == files.get(name)
+
+
+def identity_of(content: Mapping[str, Any]) -> str:
+    """Identity of a run (64 hex digits): hash of its configuration, data and models, and code."""
+    return hashlib.sha256(json.dumps(counted_of(content), sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def counted_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What counts for the identity: all but what only changes how a run is made, BESIDE and the places in `beside`."""
+    config = {key: value for key, value in content["config"].items() if key not in BESIDE}
+    whole = {"config": config, **{key: content[key] for key in ("compositions", "data", "code")}}
+    counted: dict[str, Any] = _without(whole, [tuple(place) for place in content["beside"]])
+    return counted
+
+
+def run_key(content: Mapping[str, Any]) -> str:
+    """What the shards of a run carry: its identity, the versions of the libraries that made them, hash of its salt."""
+    made = [content.get("identity"), content.get("versions"), content.get("salt_hash")]
+    return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def salted_seed(content: Mapping[str, Any], source: Path | str) -> int:
+    """Seed and salt of a run, from which its events can be made again (core/draws.py).
+
+    Raises UsageError where the manifest does not tell the salt.
+    """
+    if (salt := content.get("salt", "0x0")) is None:
+        raise UsageError(
+            f"{source} does not tell its salt (hash {content.get('salt_hash')}), so that its events cannot be made "
+            "again; take a run with a public salt, or one with salt=draw that has ended"
+        )
+    return salted(int(content["seed"]), int(salt, 16))
+
+
+UNNAMED = run_key({})  # of a run whose manifest names neither
+
+
+def _without(node: Any, places: Sequence[tuple[str, ...]]) -> Any:
+    """Without what stands at some places, each the keys from the top."""
+    if not places:
+        return node
+    if isinstance(node, Mapping):
+        here = {place[0] for place in places if len(place) == 1}
+        return {
+            key: _without(value, [place[1:] for place in places if place[0] == key and len(place) > 1])
+            for key, value in node.items()
+            if key not in here
+        }
+    if isinstance(node, list):
+        return [
+            _without(inner, [place[1:] for place in places if place[0] == str(at)]) for at, inner in enumerate(node)
+        ]
+    return node
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def manifest_of(file: Path) -> Manifest:
+    """The manifest in a file.
+
+    Raises UsageError for what is none, for fields of another kind, and for one that was changed after it was written.
+    """
+    try:
+        content = json_file(file)
+    except UsageError as error:
+        raise UsageError(f"{error}; {_ADVICE}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{file} holds no mapping; it is no manifest of a run")
+    try:
+        for key in content.keys() & _KINDS.keys():
+            shaped(_KINDS[key], content[key], key)
+    except ValueError as error:
+        raise UsageError(f"{file} is no manifest of a run: {error}") from error
+    for key, most in _MOST.items():
+        if not 0 <= content.get(key, 0) <= most:
+            raise UsageError(f"{file} has {key}={content[key]}, valid is 0 to {most:,}")
+    names = content.get("arms", [])
+    if len(set(names)) < len(names) or not all(name and not set(name) & set("/\0") for name in names):
+        raise UsageError(f"{file} has the arms {names!r}; valid are different names without a slash")
+    _check_unchanged(content, file)
+    return Manifest(content, file)
+
+
+def _check_unchanged(content: Mapping[str, Any], file: Path) -> None:
+    if content.get("schema") != schema.VERSION:
+        return  # of another version, which Run refuses
+    known = {key: value for key, value in content.items() if key != "digest"}
+    if content.get("digest") != _digest(known):
+        raise UsageError(f"{file} is not as it was written: its digest is of other content; {_ADVICE}")
+    if "identity" in content and content["identity"] != identity_of(content):
+        raise UsageError(f"{file} has an identity that its configuration, data and code do not give; {_ADVICE}")

@@ -1,0 +1,238 @@
+"""A run directory, read back: the manifest and the four logs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, json_file, table_of
+from skg_bench.core.shapes import shaped
+from skg_bench.core.text import html_table
+from skg_bench.runfolder import schema, shards
+from skg_bench.runfolder.links import check_links
+from skg_bench.runfolder.manifest import NAME, accepted, manifest_of, run_key
+from skg_bench.runfolder.shards import LogName
+
+_IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_per_request", "skills")  # in a notebook
+
+
+class RunTables(Protocol):
+    """What is read of a run: one, or several joined."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def arms(self) -> list[str]: ...
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table: ...
+
+    def updates(
+        self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None
+    ) -> pa.Table: ...
+
+    def feedback(
+        self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None
+    ) -> pa.Table: ...
+
+
+class Run:
+    """The finished (or unfinished) run in folder `path`.
+
+    Raises UsageError if the folder is no run, of another schema version, has a link that leads out, or holds what is
+    not as it was written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not (self.path / NAME).is_file():
+            raise UsageError(
+                f"{self.path} is no run directory: it has no {NAME}; name the folder of a run. Where the manifest "
+                "was lost, run the same command again: it writes it again"
+            )
+        check_links(self.path)
+        if self.manifest.get("schema") != schema.VERSION:
+            raise UsageError(
+                f"{self.path} has schema version {self.manifest.get('schema')!r}, this is version {schema.VERSION}; "
+                "run it again with this version"
+            )
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        return manifest_of(self.path / NAME)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration."""
+        config: dict[str, Any] = self.manifest["config"]
+        return config
+
+    @property
+    def arms(self) -> list[str]:
+        """Names of the arms in the order of the configuration."""
+        return list(self.manifest["arms"])
+
+    def to_pandas(self) -> Any:
+        """All arms' figures as a DataFrame: arm, metric, mean, low, high, low_new, high_new, n_users, n_turns, ...
+        Turns are `turns(arm).to_pandas()`.
+
+        Raises UsageError where there is no summary.json of this version.
+        """
+        return pa.Table.from_pylist(self._figures()).to_pandas()
+
+    def _figures(self) -> list[dict[str, Any]]:
+        file = self.path / "summary.json"
+        try:
+            if not file.is_file() and not self.finished:
+                raise UsageError(f"{self.path} is not finished; the command that began it goes on with it")
+            arms = json_file(self.table(file.name))["arms"]
+            figures = shaped(Mapping[str, Mapping[str, Mapping[str, float | None]]], arms, "arms")
+            rows = ((arm, m, figure) for arm, known in figures.items() for m, figure in known.items())
+            return [{"arm": arm, "metric": m, "mean": figure["mean"], **figure} for arm, m, figure in rows]
+        except FAULTS as error:
+            raise UsageError(f"{file} cannot be read; `skg-bench report {self.path}` makes it again") from error
+
+    def table(self, name: str) -> Path:
+        """A file that was made from the logs: `summary.json` or `curves.csv`.
+
+        Raises UsageError where it is not there, or not as it was written.
+        """
+        again = f"`skg-bench report {self.path}` makes it again from the logs"
+        if not (self.path / name).is_file():
+            raise UsageError(f"{self.path} has no {name} yet; finish the run with `skg-bench run`, or {again}")
+        if not accepted(self.path, name, manifest_of(self.path / NAME).get("files", {})):
+            raise UsageError(f"{self.path / name} is not as it was written; {again}")
+        return self.path / name
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a row an arm."""
+        caption = f"{self.path}: {self.manifest['users']:,} users, {self.manifest['weeks']} weeks"
+        try:
+            figures = self._figures()
+        except UsageError as error:
+            return html_table(f"{caption}; {error}", ["arm"], [[arm] for arm in self.arms])
+        means = {(figure["arm"], figure["metric"]): figure["mean"] for figure in figures}
+        names = [name for name in _IN_BRIEF if any((arm, name) in means for arm in self.arms)]
+        rows = [[arm, *(_brief(means.get((arm, name))) for name in names)] for arm in self.arms]
+        return html_table(caption, ["arm", *names], rows)
+
+    @property
+    def finished(self) -> bool:
+        """Were all turns made? Where they were, a shard that is not there was lost."""
+        return not self.manifest.get("incomplete", False)
+
+    def shards(self, log: LogName, arm: str) -> list[Path]:
+        """The shards of one arm, in order of users; `numbers` says which."""
+        return [shards.path(self.path, log, arm, number) for number in self.numbers(arm)]
+
+    def numbers(self, arm: str, users: Sequence[int] | None = None) -> list[int]:
+        """Numbers of the shards that hold these users (None: all); of a run that has not ended yet those that are
+        there. Of one that has ended, a shard that is gone is missing, also while it is made again.
+        """
+        n = shards.count(self.manifest["users"])
+        wanted = range(n) if users is None else sorted({user // shards.USERS for user in users} & set(range(n)))
+        present = (number for number in wanted if shards.path(self.path, "turns", arm, number).exists())
+        return list(wanted if self.finished or arm in self.manifest.get("shards", {}) else present)
+
+    @cached_property
+    def key(self) -> str:
+        """What the shards of this run carry."""
+        return run_key(self.manifest)
+
+    def _verify(self, log: LogName, arm: str, number: int) -> Path:
+        """The file of a shard, which is whole and belongs here."""
+        shards.belonging(self.path, self.key, log, arm, number)
+        ended = self.manifest.get("shards", {}).get(arm)
+        if ended and shards.belonging(self.path, self.key, "turns", arm, number).digest != ended[number]:
+            file = shards.path(self.path, "turns", arm, number)
+            raise UsageError(f"{file} is not the one that the run ended with; {shards.AGAIN}")
+        return shards.path(self.path, log, arm, number)
+
+    def _read(self, log: LogName, arm: str, columns: Sequence[str] | None, users: Sequence[int] | None) -> pa.Table:
+        if arm not in self.arms:
+            raise UsageError(f"{self.path} has no arm {arm!r}; it has {', '.join(self.arms)}")
+        numbers = self.numbers(arm, users)
+        if not numbers and not self.numbers(arm):
+            raise UsageError(f"{self.path} has no {log} of arm {arm!r} yet; finish it with `skg-bench run`")
+        wanted = None if columns is None else list(dict.fromkeys([*columns, "user", "turn"]))
+        filters = None if users is None else pc.field("user").isin(list(users))
+        tables = []
+        for number in numbers or self.numbers(arm)[:1]:  # users who are in no shard have no rows
+            file = self._verify(log, arm, number)
+            try:
+                tables.append(table_of(file, wanted, filters))
+                _check(tables[-1], log, file)
+            except (pa.ArrowException, OSError, *FAULTS) as error:
+                reason = str(error).partition("\n")[0]  # pyarrow adds the whole schema
+                raise UsageError(f"{file} is torn or unreadable ({reason}); {shards.AGAIN}") from error
+        return pa.concat_tables(tables).unify_dictionaries().combine_chunks()  # one chunk is taken from 3 times faster
+
+    def turns(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Turn rows of one arm, by user and turn."""
+        return self._read("turns", arm, columns, users)
+
+    def updates(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Update operations of one arm, by user and turn, in the order in which they were applied."""
+        return self._read("updates", arm, columns, users)
+
+    def feedback(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Pieces of feedback of one arm, by user and rated turn."""
+        return self._read("feedback", arm, columns, users)
+
+    def learning(self, arm: str, columns: Sequence[str] | None = None, users: Sequence[int] | None = None) -> pa.Table:
+        """Learning jobs of one arm, by user and turn, in order."""
+        return self._read("learning", arm, columns, users)
+
+
+_SCHEMAS: Mapping[str, pa.Schema] = {
+    "turns": schema.turns(1), "updates": schema.UPDATES, "feedback": schema.FEEDBACK, "learning": schema.LEARNING,
+}  # fmt: skip
+
+
+def _check(table: pa.Table, log: LogName, file: Path) -> None:
+    """Raises UsageError for columns that are not of the kind that the log has, and rows that are nobody's."""
+    if any(name not in table.column_names or table[name].null_count for name in ("user", "turn")):
+        raise UsageError(f"{file} has rows without user and turn; {shards.AGAIN}")
+    for field in table.schema:
+        at = _SCHEMAS[log].get_field_index(field.name)
+        kind, known = field.type, _SCHEMAS[log].field(at).type if at >= 0 else field.type
+        if kind != known and not (pa.types.is_fixed_size_list(kind) and kind.value_type == known.value_type):
+            raise UsageError(f"{file} has a column {field.name} of {kind}, and {known} is needed; {shards.AGAIN}")
+
+
+def _brief(mean: float | None) -> str:
+    return "-" if mean is None else f"{mean:.3f}"
+
+
+def same_events(runs: Iterable[RunTables], what: str) -> None:
+    """Raise UsageError for a run whose events depend on what was done: its arms met others, and `what` pairs them."""
+    for run in runs:
+        if run.manifest.get("stream") == "reactive":
+            raise UsageError(
+                f"{run.path} is of users who bring other events after other answers (stream: reactive), and {what} "
+                "holds arms against one another event by event; take a simulator whose stream is exogenous or stateful"
+            )
+
+
+def ratings(feedback: pa.Table) -> pa.Table:
+    """The ratings among pieces of feedback, with a column `rating`."""
+    of_kind = feedback.filter(pc.equal(feedback["kind"].cast(pa.string()), "rating"))
+    names = ["rating" if name == "value" else name for name in of_kind.column_names]
+    return of_kind.rename_columns(names).drop_columns(["kind"])
+
+
+def flat(node: Any, path: str = "") -> dict[str, Any]:
+    """A nested configuration as `a.b.c` -> value; lists stay whole."""
+    if isinstance(node, Mapping) and node:
+        return {k: v for key, inner in node.items() for k, v in flat(inner, f"{path}.{key}" if path else key).items()}
+    return {path: node}

@@ -1,0 +1,1 @@
+"""The world of requests that are answered: users, corpus, truth and reactions."""

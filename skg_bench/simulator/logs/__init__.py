@@ -1,0 +1,1 @@
+"""Logs and corpora of others: readers of recorded sessions and labelled messages."""

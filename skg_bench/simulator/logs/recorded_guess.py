@@ -1,0 +1,177 @@
+"""Which column of a table holds what, guessed from its heading and its first rows; the words in which users rate."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import FAULTS, lines_of, parquet_of
+from skg_bench.core.types import RATINGS
+from skg_bench.simulator.logs.recorded_cells import readable_time
+from skg_bench.simulator.logs.recorded_rows import FIELDS, REQUIRED
+
+Sample = Mapping[str, Sequence[Any]]  # the first rows of each column
+
+_NAMES = {  # how columns are called, English and German, the more telling first
+    "user": "user_id user customer_id customer kunde kunden_nr kundennummer nutzer benutzer client account visitor "
+    "person who uid hashed_ip",
+    "id": "message_id msg_id turn_id request_id trace_id id key nr nummer vorgang ticket",
+    "time": "timestamp time date datetime created_at created asked_at start_time when ts zeitstempel "
+    "zeitpunkt zeit datum",
+    "answer": "answer response reply output completion antwort bot_response",
+    "intent": "intent intention label category topic absicht anliegen kategorie thema",
+    "satisfaction": "satisfaction rating rated feedback score stars thumbs csat bewertung zufriedenheit note",
+    "propensity": "propensity probability",
+    "cost_usd": "cost_usd total_cost cost price kosten preis",
+    "latency_ms": "latency_ms latency duration_ms duration response_time wait wartezeit antwortzeit dauer",
+    "action": "action skill served_by handler route aktion",
+    "message": "message user_message question query prompt input utterance request conversation messages nachricht "
+    "frage anfrage text content",
+}
+_PARTS, _HUMP = re.compile(r"[^\W_]+"), re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SECONDS = re.compile(r"(_|\b)(s|sec|secs|seconds|sek|sekunden)\)?$")
+_WORDS = {
+    "ok": "ok okay good great yes ja true up thumbs_up positive like helpful satisfied correct gut sehr_gut zufrieden "
+    "hilfreich 👍 +1",
+    "partial": "partial partly neutral mixed teilweise teils mittel 😐",
+    "miss": "miss bad poor no nein false down thumbs_down negative dislike unhelpful unsatisfied wrong schlecht "
+    "unzufrieden falsch 👎",
+}
+_SCALES = (  # numbers as which users rate, what they mean, and what has to be true for that
+    ({0, 1}, {1: "ok", 0: "miss"}, "1 is best"),
+    ({-1, 0, 1}, {1: "ok", 0: "partial", -1: "miss"}, "1 is best"),
+    ({1, 2, 3, 4, 5}, {5: "ok", 4: "ok", 3: "partial", 2: "miss", 1: "miss"}, "5 is best"),
+    (set(range(11)), {n: "ok" if n >= 8 else "partial" if n >= 5 else "miss" for n in range(11)}, "10 is best"),
+)
+_ROWS = 1000  # of a file, from which columns are guessed
+_PROSE = 2.0  # words of a message, on average
+_TIMES = 0.5  # share of the cells of a column of times that can be read as such
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGuess:
+    """A column, and why it."""
+
+    column: str
+    why: str
+
+
+def sample(path: Path) -> dict[str, list[Any]]:
+    """The first rows of each column of JSON lines or Parquet.
+
+    Raises UsageError for a file that is neither.
+    """
+    if path.suffix == ".parquet":
+        try:
+            with parquet_of(path) as file:
+                batch = next(file.iter_batches(_ROWS), None)
+                return {name: [] for name in file.schema_arrow.names} if batch is None else batch.to_pydict()
+        except (pa.ArrowException, OSError, *FAULTS) as error:
+            raise UsageError(f"{path} is torn or no Parquet file ({str(error).partition(chr(10))[0]})") from error
+    rows = []
+    for _, line in islice(lines_of(path), _ROWS):
+        with suppress(ValueError, RecursionError):
+            rows.append(json.loads((line or b"").decode("utf-8", "replace")))
+    rows = [row for row in rows if isinstance(row, dict)]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def mapping(sample: Sample) -> dict[str, ColumnGuess]:
+    """The column of each field that is found; user, time and message also by what stands in them."""
+    free, guesses = list(sample), dict[str, ColumnGuess]()
+    for field, names in _NAMES.items():
+        holds = _HOLDS.get(field)
+        fitting = [column for column in free if holds is None or holds(sample[column])]
+        if (column := _named(fitting if field in _CHECKED else free, fitting, names.split())) is not None:
+            guesses[field] = ColumnGuess(column, "by its name")
+            free.remove(column)
+    for field in (field for field in REQUIRED if field not in guesses):
+        best = max(free, key=lambda column: _HOLDS[field](sample[column]), default=None)
+        if best is not None and _HOLDS[field](sample[best]):
+            guesses[field] = ColumnGuess(best, "by what stands in it")
+            free.remove(best)
+    return {field: guesses[field] for field in FIELDS if field in guesses}
+
+
+def _named(columns: Sequence[str], fitting: Sequence[str], names: Sequence[str]) -> str | None:
+    """Of `columns` the one that has one of the names, else of those that are `fitting` one that has it among others."""
+    plain = {column: "_".join(_PARTS.findall(_HUMP.sub("_", column).lower())) for column in columns}
+    whole = (column for name in names for column in columns if plain[column] == name)
+    part = (column for name in names for column in fitting if f"_{name}_" in f"_{plain[column]}_")
+    return next(chain(whole, part), None)
+
+
+def _filled(cells: Sequence[Any]) -> list[Any]:
+    return [cell for cell in cells if cell is not None and str(cell).strip()]
+
+
+def _times(cells: Sequence[Any]) -> float:
+    some = _filled(cells)
+    share = sum(readable_time(cell, UTC) for cell in some) / max(len(some), 1)
+    return share if share >= _TIMES else 0.0
+
+
+def _prose(cells: Sequence[Any]) -> float:
+    """Words of a cell, on average; a conversation is one."""
+    some = _filled(cells)
+    if some and isinstance(some[0], list):
+        return float("inf")
+    words = sum(len(str(cell).split()) for cell in some) / max(len(some), 1)
+    return words if words >= _PROSE else 0.0
+
+
+def _repeats(cells: Sequence[Any]) -> float:
+    """How often a cell of a column comes again; 0 for one that is the same everywhere, or nowhere."""
+    some = _filled(cells)
+    distinct = len(set(map(str, some)))
+    return 0.0 if distinct < 2 or distinct == len(some) else distinct / len(some)
+
+
+def _numbers(cells: Sequence[Any]) -> float:
+    some = [str(cell) for cell in _filled(cells)]
+    return float(bool(some) and all(any(sign.isdigit() for sign in text) for text in some))
+
+
+def _differ(cells: Sequence[Any]) -> float:
+    some = _filled(cells)
+    return float(len(set(map(str, some))) == len(some))
+
+
+_HOLDS: Mapping[str, Callable[[Sequence[Any]], float]] = {  # how well the cells of a column fit a field, 0: not at all
+    "user": _repeats, "time": _times, "message": _prose, "id": _differ, "cost_usd": _numbers, "latency_ms": _numbers,
+}  # fmt: skip
+_CHECKED = ("time", "id", "cost_usd", "latency_ms")  # fields that a column of their very name may still not hold
+
+
+def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | None:
+    """What is said for each of RATINGS, and what has to be true for that; None where some word is not known."""
+    known = {word.replace("_", " "): rating for rating, some in _WORDS.items() for word in some.split()}
+    try:
+        numbers = {word: float(word.replace(",", ".")) for word in words}
+    except ValueError:
+        if not all(word.lower() in known for word in words):
+            return None
+        meaning, given = {word: known[word.lower()] for word in words}, "they mean what they say"
+    else:
+        scale = next((scale for scale in _SCALES if set(numbers.values()) <= scale[0]), None)
+        if scale is None:
+            return None
+        meaning, given = {word: scale[1][int(number)] for word, number in numbers.items()}, scale[2]
+    return {rating: [word for word in words if meaning[word] == rating] for rating in RATINGS}, given
+
+
+def in_seconds(column: str, values: Sequence[float]) -> bool:
+    """Whether waiting times are in seconds: as the name of their column ends, else if half of them are below 60."""
+    plain = column.strip().lower()
+    if "ms" in re.findall(r"[^\W_]+", plain):
+        return False
+    return bool(_SECONDS.search(plain)) or (bool(values) and sorted(values)[len(values) // 2] < 60)

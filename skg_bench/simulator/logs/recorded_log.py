@@ -1,0 +1,288 @@
+"""Columns of a log to the arrays that a simulation reads, each user's turns in order of time.
+
+Time is what passes: seconds between instants. Local time, which an offset from UTC moves back and forth, is for hours
+and weekdays alone.
+"""
+
+import reprlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.grid import F64, I32, I64, Bool
+from skg_bench.core.record import Offsets
+from skg_bench.core.types import RATINGS
+from skg_bench.simulator.logs.recorded_cells import Moments, moments, numbers
+from skg_bench.simulator.logs.recorded_columns import TEXTS, LogColumns
+from skg_bench.simulator.logs.recorded_rows import TOO_LONG, LeftOut
+
+DAY, WEEK = 86_400, 7 * 86_400
+MICRO = 1_000_000  # microseconds in a second
+LONGEST = 520  # weeks of a run
+_LLM = ("llm", "fallback", "none")  # actions that say that an LLM answered
+_NOT_SAID = ("none", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """What the reader of a log says of how it is written."""
+
+    ratings: Mapping[str, int]  # words of the log, in lower case, to codes in RATINGS
+    zone: tzinfo  # whose local time the times with an offset have
+    day_first: bool | None  # None: as the whole column says
+    decimal: str | None  # point or comma; None: as the whole column says
+    milliseconds: float  # in a unit of `latency_ms`
+
+
+@dataclass(frozen=True)
+class RecordedLog:
+    """N turns of n users; ids of users are those of a keyed order of their names, so that some are a fair sample."""
+
+    messages: tuple[str, ...]  # [M] distinct
+    intents: tuple[str, ...]  # [I]
+    types: tuple[str, ...]  # [T] distinct (active intents, answer)
+    answers: tuple[str, ...]  # [A] distinct ones, in words
+    active_of: I32  # [T + 1, W] active intents of a type, its own first, padded with -1; the last has none
+    answer_of: I32  # [T + 1] answer of a type, -1: not known; the last, which index -1 finds, is -1
+    start: I64  # [n + 1] first turn of each user
+    time: I64  # [N] seconds that have passed since the log's first Monday
+    local: I64  # [N] what the users' clocks showed, in seconds since that Monday
+    text: I32  # [N]
+    type: I32  # [N] -1: neither intent nor answer is known
+    by_llm: Bool  # [N]
+    rating: I32  # [N]
+    delay: I64  # [N]
+    users: tuple[str, ...]  # [n] as the log names them
+    id: pa.Array | None  # [N] of the turns; None: the log has none
+    position: I64  # [N] line or row
+    cost_usd: F64  # [N] NaN: not known
+    latency_ms: F64  # [N]
+    first_day: str
+    knows: tuple[str, ...]
+    offsets: Offsets
+
+    @property
+    def intent_of(self) -> I32:
+        """Own intent of each type `[T + 1]`, -1: not known; the last, which index -1 finds, is -1."""
+        first: I32 = self.active_of[:, 0]
+        return first
+
+    @property
+    def weeks(self) -> int:
+        """Calendar weeks from the first turn's to the last one's."""
+        return int(self.time.max()) // WEEK + 1
+
+
+def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> tuple[RecordedLog, LeftOut]:
+    """The log, and cells in it that are no numbers; `name` of the log in errors.
+
+    Raises UsageError where nothing is left, some times have an offset and others have none, satisfaction is said in
+    other words, a propensity is no probability, or the log is longer than a run can be.
+    """
+    when = moments(rows.cells.get("time", rows.times) or (), reading.zone, reading.day_first, name)
+    users, user = rows.coded("user")
+    texts, text = rows.coded("message")
+    kept = _kept(rows, (user, text), when, out)
+    if not len(kept):
+        reasons = "; ".join(f"{why}: {entry['rows']:,}" for why, entry in out.found.items()) or "it is empty"
+        raise UsageError(f"{name} holds no turn with user, time and message ({reasons})")
+    place, unread = rows.position[kept], LeftOut()
+    if not (aware := when.aware[kept]).all() and aware.any():
+        raise UsageError(
+            f"{name}: times with and without an offset cannot be ordered (rows {place[aware][0]} and "
+            f"{place[~aware][0]}); give all of them one, or none"
+        )
+
+    def number(field: str) -> F64:
+        words, code = rows.coded(field, str.strip)
+        values = np.append(numbers(words, reading.decimal, f"values of {field}", "simulator.decimal"), np.nan)[code]
+        if len(unreadable := np.flatnonzero((code >= 0) & np.isnan(values))):
+            unread.add(field, *rows.position[unreadable].tolist())
+        return values[kept]
+
+    propensity = number("propensity")
+    _probable(propensity, rows, kept, name)
+    unread.found.pop("propensity", None)
+    names, asker = _askers(users, user[kept])
+    instant, local, monday, offsets = _clocked(when, kept, reading.zone)
+    time = instant // MICRO
+    if (weeks := int(time.max()) // WEEK + 1) > LONGEST:
+        (first, at), (last, to) = (
+            (datetime(1970, 1, 1) + timedelta(microseconds=int(when.local[kept[i]])), place[i])
+            for i in (time.argmin(), time.argmax())
+        )
+        raise UsageError(
+            f"{name} spans {weeks:,} weeks, from {first:%Y-%m-%d} (row {at}) to {last:%Y-%m-%d} (row {to}); a run has "
+            f"at most {LONGEST}: is one of these times wrong?"
+        )
+    order = np.lexsort((instant, asker))  # stable: equal times stay as they stand in the file
+    turns = kept[order]
+    texts, text = _used(texts, text[turns])
+    actives, active = _active(rows, turns)
+    answers, answer = _said(rows, "answer", turns)
+    both = np.where((active >= 0) | (answer >= 0), (active + 1) * (len(answers) + 1) + answer + 1, -1)
+    pairs, type_ = np.unique(np.append(both, -1), return_inverse=True)  # the first is -1: nothing is known
+    active_of, answer_of = pairs[1:] // (len(answers) + 1) - 1, pairs[1:] % (len(answers) + 1) - 1
+    intents, members = _members(actives)
+    rating = _rated(rows, turns, reading.ratings, name)
+    actions, action = rows.coded("action", str.strip)
+    by_llm = np.array([word.lower() in _LLM for word in actions] + [True])[action[turns]]
+    columns = {
+        "intent": active >= 0, "answer": answer >= 0, "satisfaction": rating >= 0,
+        "action": np.array("action" in rows.cells), "propensity": ~np.isnan(propensity),
+        "cost_usd": ~np.isnan(cost := number("cost_usd")), "latency_ms": ~np.isnan(latency := number("latency_ms")),
+    }  # fmt: skip
+    ids = rows.cells.get("id")
+    return RecordedLog(
+        texts, intents, _names(actives, active_of, answer_of), answers, members[np.append(active_of, -1)],
+        np.append(answer_of, -1).astype(np.int32), np.searchsorted(asker[order], np.arange(len(names) + 1)),
+        time[order], local[order], text, (type_[:-1] - 1).astype(np.int32), by_llm, rating,
+        np.zeros(len(turns), np.int64) if rows.delay is None else rows.delay[turns],
+        names, None if ids is None else ids.take(pa.array(turns)).combine_chunks(),
+        rows.position[turns], cost[order], latency[order] * reading.milliseconds, monday.date().isoformat(),
+        tuple(what for what, mask in columns.items() if mask.any()), offsets,
+    ), unread  # fmt: skip
+
+
+def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
+    """Those who asked something, in a keyed order of their names, and the place of each turn's among them."""
+    order = np.argsort([_key(word) for word in users], kind="stable")
+    rank = np.empty(len(users), np.int64)
+    rank[order] = np.arange(len(users))
+    here, asker = _occurring(rank[code], len(users))
+    return tuple(users[order[i]] for i in here), asker
+
+
+def _kept(rows: LogColumns, codes: Sequence[I32], when: Moments, out: LeftOut) -> I64:
+    """The rows that are turns. Of rows with one id the first that is a turn counts. `codes` of users and messages."""
+    blank = rows.blank("time")
+    missing = {"no user": codes[0] < 0, "no time": blank, "no message": codes[1] < 0,
+               "a time that cannot be read": ~when.known}  # fmt: skip
+    long = ((name, rows.too_long(name)) for name in TEXTS)
+    missing |= {TOO_LONG.format(name): over for name, over in long if over is not None}
+    turn = ~np.logical_or.reduce(list(missing.values()))
+    code = rows.same("id")
+    first = np.full(int(code.max(initial=-1)) + 2, len(rows))
+    at = np.flatnonzero(turn)[::-1]
+    first[code[at]] = at
+    first[-1] = len(rows)  # of rows without an id
+    again = np.arange(len(rows)) > first[code]
+    reasons = {"an id that an earlier row has": again, **missing}
+    left, why = np.ones(len(rows), np.bool_), np.full(len(rows), -1)
+    for i, mask in enumerate(reasons.values()):
+        why[left & mask] = i
+        left &= ~mask
+    named = list(reasons)
+    for i in dict.fromkeys(why[why >= 0].tolist()):
+        out.add(named[i], *rows.position[why == i].tolist())
+    return np.flatnonzero(left)
+
+
+def _clocked(when: Moments, kept: I64, zone: tzinfo) -> tuple[I64, I64, datetime, Offsets]:
+    """Of local times: microseconds that have passed since 00:00 of the first Monday, seconds since then on the clock,
+    that Monday, and the offsets; without offsets, what has passed is what the clock says.
+    """
+    local, offset, aware = when.local[kept], when.offset[kept], bool(when.aware[kept[0]])
+    first = datetime(1970, 1, 1) + timedelta(microseconds=int(local[(local - offset).argmin()]))
+    monday = first.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=first.weekday())
+    base = (monday.replace(tzinfo=zone).utcoffset() if aware else None) or timedelta(0)
+    shown = local - (monday.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    ahead = offset - base // timedelta(microseconds=1)
+    instant = shown - ahead
+    if not aware:
+        return instant, shown // MICRO, monday, ()
+    order = instant.argsort(kind="stable")
+    turned = order[np.diff(ahead[order], prepend=0) != 0]
+    seconds = base // timedelta(seconds=1)
+    offsets = ((0, seconds), *((int(instant[i]) // MICRO, seconds + int(ahead[i]) // MICRO) for i in turned))
+    return instant, shown // MICRO, monday, offsets
+
+
+def _key(name: str) -> bytes:
+    return blake2b(name.encode(), digest_size=16).digest()
+
+
+def _said(rows: LogColumns, field: str, turns: I64) -> tuple[tuple[str, ...], I32]:
+    """What the rows `turns` say, without blanks around it, and the code of each of them."""
+    words, code = rows.coded(field, str.strip)
+    return _used(words, code[turns])
+
+
+def _used(words: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I32]:
+    """Those words that some code is of, and the codes into them."""
+    used, rank = _occurring(code, len(words))
+    return tuple(words[i] for i in used), rank.astype(np.int32)
+
+
+def _occurring(code: I32 | I64, n: int) -> tuple[I64, I64]:
+    """Those codes below `n` that occur, and the place of each code among them; -1 stays."""
+    rank, occurs = np.full(n + 1, -1), np.zeros(n + 1, np.bool_)
+    occurs[code] = True
+    used = np.flatnonzero(occurs[:n])
+    rank[used] = np.arange(len(used))
+    return used, rank[code]
+
+
+def _active(rows: LogColumns, turns: I64) -> tuple[list[tuple[str, ...]], I32]:
+    """Distinct lists of active intents, its own first, in order, and the code of each of the rows `turns`; -1: it has
+    none of its own.
+    """
+    words, code = _said(rows, "intent", turns)
+    if rows.also is None:
+        return [(word,) for word in words], code
+    lists = [None if c < 0 else (words[c], *rows.also[i]) for c, i in zip(code.tolist(), turns.tolist(), strict=True)]
+    distinct = sorted({active for active in lists if active is not None})
+    rank = {active: i for i, active in enumerate(distinct)}
+    return distinct, np.array([-1 if active is None else rank[active] for active in lists], np.int32)
+
+
+def _members(actives: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], I32]:
+    """All intents by name, and which of them each of `actives` holds, `[n + 1, W]` padded with -1; the last is none."""
+    intents = tuple(sorted({intent for active in actives for intent in active}))
+    code = {intent: i for i, intent in enumerate(intents)}
+    members = np.full((len(actives) + 1, max(map(len, actives), default=1)), -1, np.int32)
+    for row, active in zip(members, actives, strict=False):
+        row[: len(active)] = [code[intent] for intent in active]
+    return intents, members
+
+
+def _names(actives: Sequence[tuple[str, ...]], active_of: I64, answer_of: I64) -> tuple[str, ...]:
+    """Of types: the intents, and which of their answers, counted; answers may be long, and are nobody's business."""
+    seen, names = Counter[int](), []
+    for active, answer in zip(active_of.tolist(), answer_of.tolist(), strict=True):
+        seen[active] += answer >= 0
+        what = " and ".join(actives[active]) if active >= 0 else "no intent"
+        names.append(f"{what} | answer {seen[active]}" if answer >= 0 else what)
+    return tuple(names)
+
+
+def _rated(rows: LogColumns, turns: I64, ratings: Mapping[str, int], name: str) -> I32:
+    words, code = rows.coded("satisfaction", lambda word: None if word.strip().lower() in _NOT_SAID else word.strip())
+    codes = np.array([ratings.get(word.lower(), -1) for word in words] + [-1], np.int32)
+    occurs = np.zeros(len(words) + 1, np.bool_)
+    occurs[code[turns]] = True
+    if unknown := np.flatnonzero(occurs[:-1] & (codes[:-1] < 0)).tolist():
+        where = {i: rows.position[turns[code[turns] == i].min()] for i in unknown}
+        some = ", ".join(
+            f"{reprlib.repr(words[i])} (row {where[i]})" for i in sorted(where, key=lambda i: where[i])[:5]
+        )
+        raise UsageError(
+            f"{name}: satisfaction is also said as {some}; say what that means: "
+            + " ".join(f"simulator.rated_{rating}=[...]" for rating in RATINGS)
+        )
+    return codes[code[turns]]
+
+
+def _probable(propensity: F64, rows: LogColumns, kept: I64, name: str) -> None:
+    words, code = rows.coded("propensity", str.strip)
+    wrong = np.flatnonzero((code[kept] >= 0) & ~((propensity > 0) & (propensity <= 1)))
+    if len(wrong):
+        at = kept[wrong[0]]
+        value = reprlib.repr(words[code[at]])
+        raise UsageError(f"{name}, row {rows.position[at]}: propensity={value} must lie above 0 and be at most 1")

@@ -1,0 +1,185 @@
+"""Rows of a log in a file: JSON lines or Parquet. What cannot be read is counted, with its place."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skg_bench.core.errors import UsageError
+from skg_bench.core.foreign import LONGEST, json_of, lines_of, unicode
+from skg_bench.simulator.logs.recorded_parquet import UNREADABLE, parquet_rows
+
+FIELDS = (
+    "user", "time", "message", "id", "intent", "answer", "satisfaction", "action", "propensity", "cost_usd",
+    "latency_ms",
+)  # fmt: skip
+REQUIRED = FIELDS[:3]
+INVENTED = {"user": "users", "time": "time"}  # of them, what is made up where a log has none, and what that is called
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+NOT_UTF8 = "not UTF-8"
+TOO_LONG = f"{{}} has more than {LONGEST:,} characters"
+_FIRST = 10  # rows of each kind whose places are told
+
+Columns = Mapping[str, str | None]
+Cells = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class RecordedTurn:
+    """One turn as it stands in a log; None: the log does not say."""
+
+    position: int  # line of a text file, the first is 1; row of a Parquet file, the first is 1; else a count
+    user: Any
+    time: Any
+    message: Any
+    id: Any = None
+    intent: Any = None
+    answer: Any = None
+    satisfaction: Any = None
+    action: Any = None
+    propensity: Any = None
+    delay: int = 0  # seconds from the answer to its rating
+    also: Sequence[str] = ()  # intents that are active besides: whether an answer to one is wrong, nobody knows
+    cost_usd: Any = None
+    latency_ms: Any = None
+
+
+@dataclass
+class LeftOut:
+    """Rows that are no turns of the run, by reason."""
+
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, why: str, *positions: int) -> None:
+        """More of them, in the order of their places."""
+        entry = self.found.setdefault(why, {"rows": 0, "first": []})
+        entry["rows"] += len(positions)
+        entry["first"] += positions[: _FIRST - len(entry["first"])]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return sum(entry["rows"] for entry in self.found.values())
+
+
+def table(path: Path, wanted: Mapping[str, str], out: LeftOut, most: int | None = None) -> list[RecordedTurn]:
+    """The turns of a table of JSON lines or Parquet. A `message` that is a list of {role, content} is a conversation,
+    and each user's entry a turn, answered by the assistant's entry after it. `most`: as for `parquet_rows`.
+
+    Raises UsageError for a file that cannot be read, and a mapping that names an absent column.
+    """
+    parquet = path.suffix == ".parquet"
+    try:
+        rows = _parquet(path, wanted, most) if parquet else _json_lines(path, wanted, out)
+        return [row for position, cells in rows for row in turns_of(path, position, cells, out)]
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}") from error
+
+
+def check_suffix(path: Path) -> None:
+    """Raises UsageError for a kind of file that is no table."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"simulator.path={path}: its name must end in {', '.join(SUFFIXES)}; columns are then mapped")
+
+
+def mapped(path: Path | str, columns: Columns) -> dict[str, str]:
+    """The columns of a table that hold something, by field.
+
+    Raises UsageError where none holds messages.
+    """
+    if columns.get("message") is None:
+        raise UsageError(f"simulator.columns.message is missing; name the column of {path} that holds the message")
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def absent(path: Path | str, wanted: Mapping[str, str], columns: Iterable[str]) -> None:
+    """Raises UsageError for a mapped column that the table does not have."""
+    have = list(columns)
+    for name, column in wanted.items():
+        if column not in have:
+            raise UsageError(
+                f"simulator.columns.{name}={column}: {path} has no such column; it has {', '.join(have) or 'none'}"
+                + (f"; null if none holds it: simulator.columns.{name}=null" if name in INVENTED else "")
+            )
+
+
+def _json_lines(path: Path, wanted: Mapping[str, str], out: LeftOut) -> Iterator[tuple[int, Cells]]:
+    seen: set[str] = set()
+    rows: list[tuple[int, Cells]] = []
+    for position, line in lines_of(path):
+        read = None
+        if line is not None and not (line := line.strip()):
+            continue
+        try:
+            read = None if line is None else json_of(line.decode(), "it")
+        except UnicodeDecodeError:
+            out.add(NOT_UTF8, position)
+            continue
+        except UsageError:
+            pass
+        if isinstance(read, dict):
+            seen.update(read)
+            rows.append((position, {name: read.get(column) for name, column in wanted.items()}))
+        else:
+            out.add("no whole JSON object", position)
+    if rows:
+        absent(path, wanted, sorted(seen))
+    yield from rows
+
+
+def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterator[tuple[int, Cells]]:
+    def names(have: Iterable[str]) -> list[str]:
+        absent(path, wanted, have)
+        return list(dict.fromkeys(wanted.values()))
+
+    for position, row in enumerate(parquet_rows(path, names, most), 1):
+        yield position, {name: row[column] for name, column in wanted.items()}
+
+
+def flaw(row: RecordedTurn) -> str | None:
+    """Why a row cannot be a turn, whatever its columns mean; None: it can."""
+    for name in FIELDS:
+        value = getattr(row, name)
+        if value is UNREADABLE:
+            return f"{name} cannot be read"
+        if isinstance(value, dict | list | tuple | set | bytes):
+            return f"{name} is no text"
+        if isinstance(value, str):
+            if len(value) > LONGEST:
+                return TOO_LONG.format(name)
+            if not unicode(value):
+                return f"{name} holds half a surrogate pair, which no text has"
+    return None if all(map(unicode, row.also)) else "intent holds half a surrogate pair, which no text has"
+
+
+def turns_of(path: Path | str, position: int, cells: Cells, out: LeftOut) -> Iterator[RecordedTurn]:
+    """The turns of a row: one, or those of a conversation.
+
+    Raises UsageError where a conversation has a satisfaction or a propensity.
+    """
+    cells = {**dict.fromkeys(INVENTED), **cells}
+    entries = cells["message"]
+    if not isinstance(entries, list):
+        yield RecordedTurn(position, **cells)
+        return
+    for name in ("satisfaction", "propensity"):
+        if cells.get(name) is not None:
+            raise UsageError(
+                f"{path}: row {position}: a conversation's {name} belongs to none of its turns; map no such column"
+            )
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, dict) or "role" not in entry:
+            out.add("a conversation's entry without a role", position)
+        elif entry["role"] == "user":
+            after = entries[i + 1] if i + 1 < len(entries) and isinstance(entries[i + 1], dict) else {}
+            reply = after if after.get("role") == "assistant" else {}
+            yield RecordedTurn(
+                position, cells["user"], reply.get("timestamp") or entry.get("timestamp") or cells["time"],
+                entry.get("content"), _numbered(cells.get("id"), i),
+                cells.get("intent"), reply.get("content"), None, cells.get("action"),
+            )  # fmt: skip
+
+
+def _numbered(conversation: Any, i: int) -> Any:
+    """The id of an entry; that of a conversation which is no text stays as it is, and is left out."""
+    return f"{conversation}#{i}" if isinstance(conversation, str | int | float) else conversation
