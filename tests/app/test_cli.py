@@ -235,18 +235,7 @@ def test_compare_prints_each_arm_against_the_reference(tiny_run: skg_bench.Run) 
 
 def test_compare_takes_a_margin_another_correction_flips_and_a_figure(tiny_run: skg_bench.Run, tmp_path: Path) -> None:
     file = tmp_path / "figure.svg"
-    options = [
-        "--correction",
-        "bh",
-        "--metric",
-        "cost_usd",
-        "--margin",
-        "cost_usd=0.9",
-        "--flips",
-        "2",
-        "--figure",
-        str(file),
-    ]
+    options = ["--correction", "bh", "--margin", "utility=0.9", "--flips", "2", "--figure", str(file)]
     code, out, _ = call("compare", str(tiny_run.path), *options)
     assert code == 0
     assert "p (BH)" in out

@@ -299,10 +299,17 @@ def carried(row: ComparisonRow) -> str:
 def said(row: ComparisonRow) -> str:
     """The verdict in words; what is not shown is inconclusive, never equal, unless a margin says what equal is."""
     d = row.difference
-    if d.verdict in ("identical", "equal for every user", "depends on the interval", "withheld", "not testable here"):
+    if d.verdict in ("identical", "equal for every user", "withheld", "not testable here"):
         return d.verdict
     words = "" if d.verdict == "inconclusive" else d.verdict
-    if row.margin is not None and row.equivalent is not None and row.equivalent < ALPHA:
-        within = f"equal within {number(row.margin, row.metric.unit, signed=True).lstrip('+')}"
-        return f"{words}, yet {within}" if words else within
-    return words or "inconclusive"
+    if not _equal(row):
+        return words or "inconclusive"
+    within = f"equal within {number(row.margin or 0.0, row.metric.unit, signed=True).lstrip('+')}"
+    return f"{words}, yet {within}" if words and d.verdict != "depends on the interval" else within
+
+
+def _equal(row: ComparisonRow) -> bool:
+    """Is the difference smaller than the margin, by all intervals? Where they disagree on 0 alone, it still is."""
+    if row.margin is None or row.equivalent is None or not row.equivalent < ALPHA:
+        return False
+    return all(-row.margin < low and high < row.margin for low, high in row.difference.estimate.others.values())

@@ -1,5 +1,6 @@
 """Arms over several runs, aligned on (seed, user, turn)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -164,6 +165,15 @@ def test_equivalence_is_said_only_within_a_margin(tmp_path: Path) -> None:
     assert said(wide).endswith("equal within 5.0 pp")
     assert "equal" not in said(narrow)
     assert none.equivalent is None
+    for bootstrap, words in (
+        ((-0.01, 0.049), "equal within 5.0 pp"),  # they disagree on 0, and none reaches the margin
+        ((-0.01, 0.051), "depends on the interval"),
+    ):
+        disputed = replace(estimate, bootstrap=bootstrap)
+        difference = replace(wide.difference, estimate=disputed, verdict="depends on the interval")
+        assert said(replace(wide, difference=difference)) == words
+    far = replace(wide.difference, estimate=replace(estimate, bootstrap=(-0.06, -0.001)))
+    assert "equal" not in said(replace(wide, difference=far))  # of three intervals one leaves the margin
 
 
 def test_the_bootstrap_agrees_with_students_interval(tmp_path: Path) -> None:
