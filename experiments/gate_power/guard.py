@@ -24,7 +24,8 @@ from skg_bench.core.grid import I64
 from skg_bench.runfolder.run import Run
 
 TITLE = "Can the gate be passed by giving up?"
-COMMAND = "skg-bench experiment gate_power/guard --write reports"
+COMMAND = "skg-bench experiment gate_power/guard"
+SIZES = {"panels": 1000, "users": 300, "weeks": 26, "seed": 0}  # where no option says otherwise
 PANEL = 100  # users of a panel: conf/profile/gate.yaml
 SPOILT = 0.02  # of the answers in the last quarter of a user's turns are wrong, and were right: 0.04 utility a turn
 OLD, YOUNG = 7, 1  # days that a cache keeps an answer, before and after
@@ -160,8 +161,14 @@ def line(known: Mapping[str, Panel], build: Build, panels: int, seed: int) -> tu
     return (build.name, build.base, ahead_by, f"{panels:,}", *shares, "yes" if due else "NO"), due
 
 
-def report(known: Mapping[str, Panel], panels: int, seed: int) -> Report:
-    """The table of all builds."""
+def command(**sizes: int) -> str:
+    """The command that makes the page again, with the options that were given."""
+    options = [f"--{name} {size}" for name, size in sizes.items() if size != SIZES[name]]
+    return " ".join([COMMAND, *options, "--write reports"])
+
+
+def report(known: Mapping[str, Panel], panels: int, seed: int, again: str) -> Report:
+    """The table of all builds; `again`: the command that makes it."""
     cells, due = zip(*(line(known, build, panels, seed) for build in BUILDS), strict=True)
     table = Table(TITLE, HEADINGS, list(cells))
     users, share = len(known["gated"].users), next(rule.option for rule in RULES if rule.role == "lead")
@@ -170,20 +177,20 @@ def report(known: Mapping[str, Panel], panels: int, seed: int) -> Report:
         f"and inconclusive is no pass; an improvement passes in {100 * PASSES:g} % at least and fails in "
         f"{100 * FAILS:g} % at most. A passing build provably keeps {100 * (share or 0):g} % of the lead over `never`."
     )
-    return Report([table], page(TITLE, COMMAND, about, table.markdown()), holds=all(due))
+    return Report([table], page(TITLE, again, about, table.markdown()), holds=all(due))
 
 
 def analyse(
-    panels: Annotated[int, typer.Option(help="Of each build.", min=1)] = 1000,
-    users: Annotated[int, typer.Option(help="Of the population.", min=PANEL)] = 300,
-    weeks: Annotated[int, typer.Option(help="Of the population.", min=4)] = 26,
-    seed: int = 0,
+    panels: Annotated[int, typer.Option(help="Of each build.", min=1)] = SIZES["panels"],
+    users: Annotated[int, typer.Option(help="Of the population.", min=PANEL)] = SIZES["users"],
+    weeks: Annotated[int, typer.Option(help="Of the population.", min=4)] = SIZES["weeks"],
+    seed: int = SIZES["seed"],
     workers: Annotated[int, typer.Option(help="Processes that simulate.", min=1)] = 2,
 ) -> Report:
     """Makes its own run, in ten minutes; as expected if no build that gives up passes, and improvements do."""
     with tempfile.TemporaryDirectory() as folder:
         known = read(population(Path(folder) / "run", users, weeks, seed, workers))
-    return report(known, panels, seed)
+    return report(known, panels, seed, command(panels=panels, users=users, weeks=weeks, seed=seed))
 
 
 EXPERIMENT = Experiment(analyse)

@@ -5,15 +5,18 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import skg_bench
-from skg_bench.app import run_identity
+from skg_bench.app import gate, run_identity
 from skg_bench.app.compose import compose
 from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
+from tests.analysis.gate.panels import made
 from tests.app.lab import declare, forget, write
 from tests.app.test_cli import ENVIRONMENT, call
 
@@ -103,6 +106,33 @@ def test_commit_and_dirty_state_of_an_added_package_are_in_the_manifest(mine: Pa
         assert str(mine / "mine" / "new.py") in run_identity.uncommitted()
     assert None not in states
     assert len(states) == 2
+
+
+def test_drift_counts_the_commits_of_each_package_in_its_own_repository(mine: Path) -> None:
+    """Commits beside the package, and those of another repository, are no change of it."""
+
+    def commit(file: str) -> str:
+        (mine / file).write_text(f"# {file}", "utf-8")
+        git = ("git", "-C", str(mine), "-c", "user.name=n", "-c", "user.email=e")
+        for words in (("add", file), ("commit", "-q", "-m", file)):
+            subprocess.run([*git, *words], check=True, capture_output=True)
+        return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+
+    subprocess.run(["git", "init", "-q", str(mine)], check=True)
+    first, *_, last = [commit(file) for file in ("mine/one.py", "beside.txt", "mine/two.py", "mine/three.py")]
+    assert run_identity.commits_between("mine", first, last) == 2
+    assert run_identity.commits_between("mine", last, last) == 0
+    for name, old, new in (("mine", first, "f" * 40), ("mine", None, last), ("other", first, last),
+                           ("skg_bench", first, last)):  # fmt: skip
+        assert run_identity.commits_between(name, old, new) is None
+    still = np.zeros((2, 8), np.bool_)
+    panels = [
+        replace(made(still, still, "same"), made={"commit": core, "packages": {"mine": {"commit": mines}}})
+        for core, mines in (("c", first), ("d", last))
+    ]
+    lines = [f"commit.mine: {first} -> {last} (2 commits of mine)", "commit.skg_bench: c -> d"]
+    assert gate._commits(*panels) == lines
+    assert gate._commits(panels[0], panels[0]) == []
 
 
 def test_the_pages_reranker_installs_as_it_is_printed(tmp_path: Path) -> None:

@@ -180,9 +180,7 @@ def test_nothing_changed_is_known_from_the_fixed_panel(base: Path) -> None:
 
 def test_a_change_of_the_threshold_is_stopped_by_the_fresh_panel(base: Path) -> None:
     change = checkout(base, base.parent / "change")
-    policy = change / "conf" / "policy" / "threshold.yaml"
-    policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.2"), "utf-8")
-    git(change, "commit", "-q", "-a", "-m", "Lower the threshold")
+    _lower_threshold(change)
     judge = judged(base, change)
     code, output = step("Fixed panel", judge)
     assert code == 0, output
@@ -219,18 +217,23 @@ def test_a_commit_draws_no_other_users_and_another_pull_request_does(tmp_path: P
     assert seed_of(tmp_path, BASE="3" * 40) != seed
 
 
-def test_drift_is_measured_on_the_fresh_panel_too(base: Path) -> None:
-    """The anchor's version runs on it, and the base's update leaves it there."""
+def test_drift_fails_where_the_change_itself_does_no_harm(base: Path) -> None:
+    """The anchor's version runs on the fresh panel too. A commit of the base lowered the threshold, and no other."""
     work = base.parent / "drift"
-    for name in ("anchor", "change"):
-        checkout(base, work / name)
-    policy = work / "anchor" / "conf" / "policy" / "threshold.yaml"
-    policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.7"), "utf-8")
-    git(work / "anchor", "commit", "-q", "-a", "-m", "Another threshold")
-    judge = judged(base, work / "change")
+    checkout(base, work / "anchor")
+    _lower_threshold(checkout(base, work / "base"))
+    judge = judged(work / "base", checkout(work / "base", work / "change"))
     code, output = step("Fresh panel", judge)
-    assert "against the anchor" in output
-    assert code in (0, 1, 3), output  # so few users tell neither, and a lower threshold may be better
+    assert code == 1, output
+    assert "* against the baseline: the same bits, turn by turn." in output
+    assert re.findall(r"::error title=.*: FAILED::against the (\w+):", output) == ["anchor"] * 3
     fresh = json.loads((judge / "fresh-base.json").read_text("utf-8"))
-    assert fresh["anchor"]["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.7
-    assert fresh["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.5
+    assert fresh["anchor"]["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.5
+    assert fresh["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.2
+
+
+def _lower_threshold(folder: Path) -> None:
+    """A commit after which more is reused, and wrongly."""
+    policy = folder / "conf" / "policy" / "threshold.yaml"
+    policy.write_text(policy.read_text("utf-8").replace("threshold: 0.5", "threshold: 0.2"), "utf-8")
+    git(folder, "commit", "-q", "-a", "-m", "Lower the threshold")

@@ -45,7 +45,7 @@ def least(users: float | None, intents: float | None) -> str:
     pairs = ((users, "users"), (intents, "intents"))
     known = [f"{100 * share:.1f} % of {name}" for share, name in pairs if share is not None and isfinite(share)]
     shares = " or ".join(known)
-    return f"In 95 % of cases, a run of this size sees a harm that at least {shares} bear."
+    return f"95 % of such runs see a harm that at least {shares} bear."
 
 
 def bare(text: str) -> str:

@@ -135,7 +135,7 @@ def test_a_comparison_fits_into_a_terminal(
     lines = capsys.readouterr().out.splitlines()
     assert any("other metrics" in line for line in lines)
     assert any("effective intents" in line for line in lines)
-    assert max(map(len, lines)) <= 104  # the longest is the sentence on what such a run sees
+    assert max(map(len, lines)) <= 86
 
 
 def test_a_gate_says_that_it_is_about_answers(run: Run) -> None:

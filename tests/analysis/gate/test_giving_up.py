@@ -5,7 +5,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.gate_power.guard import BUILDS, PANEL, SPOILT, Build, population, read, some, spoilt, state, states
+from experiments.gate_power.guard import (
+    BUILDS,
+    PANEL,
+    SPOILT,
+    Build,
+    command,
+    population,
+    read,
+    report,
+    some,
+    spoilt,
+    state,
+    states,
+)  # fmt: skip
 from skg_bench.analysis.gate.against import ahead
 from skg_bench.analysis.gate.panel import Panel
 
@@ -25,6 +38,12 @@ def test_who_gives_up_passes_in_no_panel(known: dict[str, Panel], build: Build) 
 
 def test_the_same_bits_always_pass(known: dict[str, Panel]) -> None:
     assert set(states(known, BUILDS[0], 20, 0)) == {"pass"}
+
+
+def test_the_page_names_the_command_with_the_options_that_were_given(known: dict[str, Panel]) -> None:
+    again = command(panels=2, users=160, weeks=26, seed=0)
+    assert again == "skg-bench experiment gate_power/guard --panels 2 --users 160 --write reports"
+    assert f"\n`{again}`\n" in report(known, 2, 0, again).page
 
 
 def test_the_spoilt_answers_are_those_of_the_last_quarter(known: dict[str, Panel]) -> None:
