@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,16 +22,8 @@ class HalfLost:
     """`router`, which does not find skills with an odd id: every second skill that a user's book ever got."""
 
     router: Router
-
-    @property
-    def sees_truth(self) -> bool:
-        """As the router inside does."""
-        return self.router.sees_truth
-
-    @property
-    def top_k(self) -> int:
-        """Places of its shortlist."""
-        return getattr(self.router, "top_k", 1)
+    top_k: int  # places of its shortlist
+    sees_truth: ClassVar[bool] = False
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
         """What the router inside finds in the other half."""
@@ -44,16 +36,8 @@ class Nagging:
     """`curator`, which asks the user at every turn whether this could become a skill, and ignores the answer."""
 
     curator: Curator[Any]
-
-    @property
-    def sees_truth(self) -> bool:
-        """As the curator inside does."""
-        return self.curator.sees_truth
-
-    @property
-    def reasons(self) -> Sequence[str]:
-        """Those of the curator inside."""
-        return self.curator.reasons
+    reasons: Sequence[str]  # of the curator inside
+    sees_truth: ClassVar[bool] = False
 
     def start(self, n: int) -> Any:
         """The memory of the curator inside."""

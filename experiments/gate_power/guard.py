@@ -95,8 +95,8 @@ def _changed(arm: Arm) -> Arm:
     assistant: Any = arm.assistant
     if arm.name in ("half", "nagging"):
         parts = assistant.components
-        router = HalfLost(parts.router) if arm.name == "half" else parts.router
-        curator = Nagging(parts.curator) if arm.name == "nagging" else parts.curator
+        router = HalfLost(parts.router, parts.router.top_k) if arm.name == "half" else parts.router
+        curator = Nagging(parts.curator, parts.curator.reasons) if arm.name == "nagging" else parts.curator
         return replace(arm, assistant=replace(assistant, components=replace(parts, router=router, curator=curator)))
     days = {"cache_old": OLD, "cache_young": YOUNG}.get(arm.name)
     return arm if days is None else replace(arm, assistant=Cache(days))

@@ -8,7 +8,7 @@ wrongly when it should have been learned (capture), and what it answered wrongly
 (staleness).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,7 +22,6 @@ from skg_bench.core.grid import F64, I64, Bool
 from skg_bench.core.shortlist import max_dots, shortlist, top
 from skg_bench.core.types import (
     RATINGS,
-    Curator,
     Observation,
     Query,
     Router,
@@ -33,6 +32,7 @@ from skg_bench.core.types import (
 )
 from skg_bench.core.world import RIGHT, Reaction
 from tests.arms import changed
+from tests.curator.altered import Altered
 
 WORLD = (
     "simulator.messages_per_day=10", "simulator.concentration=2", "simulator.discount=0.5", "simulator.lag_scale=2",
@@ -122,31 +122,6 @@ def laboratory(arm: Arm) -> Arm:
 # --------------------------------------------------------------------------------------------------- the defects
 
 
-@dataclass(frozen=True)
-class Spoiled:
-    """A curator whose operations are spoiled on their way to the book."""
-
-    curator: Curator[Any]
-    spoil: Callable[[Batch, Observation, Skillbooks], Batch]
-    sees_truth: ClassVar[bool] = True
-
-    @property
-    def reasons(self) -> Sequence[str]:
-        return self.curator.reasons
-
-    def start(self, n: int) -> Any:
-        return self.curator.start(n)
-
-    def offers(self, seen: Observation, state: Any) -> Bool:
-        return self.curator.offers(seen, state)
-
-    def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
-    ) -> tuple[Any, Batch]:
-        state, batch = self.curator.curate(seen, reaction, known, books, state)
-        return state, self.spoil(batch, seen, books)
-
-
 def stale_cache(batch: Batch, seen: Observation, books: Skillbooks) -> Batch:
     """What is there is never renewed: captures of a request that has a skill are lost."""
     mask = (books.name[batch.row] == batch.name[:, None]) & books.active[batch.row]
@@ -182,10 +157,10 @@ class Blind:
 def planted(base: Arm) -> dict[str, Arm]:
     """Each defect alone."""
     made = {
-        "stale_cache": changed(base, curator=Spoiled(components(base).curator, stale_cache)),
-        "captures_lost": changed(base, curator=Spoiled(components(base).curator, captures_lost)),
+        "stale_cache": changed(base, curator=Altered(components(base).curator, stale_cache, sees_truth=True)),
+        "captures_lost": changed(base, curator=Altered(components(base).curator, captures_lost, sees_truth=True)),
         "recency_ignored": changed(base, reranker=Recency(ignored=True)),
-        "ratings_leaked": changed(base, curator=Spoiled(components(base).curator, ratings_leaked)),
+        "ratings_leaked": changed(base, curator=Altered(components(base).curator, ratings_leaked, sees_truth=True)),
         "router_blind": changed(base, router=Blind(components(base).router)),
     }
     return {name: replace(arm, name=name) for name, arm in made.items()}

@@ -226,7 +226,7 @@ def test_drift_fails_where_the_change_itself_does_no_harm(base: Path) -> None:
     code, output = step("Fresh panel", judge)
     assert code == 1, output
     assert "* against the baseline: the same bits, turn by turn." in output
-    assert re.findall(r"::error title=.*: FAILED::against the (\w+):", output) == ["anchor"] * 3
+    assert re.findall(r"::error title=.* FAILED::against the (\w+):", output) == ["anchor"] * 3
     fresh = json.loads((judge / "fresh-base.json").read_text("utf-8"))
     assert fresh["anchor"]["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.5
     assert fresh["made"]["compositions"]["gated"]["policy"]["threshold"] == 0.2

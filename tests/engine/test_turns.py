@@ -13,14 +13,13 @@ import pytest
 from skg_bench.assistant.pipeline.components import components
 from skg_bench.core.batch import Batch
 from skg_bench.core.draws import Purpose, draw, key
-from skg_bench.core.feedback import KnownFeedback
-from skg_bench.core.grid import I64, Bool
-from skg_bench.core.types import Curator, Observation, Reranker, Scorer, Skillbooks, TrainingRows
-from skg_bench.core.world import Reaction
+from skg_bench.core.grid import I64
+from skg_bench.core.types import Observation, Reranker, Scorer, Skillbooks, TrainingRows
 from skg_bench.engine.logbook import EPOCH
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.corpus import load
 from tests.arms import changed
+from tests.curator.altered import Altered
 from tests.laws import world
 
 USERS = 60
@@ -163,32 +162,10 @@ class Clock:
     captured: set[int] = field(default_factory=set)
     fits: list[tuple[int, set[int], set[int]]] = field(default_factory=list)
 
-
-@dataclass(frozen=True)
-class Watched:
-    """A curator that tells the clock."""
-
-    curator: Curator[Any]
-    clock: Clock
-    sees_truth: ClassVar[bool] = False
-
-    @property
-    def reasons(self) -> Sequence[str]:
-        return self.curator.reasons
-
-    def start(self, n: int) -> Any:
-        return self.curator.start(n)
-
-    def offers(self, seen: Observation, state: Any) -> Bool:
-        return self.curator.offers(seen, state)
-
-    def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
-    ) -> tuple[Any, Batch]:
-        state, batch = self.curator.curate(seen, reaction, known, books, state)
-        self.clock.turn = seen.turn
-        self.clock.captured = {int(u) for u in batch.row[batch.source >= 0]}
-        return state, batch
+    def watch(self, batch: Batch, seen: Observation, _books: Skillbooks) -> Batch:
+        """Note the turn and who captures in it."""
+        self.turn, self.captured = seen.turn, {int(u) for u in batch.row[batch.source >= 0]}
+        return batch
 
 
 @dataclass(frozen=True)
@@ -215,7 +192,7 @@ def test_the_reranker_is_refitted_every_n_turns_of_the_user_and_on_a_capture(tmp
     arm = plan.arms[0]
     watched = changed(
         arm,
-        curator=Watched(components(arm).curator, clock),
+        curator=Altered(components(arm).curator, clock.watch),
         reranker=Noting(components(arm).reranker, clock),
         refit_on_capture=on_capture,
     )
@@ -238,7 +215,7 @@ def test_refits_can_be_kept_apart_and_then_nobodys_is_forgotten(tmp_path: Path) 
         arm, clock = plan.arms[0], Clock()
         watched = changed(
             arm,
-            curator=Watched(components(arm).curator, clock),
+            curator=Altered(components(arm).curator, clock.watch),
             reranker=Noting(components(arm).reranker, clock),
             refit_apart=apart,
         )

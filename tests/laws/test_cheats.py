@@ -4,7 +4,7 @@ truth; against the real one they cannot be written, or find no more than chance.
 Within one Python process nobody can be kept from reading the world's memory; this is about what the seams hand out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
@@ -42,6 +42,7 @@ from skg_bench.engine.relabel import Relabelled
 from skg_bench.runfolder.run import Run
 from skg_bench.simulator.answers.world import AssistantUsers
 from tests.arms import changed
+from tests.curator.altered import Altered
 from tests.laws import world
 
 USERS = 60
@@ -139,39 +140,27 @@ def test_similarities_and_words_are_those_of_the_messages_and_books_of_the_turn(
 
 
 @dataclass(frozen=True)
-class Guessing:
-    """A curator that guesses at each turn whether the LLM was right, as the world would draw it from a key."""
+class Guesses:
+    """Whether the LLM was right at each turn, as a curator guesses it by drawing from a key as the world would."""
 
-    curator: Curator[Any]
     by_event: dict[int, np.ndarray] = field(default_factory=dict)  # turn -> guesses from `Observation.event`
     by_row: dict[int, np.ndarray] = field(default_factory=dict)  # turn -> guesses from the row in place of the user
-    sees_truth: ClassVar[bool] = False
 
-    @property
-    def reasons(self) -> Sequence[str]:
-        return self.curator.reasons
-
-    def start(self, n: int) -> Any:
-        return self.curator.start(n)
-
-    def offers(self, seen: Observation, state: Any) -> Bool:
-        return self.curator.offers(seen, state)
-
-    def curate(
-        self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
-    ) -> tuple[Any, Batch]:
+    def guess(self, batch: Batch, seen: Observation, _books: Skillbooks) -> Batch:
+        """Note the guesses of a turn."""
         purpose = int(Purpose.LLM_RIGHT)
         self.by_event[seen.turn] = uniform(fold(fold(fold(seen.event, purpose), 0), 0)) < RIGHT
         users = key(SEED, np.arange(len(seen.text)))
         self.by_row[seen.turn] = draw(users, seen.turn, Purpose.LLM_RIGHT) < RIGHT
-        return self.curator.curate(seen, reaction, known, books, state)
+        return batch
 
 
 def guesses(out: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For all turns of the LLM: was it right, and what did the curator guess from the event's key and from the row?"""
     plan = world.plan(USERS, ("deaf",))
-    spy = Guessing(components(plan.arms[0]).curator)
-    run = world.carry_out(replace(plan, arms=(changed(plan.arms[0], curator=spy),)), out, USERS, 1000)
+    spy = Guesses()
+    curator = Altered(components(plan.arms[0]).curator, spy.guess)
+    run = world.carry_out(replace(plan, arms=(changed(plan.arms[0], curator=curator),)), out, USERS, 1000)
     turns = run.turns("deaf", ["user", "turn", "answer_correct"])
     user, turn, right = (turns[c].to_numpy() for c in ("user", "turn", "answer_correct"))
     row = np.argsort(np.argsort(-np.bincount(user), kind="stable"))[user]  # users step in order of falling turns
