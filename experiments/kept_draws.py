@@ -23,7 +23,7 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True)
 class DrawSetup:
-    """What the draws of a folder are made from."""
+    """Configuration, data and code from which the draws of a folder are made."""
 
     overrides: tuple[str, ...]
     content: Mapping[str, Any]  # configuration and code of the package, as `run_identity.described` gives them

@@ -26,7 +26,7 @@ class HalfLost:
     sees_truth: ClassVar[bool] = False
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        """What the router inside finds in the other half."""
+        """Shortlist by the router inside, from the other half."""
         even = np.arange(books.active.shape[1]) % 2 == 0
         return self.router.route(query, replace(books, active=books.active & even))
 
@@ -50,7 +50,7 @@ class Nagging:
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
-        """What the curator inside does where nobody was asked."""
+        """Operations of the curator inside, as if nobody had been asked."""
         unasked = np.full(len(reaction.code), -1, np.int32)
         return self.curator.curate(seen, Reaction(unasked, unasked), known, books, state)
 
@@ -75,7 +75,7 @@ class Cache:
     sees_truth: bool = False
 
     def start(self, n: int) -> Remembered:
-        """Nothing is remembered."""
+        """Empty memories."""
         text, answer, turn = (np.full((n, REMEMBERED), -1, np.int32) for _ in range(3))
         return Remembered(text, answer, turn, np.zeros((n, REMEMBERED), np.int64))
 

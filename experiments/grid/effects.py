@@ -37,7 +37,7 @@ class Effect:
 
     @property
     def holds(self) -> bool:
-        """Whether it is significant after correction, and does not depend on the interval."""
+        """Is it significant after correction, and independent of the interval?"""
         return self.p < ALPHA and not self.estimate.disputed
 
     @property

@@ -44,7 +44,7 @@ class HeavyWorld:
     rare: float = 0.0  # share of requests that lose 1, whoever and whatever they are
 
     def seen(self, users: int, intents: int) -> bool:
-        """Whether 95 % of samples hold one of those who carry the effect, so that an interval is promised."""
+        """Do 95 % of samples hold one of those who carry the effect, so that an interval is promised?"""
         effective = intents if self.zipf == 0 else 1.0 / float((popularity(self.zipf, intents) ** 2).sum())
         least = [1.0 - ALPHA ** (1.0 / n) for n in (users, effective)]
         return bool(self.users >= least[0] and self.intents >= least[1])

@@ -41,7 +41,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Side:
-    """Of one rule: shares of intervals above and below the truth, median width by the ideal one."""
+    """Quality of one rule: shares of intervals above and below the truth, median width by the ideal one."""
 
     below: float  # the truth lies below
     above: float
@@ -118,7 +118,7 @@ class Quality:
 
 
 def quality(name: str, users: int, drawn: Sequence[Drawn], truth: float, *, required: bool = True) -> Quality:
-    """What these experiments in one world say. Withheld ones count in `withheld` only."""
+    """Quality by these experiments in one world. Withheld ones count in `withheld` only."""
     kept = [d for d in drawn if not isnan(d.estimate.se_new)]
     e = [d.estimate for d in kept]
     ideal = float(np.subtract(*np.quantile([x.mean for x in e], [0.975, 0.025])))

@@ -1,4 +1,4 @@
-"""What a skillbook spares: money and waiting beside an arm that sends everything to the language model (K01)."""
+"""Savings by a skillbook: money and waiting beside an arm that sends everything to the language model (K01)."""
 
 from experiments.skg_parameters.verdicts import REFERENCE, seed_means
 from skg_bench.analysis.comparison.assay import NEVER, ORACLE, Assay, Measured, agree, verdict
@@ -19,7 +19,7 @@ _ASKED = (
 
 
 def spared(run: SeedRuns, evidence: Evidence) -> list[Finding]:
-    """Of `skg`, or of the arm at the sensitive point, beyond `never`, corrected together. The reference is `never`, so
+    """Findings on `skg`, or the sensitive point's arm, beyond `never`, corrected together. The reference is `never`, so
     that a verdict needs an oracle that is ahead of it.
     """
     arm = REFERENCE if REFERENCE in run.arms else POINT

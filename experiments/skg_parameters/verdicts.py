@@ -1,4 +1,4 @@
-"""What each contrast of `skg_parameters` says, by one rule of assay sensitivity and over all seeds."""
+"""Verdicts on the contrasts of `skg_parameters`, by one rule of assay sensitivity and over all seeds."""
 
 import re
 from collections import Counter
@@ -102,7 +102,7 @@ def _hit_rates(run: SeedRuns, arms: Sequence[str]) -> dict[str, float]:
 
 
 def assays(run: SeedRuns, pairs: Sequence[contrasts.Contrast]) -> list[tuple[Assay, tuple[float, ...]]]:
-    """Of each contrast, from the turn on at which it counts: where the loop as it stands lies, and its mean by seed."""
+    """Place of the loop as it stands for each contrast, from the turn on at which it counts, and its mean by seed."""
     requests, utility = events(run), metrics(Utility.of(run.config))["utility"]
     since = [contrasts.parting(run, pair) for pair in pairs]
     named = [arm for pair in pairs for arm in (pair.arm, pair.reference, pair.bound) if arm is not None]
@@ -137,7 +137,7 @@ def seed_means(metric: Metric, arm: Tally, reference: Tally, requests: LoggedEve
 
 
 def _matched(finding: contrasts.ContrastResult, equal: Mapping[str, Pair]) -> Pair | None:
-    """Of arms against skg, and of skg against them; None: neither is skg."""
+    """Pair at matched error rates: an arm against skg, or skg against it; None: neither is skg."""
     arm, reference = finding.contrast.arm, finding.contrast.reference
     if reference == REFERENCE:
         return equal.get(arm)

@@ -69,7 +69,7 @@ def rows(arms: Mapping[str, Tally], never: Tally, requests: LoggedEvents, shown:
 
 
 def effects(tally: Mapping[Cell, Tally], requests: LoggedEvents, utility: Metric) -> Table:
-    """Of each option against the plain one, over all combinations of the others."""
+    """Estimates of each option against the plain one, over all combinations of the others."""
     estimates = []
     for at, (factor, options) in enumerate(FACTORS.items()):
         plain = weighted(level(at, options[0]), tally)

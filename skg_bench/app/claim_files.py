@@ -63,7 +63,7 @@ def recipes() -> dict[str, FindingRecipe]:
 
 
 def chosen(names: Sequence[str]) -> dict[str, FindingRecipe]:
-    """Those of some experiments, default all.
+    """Recipes of some experiments, default all.
 
     Raises UsageError for an experiment that has none.
     """

@@ -1,4 +1,4 @@
-"""Whether a file of findings still follows from what it was made from, and if not, why it is refused."""
+"""Reasons to refuse a file of findings: what it was made from has changed since."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def refusal(file: FindingsFile) -> str:
 
 
 def changed(source: FindingSource) -> str:
-    """What of configuration and data is not as it was; empty: nothing."""
+    """Difference of configuration and data from what they were; empty: none."""
     now = _now(source.overrides, source.keys)
     if now is None or now.configuration != source.configuration:
         return "its configuration has changed since"
@@ -63,7 +63,7 @@ def surroundings() -> str:
 
 @cache
 def _now(overrides: tuple[str, ...], keys: tuple[str, ...] = ()) -> FindingSource | None:
-    """What these overrides give today; None: they are not accepted any more."""
+    """Configuration and data that these overrides give today; None: they are not accepted any more."""
     from skg_bench.app.components import build
     from skg_bench.app.compose import compose
     from skg_bench.app.run_identity import described

@@ -111,7 +111,7 @@ def told(line: Line) -> Iterator[str]:
 
 
 def _beside(finding: Finding) -> Iterator[str]:
-    """What stands beside a difference of arms: where its reference lies, each seed, and the paper's own point."""
+    """Words beside a difference of arms: where its reference lies, each seed, and the paper's own point."""
     if finding.assay is not None:
         ahead = "it is never" if finding.assay.ahead is None else f"beyond never {finding.assay.ahead}"
         yield f"reference: {ahead}; an oracle is beyond it by {finding.assay.room}"

@@ -58,7 +58,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def _of_memory(error: BaseException | None) -> bool:
-    """Whether it, or what it came from, is a lack of memory: a library that cannot be mapped is no broken one."""
+    """Is it, or what it came from, a lack of memory? A library that cannot be mapped is no broken one."""
     return error is not None and (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)

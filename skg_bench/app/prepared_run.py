@@ -47,7 +47,7 @@ class PreparedRun:
 
     @property
     def counted(self) -> bool:
-        """Whether `turns` is exact."""
+        """Is `turns` exact?"""
         return replay(self.plan.simulator) is not None
 
     def turns(self) -> int:
@@ -56,7 +56,7 @@ class PreparedRun:
         return round(float(counts.mean()) * self.plan.users * len(self.plan.arms))
 
     def cautions(self) -> list[str]:
-        """What was left out of the corpus and what it lacks for this run, known before anything is computed."""
+        """Gaps of the corpus: what was left out, and what it lacks for this run, known before anything is computed."""
         published = getattr(self.plan.simulator, "published", None)
         reasons = [] if published is None else left_out(published["left_out"])
         lines = [f"{published['source']}: left out {'; '.join(reasons)}"] if published and reasons else []
@@ -79,7 +79,7 @@ class PreparedRun:
 
 
 def state_of(job: PreparedRun) -> State:
-    """What the folder holds: nothing, a part of this run, or all of it.
+    """Contents of the folder: nothing, a part of this run, or all of it.
 
     Raises UsageError for a file, for another run, and for one that was begun with other versions.
     """

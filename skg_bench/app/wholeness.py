@@ -65,7 +65,7 @@ def _checked(folder: Path, screen: Console) -> bool:
 
 
 def _lasting(folder: Path) -> tuple[list[str], bool]:
-    """What is wrong at every one of several looks, and whether a process works on the run. Files change between two
+    """Faults that every one of several looks finds, and whether a process works on the run. Files change between two
     reads of a look while a run goes on, and while `report` writes them anew: such a difference is gone at the next one.
     """
     busy = worked_on(folder)
@@ -81,7 +81,7 @@ def _lasting(folder: Path) -> tuple[list[str], bool]:
 
 
 def _lines(folder: Path, *, busy: bool) -> Iterator[str]:
-    """What is wrong, a line each. Rows are looked at where all files are whole. `busy`: tables are being written."""
+    """Faults, a line each. Rows are looked at where all files are whole. `busy`: tables are being written."""
     try:
         run = Run(folder)
         lines = list(faults(run, tables=not busy))

@@ -15,7 +15,7 @@ class BudgetReached(UsageError):  # noqa: N818  nothing went wrong
 
 
 class RowError(UsageError):
-    """What a component did wrong for one row; the engine completes it with component, arm, user and turn."""
+    """Fault of a component for one row; the engine completes it with component, arm, user and turn."""
 
     def __init__(self, row: int, what: str, component: str = "") -> None:
         super().__init__(what)

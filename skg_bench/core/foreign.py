@@ -103,7 +103,7 @@ def check_regular(path: str | Path) -> None:
 
 
 def raw_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
-    """What a file holds.
+    """Contents of a file.
 
     Raises OSError as `open_file` does, and for a file that grows beyond `largest` while it is read.
     """
@@ -117,7 +117,7 @@ def raw_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def blocks_of(path: str | Path) -> Iterator[bytes]:
-    """What a file holds, piece by piece.
+    """Contents of a file, piece by piece.
 
     Raises OSError as `open_file` does.
     """
@@ -127,7 +127,7 @@ def blocks_of(path: str | Path) -> Iterator[bytes]:
 
 
 def bytes_of(path: Path, largest: int = LARGEST) -> bytes:
-    """What a file holds.
+    """Contents of a file.
 
     Raises UsageError for what is no file, cannot be read, or is too large.
     """

@@ -75,7 +75,7 @@ class HeardTexts:
 
     @property
     def contents(self) -> Contents:
-        """What skills say."""
+        """Contents of skills."""
         return self._all.contents
 
     @property

@@ -26,7 +26,7 @@ def check_jobs(jobs: Jobs) -> None:
 
 
 def reporter(keep: Callable[[Jobs], None]) -> Callable[[Jobs], None]:
-    """What takes the learning jobs of a turn, once they are checked."""
+    """Takes the learning jobs of a turn, once they are checked."""
 
     def report(jobs: Jobs) -> None:
         check_jobs(jobs)

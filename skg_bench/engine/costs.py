@@ -17,7 +17,7 @@ from skg_bench.core.world import (
 
 
 def unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> tuple[Reply, I32, Completions]:
-    """What was served where nothing may have been said, and what it cost."""
+    """Answers that were served where nothing may have been said, and their costs."""
     skill = None if reply.skill is None else np.where(silent, -1, reply.skill).astype(np.int32)
     how = np.where(silent, SILENT, how).astype(np.int32)
     return replace(reply, skill=skill), how, without_calls(called, ~calls(how), 0.0)
@@ -26,7 +26,7 @@ def unless_silent(reply: Reply, how: I32, called: Completions, silent: Bool) -> 
 def executed(
     reply: Reply, how: I32, called: Completions, execution: Execution, latency_ms: float
 ) -> tuple[Reply, I32, Completions]:
-    """What was served where procedures were run, and what it cost: the model, where it answered, and tools. No skill
+    """Answers where procedures were run, and their costs: the model, where it answered, and tools. No skill
     served where nothing came back.
     """
     failed, run = execution.failed, how == PROCEDURE
@@ -41,7 +41,7 @@ def executed(
 
 
 def without_calls(called: Completions, which: Bool, latency_ms: float) -> Completions:
-    """What turns cost where the model is not called in `which`: no tokens and no price."""
+    """Costs of turns where the model is not called in `which`: no tokens and no price."""
     if not which.any():
         return called
     tokens_in, tokens_out = np.where(which, 0, called.tokens_in), np.where(which, 0, called.tokens_out)

@@ -114,7 +114,7 @@ def remove_dead(folder: Path) -> None:
 
 
 def worked_on(folder: Path) -> bool:
-    """Whether a process that may be alive holds a lock of this folder, or is about to; unreadable folders have none."""
+    """Does a process that may be alive hold a lock of this folder, or is about to? Unreadable folders have none."""
     with suppress(OSError):
         others = [_other(file, time.time()) for file in folder.iterdir() if file.name.startswith(".lock.")]
         return any(other is not None and not other.dead() for other in others)

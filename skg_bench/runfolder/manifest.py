@@ -95,7 +95,7 @@ def counted_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_key(content: Mapping[str, Any]) -> str:
-    """What the shards of a run carry: its identity, the versions of the libraries that made them, hash of its salt."""
+    """Key of the shards of a run: its identity, the versions of the libraries that made them, hash of its salt."""
     made = [content.get("identity"), content.get("versions"), content.get("salt_hash")]
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
 

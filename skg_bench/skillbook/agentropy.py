@@ -121,7 +121,7 @@ def _line(skill: Skill, answers: Sequence[str | None], monday: datetime) -> Line
 
 
 def _prompt(skill: Skill) -> str:
-    """What the skill is used with: its first example, what it says, or its name. Strategies have no examples."""
+    """Text that the skill is used with: its first example, what it says, or its name. Strategies have no examples."""
     if skill.examples or skill.content is None:
         return skill.examples[0] if skill.examples else skill.name
     return "\n\n".join(dict.fromkeys(filter(None, (skill.content.issue, skill.content.insight))))

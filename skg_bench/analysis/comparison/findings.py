@@ -1,4 +1,4 @@
-"""What experiments found about claims, in files of `reports/claims` that say what they were made from.
+"""Findings of experiments about claims, in files of `reports/claims` that say what they were made from.
 
 An experiment's analysis writes them (`write`), never a hand. Besides its findings a file holds digests of what they
 follow from: configuration and data of the runs, source of the analysis, and decisions of a small run. A file of which
@@ -27,7 +27,7 @@ _EACH = ("seed", "salt", *BESIDE)  # differ between the runs of a file, or chang
 
 @dataclass(frozen=True)
 class FindingSource:
-    """What runs that differ in their seeds were made from."""
+    """Configuration and data from which runs that differ in their seeds were made."""
 
     overrides: tuple[str, ...]
     configuration: str  # digest of what the overrides gave, with all that stands in conf/; modules may be moved
@@ -88,7 +88,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an experiment found about a claim. A claim of several figures has several findings."""
+    """Result of an experiment on a claim. A claim of several figures has several findings."""
 
     id: str
     claimed: str  # the figure, or the statement, that was tested
@@ -114,7 +114,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Origins:
-    """What the findings of a file follow from."""
+    """Digests of all that the findings of a file follow from."""
 
     sources: tuple[FindingSource, ...] = ()
     analysis: str = ""  # digest of the source that turned runs into findings

@@ -74,7 +74,7 @@ def _held(new: Panel, reference: Reference, harms: Sequence[Harm], judged: Seque
 
 
 def _harms(reference: Reference, new: Panel) -> list[Harm]:
-    """Of all rules that block; there is no lead to keep where the reference has none."""
+    """Harms by all rules that block; there is no lead to keep where the reference has none."""
     with _named(reference):
         rules = [rule for rule in blocking(reference.rules) if rule.role != "lead" or ahead(reference.panel)]
         return [harm(reference.panel, new, rule) for rule in rules]
@@ -124,7 +124,7 @@ def harm(base: Panel, new: Panel, rule: Rule) -> Harm:
 
 
 def _missing(before: F64, after: F64, kept: Bool, share: float) -> F64:
-    """What is missing to a share of what was there before; below 0: nothing is."""
+    """Shortfall from a share of what was there before; below 0: none."""
     return np.asarray(share * before[kept] - after[kept], np.float64)
 
 

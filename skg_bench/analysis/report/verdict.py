@@ -57,7 +57,7 @@ def headline(summary: Summary, arm: str) -> Sentence | None:
 
 
 def findings(summary: Summary, arm: str) -> list[Sentence]:
-    """What more there is to say of one arm."""
+    """Further sentences on one arm."""
     if summary.log is not None:
         return logged.findings(summary, arm)
     sentences = _effects(summary, arm)
@@ -73,7 +73,7 @@ def findings(summary: Summary, arm: str) -> list[Sentence]:
 
 
 def cautions(summary: Summary) -> list[Sentence]:
-    """What to beware of, in the whole run."""
+    """Warnings about the whole run."""
     sentences = []
     if summary.incomplete:
         sentences.append(Sentence("The run is unfinished: these are the figures of what is there.", "caution"))
@@ -117,7 +117,7 @@ def _against(summary: Summary, arm: str, *, whole: bool = False) -> Sentence | N
 
 
 def _effects(summary: Summary, arm: str) -> list[Sentence]:
-    """What learning on was worth, by the twins of an arm that stopped."""
+    """Worth of learning on, by the twins of an arm that stopped."""
     sentences = []
     for frozen, effect in summary.effects.items():
         gap = effect.metrics["utility"]

@@ -96,7 +96,7 @@ class Estimate:
 
     @property
     def withheld(self) -> bool:
-        """Whether the design has too few intents for an interval for new requests."""
+        """Has the design too few intents for an interval for new requests?"""
         return self.design < LEAST_INTENTS and isnan(self.se_new)
 
     @property
@@ -112,7 +112,7 @@ class Estimate:
 
     @property
     def disputed(self) -> bool:
-        """Whether intervals differ by half a width, and not all of them say the same on "the mean is 0"."""
+        """Do intervals differ by half a width, and say different things on "the mean is 0"?"""
         ends = (self.interval(new=True), *self.others.values())
         return len({(low > 0, high < 0) for low, high in ends}) > 1
 

@@ -121,7 +121,7 @@ class Judging:
         ledger.general[row, event.number[row]] = ledger.general[row, earlier] | again
 
     def agreeing(self, ledger: Ledger, event: Event, served: Served, quality: I32) -> Feedback:
-        """Whether the model's answer says what the one says that it is compared with: only if both are RIGHT, as two
+        """Does the model's answer say what the one says that it is compared with? Only if both are RIGHT, as two
         answers that are not are taken to differ. An arm is told a judge's verdict instead (engine/comparing.py).
         """
         compared = served.compared >= 0

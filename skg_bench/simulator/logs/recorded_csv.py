@@ -67,7 +67,7 @@ class CsvFile:
         *,
         most: int | None = None,
     ) -> "CsvFile":
-        """What is not given is guessed; `wanted`: columns that the heading is expected to have; `most`: rows that are
+        """Guesses what is not given; `wanted`: columns that the heading is expected to have; `most`: rows that are
         read.
 
         Raises UsageError for a file that is too large for so many, and where its letters are none of the encoding.
