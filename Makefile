@@ -22,9 +22,10 @@ demo: $(VENV)/.base ## 100 simulated users, 26 weeks, all arms; ends with a tabl
 test: lint types layers ## all that CI runs: ruff, format, mypy, import-linter, pytest
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
 
-lint: $(VENV)/.dev ## ruff, and whether the code is formatted
+lint: $(VENV)/.dev ## ruff, whether the code is formatted, and the figures of docs/architecture.md
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(BIN)/python -m tests.house_figures
 
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy

@@ -1,0 +1,156 @@
+"""The drawings of docs/architecture.md say which room imports which; the imports say the same."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tests.house_figures import CHANGELOG, PAGE, classes, fields, figures, optional, released, risen
+from tests.imports import ROOT, Import, imports, modules
+
+Arrow = tuple[str, str]
+
+
+def drawings(page: str) -> list[list[str]]:
+    """The lines of each fenced block that has arrows."""
+    blocks = (
+        block.strip("\n").splitlines() for block in re.findall(r"^```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    )
+    return [lines for lines in blocks if all("->" in line for line in lines)]
+
+
+def rooms_of(line: str) -> tuple[list[str], list[str]]:
+    """Rooms before and after the arrow; two spaces end the rooms, words follow."""
+    left, _, right = line.partition("->")
+    return left.split(), re.split(r"\s{2,}", right.removeprefix(" "))[0].split()
+
+
+def drawn(lines: Iterable[str]) -> dict[Arrow, str]:
+    """Each arrow with its line."""
+    return {(a, b): line for line in lines for left, right in [rooms_of(line)] for a in left for b in right}
+
+
+def room(module: str, depth: int, folders: set[str]) -> str:
+    """The room at this depth in which a module stands; the package itself for what stands in none."""
+    parts = module.split(".")[1 : depth + 1]
+    return (
+        "/".join(parts) if len(parts) == depth and "/".join(parts) in folders else "/".join(["skg_bench", *parts[:-1]])
+    )
+
+
+def arrows(found: Iterable[Import], depth: int, folders: set[str]) -> dict[Arrow, list[Import]]:
+    """Imports between rooms: at depth 2 those between rooms of the same room."""
+    between: dict[Arrow, list[Import]] = {}
+    for one in found:
+        a, b = room(one.importer, depth, folders), room(one.module, depth, folders)
+        inside = depth == 1 or (a.split("/")[0] == b.split("/")[0] != "skg_bench")
+        if a != b and inside:
+            between.setdefault((a, b), []).append(one)
+    return between
+
+
+def folders_of(names: Iterable[str]) -> set[str]:
+    """Rooms, and rooms inside of rooms, from the names of modules."""
+    parts = [name.split(".")[1:-1] for name in names]
+    return {"/".join(part[:depth]) for part in parts for depth in (1, 2) if len(part) >= depth}
+
+
+def differences(lines: Iterable[str], real: Mapping[Arrow, list[Import]], files: Mapping[str, Path]) -> list[str]:
+    """For each arrow that is not drawn, the two files; for each that is drawn only, its line."""
+    page, relative = drawn(lines), {name: path.relative_to(ROOT).as_posix() for name, path in files.items()}
+    places = [
+        f"not drawn: {a} -> {b}: {relative[i.importer]}:{i.line} imports {relative[i.module]}"
+        for (a, b), found in sorted(real.items())
+        if (a, b) not in page
+        for i in found
+    ]
+    return places + [
+        f"drawn, and nothing imports so: {a} -> {b}: {line}" for (a, b), line in page.items() if (a, b) not in real
+    ]
+
+
+def upward(lines: list[str]) -> list[str]:
+    """Arrows to the same line, or to one above."""
+    place = {name: n for n, line in enumerate(lines) for name in rooms_of(line)[0]}
+    return [f"{a} -> {b}" for a, b in drawn(lines) if place.get(b, len(lines)) <= place[a]]
+
+
+def test_arrows_between_rooms_are_those_of_the_drawing() -> None:
+    files = modules()
+    lines, inner = drawings((ROOT / PAGE).read_text("utf-8"))
+    assert len(imports()) > 1000
+    folders = folders_of(files)
+    assert differences(lines, arrows(imports(), 1, folders), files) == []
+    assert differences(inner, arrows(imports(), 2, folders), files) == []
+
+
+def test_every_room_stands_once_in_the_drawing_and_arrows_point_down() -> None:
+    lines, inner = drawings((ROOT / PAGE).read_text("utf-8"))
+    rooms = [name for line in lines for name in rooms_of(line)[0]]
+    assert sorted(rooms) == sorted({"skg_bench", *(name for name in folders_of(modules()) if "/" not in name)})
+    assert len(lines) <= 12
+    assert upward(lines) == []
+    assert upward(inner) == []
+
+
+def test_a_broken_arrow_names_the_two_files_and_the_other_kinds_of_break_their_line() -> None:
+    files = modules()
+    lines = ["app -> core   all else", "engine curator -> core"]
+    wrong = Import("skg_bench.engine.step", 7, "skg_bench.curator.skg")
+    real = arrows([wrong, Import("skg_bench.app.cli", 3, "skg_bench.core.errors")], 1, folders_of(files))
+    assert differences(lines, real, files) == [
+        "not drawn: engine -> curator: skg_bench/engine/step.py:7 imports skg_bench/curator/skg.py",
+        "drawn, and nothing imports so: engine -> core: engine curator -> core",
+        "drawn, and nothing imports so: curator -> core: engine curator -> core",
+    ]
+    assert upward(["a -> b c", "b -> a", "c d -> d"]) == ["b -> a", "c -> d", "d -> d"]
+
+
+def test_a_figure_of_the_house_rises_only_with_a_line_in_the_changelog() -> None:
+    values, page = figures(), (ROOT / PAGE).read_text("utf-8")
+    assert set(released(page)) == set(values)
+    assert risen(values, page, (ROOT / CHANGELOG).read_text("utf-8")) == []
+
+
+def test_a_risen_figure_is_named_with_what_to_do() -> None:
+    page = "| figure      | at release |\n|---|---:|\n| uses of Any |        861 |\n"
+    old = "# Changelog\n\n## 0.2.0\n\n* uses of Any: 862\n"
+    assert risen({"uses of Any": 861}, page, old) == []
+    (line,) = risen({"uses of Any": 862}, page, old)
+    assert line.startswith("uses of Any: 861 -> 862. Bring it down, or write a line into CHANGELOG.md")
+    new = "\n## Unreleased\n\n* A library's values have no types (uses of\n  Any: 862).\n\n## 0.2.0"
+    assert risen({"uses of Any": 862}, page, new) == []
+    assert len(risen({"uses of Any": 863}, page, new)) == 1
+    assert len(risen({"a new figure": 1}, page, new)) == 1
+
+
+def test_figures_are_those_of_the_source(tmp_path: Path) -> None:
+    core, advice = tmp_path / "skg_bench" / "core", tmp_path / "skg_bench" / "simulator" / "advice"
+    for folder in (core, advice):
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+    (advice / "a.py").write_text("ADVICE = 1\n", "utf-8")
+    (core / "top.py").write_text(
+        "from skg_bench.core import low\n\n\ndef f() -> Any:\n    return None is None\n", "utf-8"
+    )
+    methods = "".join(
+        f"class {name}(Protocol):\n    def f(self, x: 'Seen') -> Inner: ...\n\n"
+        for name in ("Assistant", "Router", "Reranker", "Policy", "Curator", "LLM", "World")
+    )
+    (core / "low.py").write_text(
+        f"{methods}class BookEnsemble(Assistant, Protocol): ...\n\n"
+        "@dataclass(frozen=True)\nclass Seen:\n    a: int | None  # an adviser\n    b: 'int | None'\n"
+        "    c: ClassVar[int]\n    d: list[int | None]\n\n"
+        "@dataclass(frozen=True)\nclass Inner:\n    seen: Seen\n    deeper: Deep\n\n"
+        "@dataclass(frozen=True)\nclass Deep:\n    e: int\n", "utf-8",
+    )  # fmt: skip
+    values = figures(tmp_path)
+    assert values["lines with words of advice outside of its folder"] == 1
+    assert values["files with words of advice outside of its folder"] == 1
+    assert values["fields to know for a router"] == 5  # Deep is not in a signature
+    assert values["fields of these types"] == 6
+    assert values["optional fields of these types"] == 2
+    assert values["uses of Any"] == values["comparisons with None"] == 1
+    assert values["files of core"] == 3 - 1
+    assert values["floors of core"] == 2
+    assert len(fields(classes(tmp_path)["Seen"])) == 3
+    assert not optional(fields(classes(tmp_path)["Seen"])[2].annotation)
