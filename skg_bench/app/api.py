@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skg_bench.app.compose import Composer, compose
+from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.progress import console, headline, shown
 
@@ -65,13 +65,13 @@ def _counted(overrides: Sequence[str], progress: Progress | None) -> "Run":
 
 
 def _shown(overrides: Sequence[str]) -> "Run":
-    composer, parsed, screen = Composer(), parse(overrides), console(sys.stderr)
-    root = composer.root(parsed)
+    shared, parsed, screen = composer(), parse(overrides), console(sys.stderr)
+    root = shared.root(parsed)
     screen.print(headline(root))
 
     from skg_bench.app.launch import prepare, start
 
-    job = prepare(composer.arms(parsed, root))
+    job = prepare(shared.arms(parsed, root))
     screen.print(f"{job.out} ({job.state})", soft_wrap=True)
 
     def say(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from skg_bench.analysis.counts.wording import least
-from skg_bench.app.compose import Composed, Composer
+from skg_bench.app.compose import Composed, composer
 from skg_bench.app.overrides import cells, parse
 from skg_bench.app.progress import console, headline, plural, shown, working
 from skg_bench.app.suggestions import nearest
@@ -26,8 +26,7 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
     Raises UsageError, OSError.
     """
     screen = console()
-    composer = Composer()
-    composed = [_composed(composer, cell, screen) for cell in (cells(texts) if multirun else [list(texts)])]
+    composed = [_composed(cell, screen) for cell in (cells(texts) if multirun else [list(texts)])]
     with _reading(composed, screen):
         jobs = _jobs(composed, multirun=multirun)
     turns = _announce(jobs, screen, dry_run=dry_run)
@@ -42,11 +41,11 @@ def run(texts: Sequence[str], *, multirun: bool, dry_run: bool) -> None:
         screen.print(f"again: skg-bench compare {' '.join(str(job.out) for job in jobs)}", soft_wrap=True)
 
 
-def _composed(composer: Composer, texts: Sequence[str], screen: Console) -> Composed:
-    overrides = parse(texts)
-    root = composer.root(overrides)
+def _composed(texts: Sequence[str], screen: Console) -> Composed:
+    shared, overrides = composer(), parse(texts)
+    root = shared.root(overrides)
     screen.print(headline(root))  # the first line comes before the arms are composed and anything heavy is imported
-    composed = composer.arms(overrides, root)
+    composed = shared.arms(overrides, root)
     unconcerned: dict[tuple[str, ...], list[str]] = {}
     for text, arms in composed.without.items():
         unconcerned.setdefault(tuple(arms), []).append(text.partition("=")[0])  # a value may be a secret

@@ -7,6 +7,7 @@ what it composed, after their keys were checked.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from hydra import compose as hydra_compose
@@ -22,6 +23,7 @@ from skg_bench.app.packages import packages
 from skg_bench.core.errors import UsageError
 
 Config = dict[str, Any]
+_TREES = 64  # that a composer keeps, of about a megabyte each
 _OPTIONS = "_options_"  # where options that arms choose are composed, beside the root's own
 _WITH = (
     "_with_"  # in an option or an experiment: what is chosen at other groups along with it, unless something else is
@@ -127,6 +129,8 @@ class Composer:
 
     def _tree(self, choices: tuple[str, ...]) -> DictConfig:
         if choices not in self._trees:
+            while len(self._trees) >= _TREES:
+                del self._trees[next(iter(self._trees))]
             with _plain_errors(" ".join(choices)), initialize_config_dir(str(packages()[0].conf), version_base="1.3"):
                 tree = hydra_compose("config", overrides=[*choices, *_search_path()])
             for key, node in _raw(tree).items():
@@ -193,8 +197,19 @@ def compose(texts: Sequence[str]) -> Composed:
     Raises UsageError for unknown keys and options (with the nearest valid one), values out of range, arms that override
     what all arms share, and for texts that ask a resolver, such as `${oc.env:NAME}`.
     """
-    composer, overrides = Composer(), parse(texts)
-    return composer.arms(overrides, composer.root(overrides))
+    shared, overrides = composer(), parse(texts)
+    return shared.arms(overrides, shared.root(overrides))
+
+
+def composer() -> Composer:
+    """The composer that all calls share as long as no yaml file changes, so that each choice is composed once."""
+    files = (file for package in packages() for file in package.conf.rglob("*.yaml"))
+    return _composer(tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in sorted(files)))
+
+
+@lru_cache(maxsize=2)
+def _composer(_files: tuple[tuple[str, int, int], ...]) -> Composer:
+    return Composer()
 
 
 def _arm(

@@ -113,9 +113,9 @@ class _Yamls:
         options = [name for name, node in self.nodes.items() if "defaults" in node]
         if not options:
             return frozenset()
-        from skg_bench.app.compose import Composer
+        from skg_bench.app.compose import composer
 
-        return _chains(Composer().options(self.seam, options))
+        return _chains(composer().options(self.seam, options))
 
 
 def _chains(nodes: Iterable[Node]) -> frozenset[Chain]:

@@ -241,7 +241,7 @@ def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     Raises UsageError for an unknown tracker, other overrides, and a run that is not finished.
     """
     from skg_bench.app.components import build
-    from skg_bench.app.compose import Composer
+    from skg_bench.app.compose import composer
     from skg_bench.app.overrides import parse
     from skg_bench.app.trust import COMMAND_LINE
 
@@ -251,7 +251,7 @@ def chosen(name: str, run: Run, texts: Sequence[str]) -> Sequence[Sink]:
     for override in overrides[1:]:
         if override.head != "tracker" or override.choice:
             raise UsageError(f"{override.text}: an export takes tracker.KEY=VALUE and nothing else")
-    node: Mapping[str, Any] = Composer().root(overrides)["tracker"]
+    node: Mapping[str, Any] = composer().root(overrides)["tracker"]
     known = {_target(place): type(place) for place in build("tracker", node, COMMAND_LINE).sinks}
     given = [override.path.removeprefix("tracker.") for override in overrides[1:]]
     sinks: Sequence[Sink] = build("tracker", _with_settings(node, run, known, given), COMMAND_LINE).sinks

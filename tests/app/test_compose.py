@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hydra import compose as hydra_compose
 
+from skg_bench.app import compose as module
 from skg_bench.app.compose import compose
-from skg_bench.app.overrides import cells
+from skg_bench.app.overrides import cells, parse
 from skg_bench.core.errors import UsageError
 from tests.app.lab import forget, installed, write
 
@@ -29,6 +32,37 @@ def test_the_command_line_beats_the_profile_and_the_profile_beats_the_root(conf:
     assert compose(["profile=large"]).root["users"] == 30
     assert compose(["profile=large", "users=4"]).root["users"] == 4
     assert compose(["users=4", "profile=large"]).root["users"] == 4
+
+
+def test_a_yaml_file_that_changes_is_composed_anew_and_others_are_composed_once(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[object]()
+
+    def counted(*what: Any, **more: Any) -> Any:
+        calls.append(what)
+        return hydra_compose(*what, **more)
+
+    monkeypatch.setattr(module, "hydra_compose", counted)
+    assert compose([]).root["users"] == 3
+    before = len(calls)
+    first = compose(["users=4", "policy.every=9"])
+    first.root["policy"]["every"] = first.arms["live"]["policy"]["every"] = 1  # nobody else sees it
+    assert [compose([]).root["policy"]["every"], compose([]).arms["live"]["policy"]["every"]] == [5, 5]
+    assert len(calls) == before > 0
+    write(conf / "profile" / "small.yaml", "# @package _global_\nprofile: small\nusers: 5\nweeks: 2\n")
+    assert compose([]).root["users"] == 5
+    write(conf / "profile" / "later.yaml", "# @package _global_\nprofile: later\nusers: 6\nweeks: 2\n")
+    forget()
+    assert compose(["profile=later"]).root["users"] == 6
+
+
+def test_no_more_trees_are_kept_than_memory_has_room_for(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TREES", 2)
+    shared = module.composer()
+    for choices in (["profile=large"], ["policy=never"], ["curator=frozen"], ["profile=large"]):
+        assert shared.root(parse(choices))["seed"] == 0
+        assert len(shared._trees) <= 2
 
 
 @pytest.mark.parametrize("sign", ["", "+", "++", "~"])

@@ -8,7 +8,7 @@ import pytest
 from skg_bench.app.arms import arms
 from skg_bench.app.checks import PARTS_OF_PIPELINE, PIPELINE, SCALARS, SEAMS_OF_ARMS, SHARED_SEAMS
 from skg_bench.app.components import build
-from skg_bench.app.compose import Composer, compose
+from skg_bench.app.compose import compose, composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.packages import groups
 from skg_bench.app.trust import COMMAND_LINE
@@ -27,7 +27,7 @@ COMPONENTS = [
 
 @pytest.mark.parametrize(("seam", "option"), COMPONENTS)
 def test_an_option_is_one_yaml_with_one_target_in_the_folder_of_its_seam(seam: str, option: str) -> None:
-    node = Composer().root(parse([f"{seam}={option}"]))[seam]
+    node = composer().root(parse([f"{seam}={option}"]))[seam]
     assert node["_target_"].startswith(f"skg_bench.{seam}.")
     assert node == {"_target_": PIPELINE} or build(seam, node, COMMAND_LINE)  # its components are groups of their own
 
@@ -43,14 +43,14 @@ def test_every_experiment_composes_and_its_folder_and_name_agree(experiment: str
 def test_profiles_differ_in_size_only() -> None:
     sizes = {}
     for profile in groups()["profile"]:
-        root = Composer().root(parse([f"profile={profile}"]))
+        root = composer().root(parse([f"profile={profile}"]))
         assert root.pop("profile") == profile
         users, weeks = root.pop("users"), root.pop("weeks")
         sizes[profile] = users * weeks if profile != "log" else 0  # all of a log, whatever that is
         assert (users is None) == (weeks is None) == (profile == "log")
         root.pop("workers")
         assert root == {
-            k: v for k, v in Composer().root([]).items() if k not in ("profile", "users", "weeks", "workers")
+            k: v for k, v in composer().root([]).items() if k not in ("profile", "users", "weeks", "workers")
         }
     assert sizes["smoke"] < sizes["demo"] < sizes["paper"]
 

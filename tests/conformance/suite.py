@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from skg_bench.app.arms import arms
 from skg_bench.app.checks import SEAMS_OF_ARMS
 from skg_bench.app.components import build
-from skg_bench.app.compose import Composed, Composer, compose
+from skg_bench.app.compose import Composed, compose, composer
 from skg_bench.app.launch import prepare
 from skg_bench.app.packages import packages
 from skg_bench.app.targets import components
@@ -75,7 +75,7 @@ class Case:
         """Is it a model that reads and writes texts, and so a curator's?"""
         if self.seam != "llm":
             return False
-        return asking.writes_texts(resolve_name(Composer().options("llm", [self.option])[0]["_target_"]))
+        return asking.writes_texts(resolve_name(composer().options("llm", [self.option])[0]["_target_"]))
 
     @property
     def overrides(self) -> list[str]:
@@ -352,7 +352,7 @@ def unlisted(seam: str) -> list[str]:
     seam_protocol, package = protocol(seam), importlib.import_module(f"skg_bench.{seam}")
     assert seam_protocol is not None
     options = [case.option for case in cases() if case.seam == seam]
-    nodes = Composer().options(seam, options)
+    nodes = composer().options(seam, options)
     named = {chain[-1][1] for node in nodes for _, chain, _ in components(seam, node)}
     modules = [
         importlib.import_module(module.name)

@@ -3,10 +3,11 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from skg_bench.analysis import summary
@@ -113,6 +114,12 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         "marked": marked,
         "code": code,
     }
+    return _template().render(context)
+
+
+@cache
+def _template() -> Template:
+    """The page's template; compiling it takes as long as a page of a small run."""
     environment = Environment(
         loader=PackageLoader(PACKAGE, "."),
         autoescape=True,
@@ -120,7 +127,7 @@ def html(run: Run, users: Sequence[int] | None = None, beside: Sequence[Run] = (
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.j2").render(context)
+    return environment.get_template("page.html.j2")
 
 
 def _asset(name: str) -> Markup:

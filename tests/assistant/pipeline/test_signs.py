@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import skg_bench
 from skg_bench.app.components import build
-from skg_bench.app.compose import Composer
+from skg_bench.app.compose import composer
 from skg_bench.app.overrides import parse
 from skg_bench.app.skillbook import rebuilt
 from skg_bench.app.trust import COMMAND_LINE
@@ -50,7 +50,7 @@ def signs(option: str = "pause", **changes: Any) -> Signs:
 
 @cache
 def _of_yaml(option: str) -> Signs:
-    made: Signs = build("signs", Composer().root(parse([f"signs={option}"]))["signs"], COMMAND_LINE)
+    made: Signs = build("signs", composer().root(parse([f"signs={option}"]))["signs"], COMMAND_LINE)
     return made
 
 
@@ -309,7 +309,7 @@ def test_bad_signs_are_refused_by_name(change: dict[str, Any], message: str) -> 
 
 
 def test_a_sign_of_the_command_line_reaches_the_arm_and_a_bad_one_is_refused() -> None:
-    root = Composer().root(parse(["signs.satisfaction.overridden.regret_it=0"]))["signs"]
+    root = composer().root(parse(["signs.satisfaction.overridden.regret_it=0"]))["signs"]
     assert build("signs", root, COMMAND_LINE) == signs("neutral")
     with pytest.raises(UsageError, match=r"signs.merge='both' must be one of sum, replace, separate"):
         build("signs", root | {"merge": "both"}, COMMAND_LINE)
