@@ -1,18 +1,20 @@
 """What all tests share: their order, and the way to datasets of others."""
 
+import fcntl
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from skg_bench.core.datasets import datasets
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = (  # below tests/, the longest tests of all before the many that take a second
     "laws/test_same_bits.py", "laws/test_shoppers.py", "laws/test_contents.py", "laws/test_texts.py",
     "laws/test_known_advice.py", "laws", "conformance", "app",
 )  # fmt: skip
+for library in ("OPENBLAS", "OMP"):  # before numpy is imported: threads that wait for one another take the other cores
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,12 +34,35 @@ def _wide() -> None:
 
 
 @pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """`once(name, make)`: a folder that `make(folder)` fills once for all test processes of a session; others wait for
+    it. Tests read what is there, and copy it before they change it.
+    """
+    session = tmp_path_factory.getbasetemp()
+    session = session.parent if "PYTEST_XDIST_WORKER" in os.environ else session
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        made, ended = session / "once" / name, session / "once" / f"{name}.ended"
+        made.parent.mkdir(exist_ok=True)
+        with (session / "once" / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ended.exists():
+                shutil.rmtree(made, ignore_errors=True)  # of a test process that was killed
+                make(made)
+                ended.touch()
+        return made
+
+    return folder
+
+
+@pytest.fixture(scope="session")
 def published() -> Callable[[str], Path]:
     """Folder of a dataset by its name in `data/manifest.toml`: $SKG_BENCH_SHARED/datasets, default ../shared, or where
     `skg-bench data get` puts it.
 
     Absent: the test is skipped, and in CI it fails.
     """
+    from skg_bench.core.datasets import datasets
 
     def folder(name: str) -> Path:
         dataset = datasets()[name]

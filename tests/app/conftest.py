@@ -1,6 +1,7 @@
 """A real run, small, made once; the panel of a gate, and its baseline file."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -32,18 +33,16 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+@pytest.fixture(scope="session")
+def play(once: Callable[..., Path]) -> Callable[..., Path]:
     """A run of the panel with these overrides, made once, as if from a clean tree."""
-    folder, made = tmp_path_factory.mktemp("runs"), dict[tuple[str, ...], Path]()
 
     def run(*overrides: str) -> Path:
-        if overrides not in made:
-            out = folder / str(len(made))
+        def make(out: Path) -> None:
             skg_bench.run([*PANEL, *overrides, f"out={out}"])
             changed(out, dirty=None)
-            made[overrides] = out
-        return made[overrides]
+
+        return once(f"panel-{sha256(' '.join(overrides).encode()).hexdigest()[:16]}", make)
 
     return run
 

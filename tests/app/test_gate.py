@@ -106,12 +106,11 @@ def test_a_threshold_of_a_fifth_fails_and_users_turns_and_reasons_are_named(
     assert out.count("::error title=") == int(str(suite.get("failures")))
 
 
-@pytest.mark.parametrize("given_up", [("policy=never", "curator=none"), ("policy=never",)])
-def test_the_projects_own_panel_is_not_passed_by_giving_up(
-    play: Callable[..., Path], given_up: tuple[str, ...]
-) -> None:
-    """At the size at which the project gates itself, against the committed baseline."""
-    outcome = gate.gate(play(*OWN, *given_up), BASELINE)
+def test_the_projects_own_panel_is_not_passed_by_giving_up(play: Callable[..., Path]) -> None:
+    """At the size at which the project gates itself, against the committed baseline. An arm that captures all the same
+    decides the same turns, which takes a minute more.
+    """
+    outcome = gate.gate(play(*OWN, "policy=never", "curator=none"), BASELINE)
     judged = {judgement.metric: judgement for judgement in outcome.held[0].judged}
     assert outcome.state == "fail"
     assert judged["lead"].state == "fail"

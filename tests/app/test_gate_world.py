@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.gate_runs import BASELINE, OWN, changed
+from tests.app.gate_runs import changed
 from tests.app.test_cli import call, refused
 
 pytestmark = pytest.mark.usefixtures("unproven")
 
 
-def test_a_change_of_the_world_hides_no_regression(play: Callable[..., Path]) -> None:
+def test_a_change_of_the_world_hides_no_regression(baseline: Path, play: Callable[..., Path]) -> None:
     """No verdict on a lower threshold in a world where answers never get stale."""
-    stale = play(*OWN, "policy.threshold=0.3", "simulator.answers_stale_hours=1000000")
-    message = refused("gate", "--baseline", str(BASELINE), str(stale))
+    stale = play("policy.threshold=0.3", "simulator.answers_stale_hours=1000000")
+    message = refused("gate", "--baseline", str(baseline), str(stale))
     assert "simulator.answers_stale_hours: null -> 1000000" in message
     assert "truth: the column answerable" in message
 

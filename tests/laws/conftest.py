@@ -1,7 +1,6 @@
 """The run that others are held against, made once for all test processes."""
 
-import fcntl
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,13 @@ import pytest
 from skg_bench.runfolder.run import Run
 from tests.laws import world
 
-USERS = 360
+USERS = 120
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Hundreds of users under every arm, in cohorts of 1,000 rows, by one process.
-
-    Test processes that run side by side share it: who comes second waits, finds it finished, and goes on.
-    """
-    folder = tmp_path_factory.getbasetemp()
-    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    with (folder / "base.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return world.run(folder / "base", USERS, 1000)
+def base(once: Callable[..., Path]) -> Run:
+    """All users under every arm, in cohorts of 1,000 rows, by one process."""
+    return Run(once("dense", lambda folder: world.run(folder, USERS, 1000)))
 
 
 @pytest.fixture(scope="session")

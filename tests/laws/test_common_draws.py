@@ -47,13 +47,13 @@ def test_where_two_arms_do_the_same_they_have_the_same_draws(base: Run) -> None:
     }
     for a, b in combinations(by_arm, 2):
         fell_back = (by_arm[a]["serving"] == "llm") & (by_arm[b]["serving"] == "llm")
-        assert fell_back.sum() > 500
+        assert fell_back.sum() > 150
         judged = "vcache" in (a, b)  # it pays for comparisons of answers beside the LLM
         for column in [*(name for name in DRAWN if name != "cost_usd" or not judged), "user_satisfaction"]:
             assert (by_arm[a][column][fell_back] == by_arm[b][column][fell_back]).all(), (a, b, column)
     stored = (by_arm["skg"]["serving"] == "stored") & (by_arm["identity"]["serving"] == "stored")
     alike = stored & (by_arm["skg"]["answer_correct"] == by_arm["identity"]["answer_correct"])
-    assert alike.sum() > 500
+    assert alike.sum() > 150
 
 
 def test_ratings_follow_the_answer_and_not_the_arm(base: Run) -> None:
@@ -64,7 +64,7 @@ def test_ratings_follow_the_answer_and_not_the_arm(base: Run) -> None:
     said_a, said_b = (np.array([rank[s] for s in x["user_satisfaction"]]) for x in (a, b))
     both = (said_a >= 0) & (said_b >= 0)
     better = both & a["answer_correct"] & ~b["answer_correct"]
-    assert better.sum() > 1000
+    assert better.sum() > 300
     assert (said_a[better] <= said_b[better]).all()
     assert (said_a[better] < said_b[better]).mean() > 0.5
 

@@ -43,7 +43,7 @@ def kill_once(out: Path, root: Path, users: int, workers: int, rng: np.random.Ge
     """Go on until a moment by chance after the next shard, and kill; False: it had finished before."""
     process, before = start(out, root, users, workers), shards(out)
     while shards(out) == before and process.poll() is None:
-        time.sleep(0.005)
+        time.sleep(0.02)
     time.sleep(float(rng.uniform(0, 0.5)))
     finished = process.poll() is not None
     orphans = workers_of(process.pid) if not finished else []

@@ -18,6 +18,7 @@ from skg_bench.core.types import Query, Skillbooks, WrittenTexts
 from skg_bench.core.world import World
 from skg_bench.engine.relabel import Relabelled
 from skg_bench.engine.vectors import Pinned, Rows, SimilarityTable
+from skg_bench.runfolder.run import Run
 from tests.arms import changed
 from tests.core import samples
 from tests.laws import world
@@ -166,7 +167,7 @@ class Sealed:
 
 
 @pytest.mark.parametrize("arm", world.ALL)
-def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None:
+def test_no_component_changes_what_it_is_given(base: Run, tmp_path: Path, arm: str) -> None:
     plan, calls = world.plan(12, (arm,)), dict[str, int]()
     (template,) = plan.arms
     seams = ("router", "reranker", "policy", "curator", "signals")
@@ -175,8 +176,7 @@ def test_no_component_changes_what_it_is_given(tmp_path: Path, arm: str) -> None
     guarded = replace(
         plan, simulator=cast(World[Any], Sealed(plan.simulator, calls)), arms=(changed(template, **careful),)
     )
-    first, second = world.carry_out(plan, tmp_path / "a", 12, 256), world.carry_out(guarded, tmp_path / "b", 12, 256)
-    assert world.differences(first, second, range(12)) == []
+    assert world.differences(base, world.carry_out(guarded, tmp_path / "run", 12, 256), range(12), [arm]) == []
     kinds = {name.split(".")[1] for name in calls}
     assert {"route", "propensities", "complete", "respond", "curate", "prefer", "combine"} <= kinds
     assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle")), calls

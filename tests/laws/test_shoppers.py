@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -31,8 +31,8 @@ TRUTH = {f.name for f in schema.turns(5) if f.metadata[b"truth"] == b"yes"}
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return shoppers.run(tmp_path_factory.mktemp("shoppers") / "base", USERS, 512)
+def base(once: Callable[..., Path]) -> Run:
+    return Run(once("shoppers", lambda folder: shoppers.run(folder, USERS, 512)))
 
 
 def words(run: Run, arm: str, log: Any, column: str) -> set[str | None]:

@@ -1,7 +1,7 @@
 """A small dense world for the laws: every component of `conf/` in some arm, and all kinds of learning within a week.
 
 Runnable (`python -m tests.laws.world OUT USERS COHORT WORKERS [table] [summary] [ARM ...]`), so that a test can change
-the environment of a process, or kill it.
+the environment of a process, or kill it; `summary` writes that of some arms beside it.
 """
 
 import sys
@@ -76,6 +76,13 @@ ARMS = {
     "oracle": ["router=oracle", "policy=always", "curator=oracle"],
 }  # fmt: skip
 ALL = tuple(ARMS)
+SUMMED = (
+    "skg",
+    "epsilon",
+    "identity",
+    "never",
+    "oracle",
+)  # whose tables tests compare: those of all take ten times as long
 MANY, LARGE = 750, ("everything",)  # users and an arm whose shards of 250 users have 3,000 turns and updates each
 FORK = 15  # the turn at which arms fork from skg
 FORKS = {
@@ -186,4 +193,4 @@ if __name__ == "__main__":
     users, cohort, workers = map(int, sys.argv[2:5])
     ran = run(Path(sys.argv[1]), users, cohort, workers, tuple(a for a in ALL if a in sys.argv[5:]) or ALL)
     if "summary" in sys.argv:
-        summary.write(ran)
+        summary.write(run(ran.path.with_name("summed"), users, cohort, workers, SUMMED))

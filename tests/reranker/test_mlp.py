@@ -55,11 +55,13 @@ def test_the_weights_are_the_same_bits_in_whatever_order_and_pieces_the_turns_ar
     ratings = turns(rng, 4, 1200, F)
     whole = fitted(NET, ratings, 4)
     shuffled = fitted(NET, ratings.rows(rng.permutation(1200)), 4)
+    torch.set_num_threads(2)
+    spread = fitted(NET, ratings, 4)
     torch.set_num_threads(1)
     alone = fitted(NET, ratings, 4)
     monkeypatch.setattr(mlp, "_EXACT_ROWS", 64)
     pieces = fitted(NET, ratings, 4)
-    for other in (shuffled, alone, pieces):
+    for other in (shuffled, spread, alone, pieces):
         assert np.array_equal(other.hidden, whole.hidden)
         assert np.array_equal(other.out, whole.out)
 
