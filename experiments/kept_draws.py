@@ -15,10 +15,11 @@ from typing import Any
 from skg_bench.analysis.comparison.findings import UNCOMMITTED, Evidence, FindingSource
 from skg_bench.app.run_identity import provenance, write_json
 from skg_bench.core.errors import UsageError
-from skg_bench.core.foreign import bytes_of, json_file
+from skg_bench.core.foreign import bytes_of, json_file, refusing
 from skg_bench.core.shapes import shaped
 
 NAME = "manifest.json"
+_KEYS = ("source", "data", "seed", "code", "commit", "dirty")  # that every manifest of draws has
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,8 @@ class DrawSetup:
 
     def fits(self, manifest: Mapping[str, Any]) -> bool:
         """Are the draws of a manifest of the same configuration, data and seed? Code is not looked at."""
-        try:
-            kept: FindingSource = shaped(FindingSource, manifest["source"], "source")
-        except (KeyError, TypeError, ValueError):
-            return False
-        same = manifest.get("data") == dict(self.data) and manifest.get("seed") == self.sizes["seed"]
+        kept = _source(manifest)
+        same = manifest["data"] == dict(self.data) and manifest["seed"] == self.sizes["seed"]
         return same and kept.configuration == self.source(kept.keys).configuration
 
 
@@ -73,9 +71,9 @@ def begin(out: Path, setup: DrawSetup, *, complete: bool) -> None:
     kept = manifest_of(out)
     if not setup.fits(kept):
         raise UsageError(f"{out} holds draws of another prior, configuration or seed; name another folder")
-    if not complete and kept.get("code") != setup.code():
+    if not complete and kept["code"] != setup.code():
         raise UsageError(
-            f"{out} holds some of the draws, made by the code of commit {kept.get('commit')}, and today's code may not "
+            f"{out} holds some of the draws, made by the code of commit {kept['commit']}, and today's code may not "
             "add to them; finish them by that code, or name another folder"
         )
 
@@ -83,16 +81,20 @@ def begin(out: Path, setup: DrawSetup, *, complete: bool) -> None:
 def manifest_of(out: Path) -> Mapping[str, Any]:
     """The manifest of a folder.
 
-    Raises UsageError where there is none.
+    Raises UsageError where there is none, and where it does not say what the draws were made from.
     """
     manifest = json_file(out / NAME)
-    if not isinstance(manifest, Mapping):
-        raise UsageError(f"{out / NAME} is no manifest of draws; name another folder")
-    return manifest
+    with refusing(out / NAME, "make the draws again, in another folder"):
+        _source(manifest)
+        return {key: manifest[key] for key in (*_KEYS, *manifest)}
 
 
 def evidence(manifest: Mapping[str, Any], command: str, users: int, weeks: int) -> Evidence:
     """For findings that follow from the draws of a manifest, of so many users in all."""
     commit = str(manifest["commit"] or "an installed package") + (UNCOMMITTED if manifest["dirty"] else "")
+    return Evidence(command, commit, users, weeks, (int(manifest["seed"]),), (_source(manifest),))
+
+
+def _source(manifest: Mapping[str, Any]) -> FindingSource:
     source: FindingSource = shaped(FindingSource, manifest["source"], "source")
-    return Evidence(command, commit, users, weeks, (int(manifest["seed"]),), (source,))
+    return source

@@ -138,8 +138,15 @@ def _statements(file: Path) -> tuple[str, ...]:
             node.body = node.body[1:]
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
-                setattr(node, name, [inner for inner in value if not isinstance(inner, ast.Import | ast.ImportFrom)])
+                setattr(node, name, [inner for inner in value if not _imports(inner)])
     return tuple(map(ast.dump, tree.body))
+
+
+def _imports(node: ast.AST) -> bool:
+    """Is it an import, or a block of those for types alone?"""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def by_id(refused: Mapping[str, str]) -> str:

@@ -151,8 +151,8 @@ def test_draws_are_read_whatever_the_code_has_become_and_only_added_to_by_their_
 
 @pytest.mark.parametrize(
     ("manifest", "message"),
-    [(None, "holds draws and no manifest.json"), ("{}", "holds draws of another prior"),
-     ('{"source": {"overrides": 3}}', "holds draws of another prior"), ("[]", "is no manifest of draws"),
+    [(None, "holds draws and no manifest.json"), ("{}", "KeyError: 'source'"), ("[]", "is not of its form"),
+     ('{"source": {"overrides": 3}}', "source must have the keys"),
      ("{", "manifest.json")],
 )  # fmt: skip
 def test_a_folder_whose_manifest_does_not_say_what_it_holds_is_refused(

@@ -99,6 +99,7 @@ def _digest() -> str:
         ("prior.yaml", "a: 2\n", True),
         ("another.py", "z = 1\n", False),  # nobody imports it
         ("part.py", "import math\n\n\ndef x():\n    from math import pi\n\n    return 1\n", False),
+        ("part.py", "if TYPE_CHECKING:\n    import math\n\n\ndef x():\n    return 1\n", False),
         ("analysis.py", "from experiments.toy.part import x\ny = x - 1\n", True),
     ],
 )
