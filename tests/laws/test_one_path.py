@@ -176,7 +176,9 @@ def test_no_component_changes_what_it_is_given(base: Run, tmp_path: Path, arm: s
     guarded = replace(
         plan, simulator=cast(World[Any], Sealed(plan.simulator, calls)), arms=(changed(template, **careful),)
     )
-    assert world.differences(base, world.carry_out(guarded, tmp_path / "run", 12, 256), range(12), [arm]) == []
+    alone = arm in ("repeat_last", "oracle")  # their shortlists are as long as the longest of a run
+    first = world.carry_out(plan, tmp_path / "a", 12, 256) if alone else base
+    assert world.differences(first, world.carry_out(guarded, tmp_path / "b", 12, 256), range(12), [arm]) == []
     kinds = {name.split(".")[1] for name in calls}
     assert {"route", "propensities", "complete", "respond", "curate", "prefer", "combine"} <= kinds
     assert ("fit" in kinds) == (arm not in ("identity", "deaf", "never", "band", "oracle")), calls
