@@ -71,7 +71,10 @@ def test_the_base_install_stays_light() -> None:
 
 def test_version_and_changelog_agree() -> None:
     assert PROJECT["project"]["version"] == skg_bench.__version__
-    assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    releases = [heading for heading in headings if heading != "Unreleased"]
+    assert re.fullmatch(rf"{re.escape(skg_bench.__version__)}, \d{{4}}-\d\d-\d\d", releases[0])
+    assert "Unreleased" not in headings[1:]
 
 
 def test_ci_is_a_strict_executable_script_that_calls_make_test() -> None:
