@@ -49,5 +49,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is public: the rest is imported from where it is defined."""
+    """Public names: the rest is imported from where it is defined."""
     return sorted([*__all__, "__version__"])

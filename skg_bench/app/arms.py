@@ -42,7 +42,7 @@ def _check_keys(parts: Mapping[str, Any], pipeline: bool, where: str) -> None:
 
 
 def _parts(config: Mapping[str, Any], origin: Origin, where: str) -> dict[str, Any]:
-    """What an arm is made of, its fork aside."""
+    """Components of an arm, its fork aside."""
     keys = [key for key in config if key != "fork"]
     nodes = admitted(origin, [(where + key, key, config[key]) for key in keys])
     made: dict[str, Any] = dict(zip(keys, nodes, strict=True))

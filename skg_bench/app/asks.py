@@ -1,4 +1,4 @@
-"""What a run will ask models, and what that costs, before anything is sent: its first users are simulated with a
+"""Asks of a run and their cost, before anything is sent: the first users are simulated with a
 scripted model, and its prompts and answers are counted.
 """
 
@@ -46,8 +46,8 @@ class CountedModel:
 
 
 class _Counters:
-    """Those of an arm, one for each model: its curator's and its policy's may be two. Equal models share one, so that
-    components that were equal still are.
+    """Counters of an arm, one for each model: its curator's and its policy's may be two. Equal models share one, so
+    that components that were equal still are.
     """
 
     def __init__(self) -> None:

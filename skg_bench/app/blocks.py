@@ -38,7 +38,7 @@ class _Column:
 
     @property
     def figures(self) -> bool:
-        """Whether its cells are numbers, which are aligned to the right."""
+        """Are its cells numbers, which are aligned to the right?"""
         return any(re.search(r"\d", cell) for cell in self.cells) and all(map(_FIGURE.match, self.cells))
 
 
@@ -77,7 +77,7 @@ def _table(columns: Sequence[_Column], width: int) -> Table:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """What is left of `width` goes, character by character, to the column with the most lines in a cell."""
+    """Widths of columns: the rest goes, character by character, to the column with the most lines in a cell."""
     widths = [column.least for column in columns]
     naturals = [column.natural for column in columns]
     left = width - _width(columns)

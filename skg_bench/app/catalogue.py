@@ -1,4 +1,4 @@
-"""What can stand at each seam, read from yaml files and from the source of components, without importing them."""
+"""Options of each seam, read from yaml files and from the source of components, without importing them."""
 
 import ast
 from importlib.util import find_spec
@@ -35,8 +35,8 @@ def show(seam: str | None) -> None:
 
 
 def first_line(group: str, option: str) -> str:
-    """What an option is: first line of its component's docstring, its question, or the comment above its yaml, which
-    says what an option adds to the one that it builds upon, and tells options of one component apart.
+    """Sentence about an option: first line of its component's docstring, its question, or the comment above its yaml,
+    which says what an option adds to the one that it builds upon, and tells options of one component apart.
     """
     file = next(f for package in packages() if (f := package.conf / group / f"{option}.yaml").is_file())
     text = text_of(file)
@@ -53,7 +53,7 @@ def first_line(group: str, option: str) -> str:
 
 
 def _shared(file: Path, text: str) -> bool:
-    """Whether another option of the group has the same component."""
+    """Does another option of the group have the same component?"""
     target = next(line for line in text.splitlines() if line.startswith("_target_:"))
     others = (text_of(other).splitlines() for other in file.parent.glob("*.yaml") if other != file)
     return any(target in lines for lines in others)

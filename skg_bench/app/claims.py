@@ -1,4 +1,4 @@
-"""What the sources claim, with what carries each claim and what was found."""
+"""Claims of the sources, what carries each, and what was found."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -43,7 +43,7 @@ def skg_bench_(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """What stands before all commands."""
+    """Options before all commands."""
     with plain_errors():
         memory.check_limit()
 
@@ -179,7 +179,7 @@ def list_(
         ),
     ] = None,
 ) -> None:
-    """What can stand at each seam, and what parameters mean."""
+    """Options of each seam, and the meaning of their parameters."""
     with plain_errors():
         if name is not None and ("." in name or name == "config"):
             from skg_bench.app.parameters import show as parameters
@@ -211,7 +211,7 @@ def claims(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Of --make: print commands and CPU minutes only.")] = False,
 ) -> None:
-    """What the sources claim, and what was found. Which tests and experiments carry each claim. Exit code 2 where a
+    """Claims of the sources, and what was found. Which tests and experiments carry each claim. Exit code 2 where a
     file of findings is refused.
     """
     with plain_errors():
@@ -243,7 +243,7 @@ def experiment(
         ),
     ] = None,
 ) -> None:
-    """What an experiment's README says, from runs. Exit code 0: as expected, 1: not, 2: bad input."""
+    """Results that an experiment's README states, from runs. Exit code 0: as expected, 1: not, 2: bad input."""
     with plain_errors():
         from skg_bench.app import experiments as command
 

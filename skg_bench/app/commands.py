@@ -1,4 +1,4 @@
-"""What `run`, `compare` and `report` do, in the order in which a reader sees it."""
+"""Steps of `run`, `compare` and `report`, in the order in which a reader sees them."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -101,7 +101,7 @@ def _announce(jobs: "Sequence[PreparedRun]", screen: Console, *, dry_run: bool) 
 
 
 def _about(jobs: "Sequence[PreparedRun]") -> str:
-    """What stands before their number of turns."""
+    """Words before their number of turns."""
     return "" if all(job.counted for job in jobs) else "about "
 
 

@@ -34,7 +34,7 @@ def build(seam: str, node: Mapping[str, Any], origin: Origin, where: str = "") -
 
 
 def _made(node: Any) -> Any:
-    """What a checked node describes; components inside of others are made first."""
+    """Component that a checked node describes; those inside of it are made first."""
     if isinstance(node, list):
         return [_made(inner) for inner in node]
     if not isinstance(node, Mapping):

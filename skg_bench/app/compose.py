@@ -92,7 +92,7 @@ class Composer:
         return Composed(root, arms, without, overrides, changed)
 
     def options(self, group: str, names: Sequence[str]) -> list[Config]:
-        """What these options of a group compose to, interpolations as they are."""
+        """Nodes that these options of a group compose to, interpolations as they are."""
         return list(_raw(self._nodes(parse([f"{group}={name}" for name in names])))[group].values())
 
     def _root_tree(self, overrides: Sequence[Override]) -> DictConfig:
@@ -120,7 +120,7 @@ class Composer:
         return changed
 
     def _nodes(self, choices: Sequence[Override]) -> DictConfig:
-        """What each option of a group composes to: `nodes.policy.never`. One call of Hydra, as each takes 0.1 s."""
+        """Node that each option of a group composes to: `nodes.policy.never`. One call of Hydra, which takes 0.1 s."""
         if not choices:
             return OmegaConf.create({})
         beside = {f"+{option.path}@{_OPTIONS}.{option.path}.{option.value}={option.value}" for option in choices}

@@ -1,4 +1,4 @@
-"""What a run on a labelled corpus can show and what it cannot, before one is made."""
+"""Checks of a labelled corpus: what a run on it can show and what it cannot, before one is made."""
 
 import shlex
 

@@ -1,4 +1,4 @@
-"""What an experiment reports: tables and sentences for the terminal, and files for `--write`."""
+"""Reports of experiments: tables and sentences for the terminal, and files for `--write`."""
 
 import csv
 import os
@@ -69,7 +69,7 @@ def page(title: str, command: str, *parts: Table | str) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """What an experiment found. All but `parts` is for `--write`."""
+    """Findings of an experiment. All but `parts` is for `--write`."""
 
     parts: Sequence[Table | str]  # printed, in this order
     page: str  # NAME.md

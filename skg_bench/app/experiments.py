@@ -57,7 +57,7 @@ def needed(run: Run, arms: Sequence[str], experiment: str) -> None:
 
 
 def questions() -> dict[str, str]:
-    """What each entry asks, by its name, without importing it: title of its README, or first line of its docstring.
+    """Question of each entry, by its name, without importing it: title of its README, or first line of its docstring.
 
     Raises UsageError where there is no checkout.
     """

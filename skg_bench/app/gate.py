@@ -1,4 +1,4 @@
-"""What `skg-bench gate` does: hold a run against a baseline file, or write that file."""
+"""Steps of `skg-bench gate`: hold a run against a baseline file, or write that file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

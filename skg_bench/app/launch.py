@@ -240,7 +240,7 @@ def _places(plan: Plan, part: Part) -> list[tuple[str, int]]:
 
 
 def _run_before(job: PreparedRun) -> Run | None:
-    """What an earlier attempt left; None: there is no manifest, or it is torn."""
+    """Run that an earlier attempt left; None: there is no manifest, or it is torn."""
     with suppress(UsageError):
         return Run(job.out)
     return None

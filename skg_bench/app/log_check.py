@@ -176,7 +176,7 @@ def _distinct(cells: Sequence[Any]) -> list[str]:
 
 
 def _facts(record: Record, simulator: Recorded) -> Iterator[str]:
-    """What was read, what was left out, and what a run on it shows."""
+    """Facts about a log: what was read, what was left out, and what a run on it shows."""
     turns = np.sort(simulator.count(0, np.arange(record.users, dtype=np.int32), record.weeks))
     middle = int(turns[len(turns) // 2])
     yield (

@@ -1,4 +1,4 @@
-"""What the parameters of an option mean, read from the comments behind the keys of its yaml."""
+"""Meanings of an option's parameters, read from the comments behind the keys of its yaml."""
 
 import json
 import re
@@ -36,7 +36,7 @@ class Parameter:
 
     @property
     def unit(self) -> str:
-        """What stands in brackets."""
+        """Unit, which stands in brackets."""
         match = _UNIT.search(self.comment)
         return match["unit"] if match else ""
 
@@ -171,7 +171,7 @@ def _comments(file: Path) -> dict[str, str]:
 
 
 def _about(file: Path) -> list[str]:
-    """What a yaml says of itself: the comment at its top, else what its component does."""
+    """Description of a yaml: the comment at its top, else what its component does."""
     from skg_bench.app.catalogue import first_line
 
     lines: list[str] = []

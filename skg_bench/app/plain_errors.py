@@ -1,4 +1,4 @@
-"""What a user can cause ends as one message and an exit code, without a traceback."""
+"""Errors that a user can cause end as one message and an exit code, without a traceback."""
 
 import errno
 import sys
@@ -26,7 +26,7 @@ _NO_MEMORY = (  # what the loader and threads say of it
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """What a user can cause ends as one message and exit code 2; a budget that is reached as 3, an interrupt as 130."""
+    """Errors that a user can cause end as one message and exit code 2, a reached budget as 3, an interrupt as 130."""
     try:
         yield
     except BudgetReached as error:

@@ -127,7 +127,7 @@ def console(file: TextIO | None = None) -> Console:
 
 
 def headline(root: Mapping[str, Any]) -> str:
-    """What a run with this root configuration simulates."""
+    """Headline of a run with this root configuration."""
     arms = root["arms"]
     return (
         f"{root['experiment']}: {_size(root['users'], 'users')}, {_size(root['weeks'], 'weeks')}, seed {root['seed']}, "

@@ -1,4 +1,4 @@
-"""What makes two runs the same, and the manifest that says so."""
+"""Identity of a run: what makes two runs the same, and the manifest that says so."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def identity(config: Mapping[str, Any], compositions: Mapping[str, Any], data: M
 
 
 def described(config: Mapping[str, Any], compositions: Mapping[str, Any], data: Mapping[str, str]) -> dict[str, Any]:
-    """What a manifest says of these, so that the identity follows from the manifest alone."""
+    """Description of these for a manifest, so that the identity follows from the manifest alone."""
     whole = {"config": config, "compositions": compositions, "data": dict(data), "code": code_digest()}
     return {**whole, "beside": sorted(_beside(whole))}
 
@@ -145,13 +145,13 @@ def _changed_files(package: Package) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Of what the bits of a run depend on."""
+    """Versions of all that the bits of a run depend on."""
     main_versions = {"python": platform.python_version(), "skg-bench": VERSION}
     return {**main_versions, **{name: version(name) for name in _LIBRARIES}}
 
 
 def _commit() -> tuple[str | None, str | None]:
-    """Of the checkout that the package lies in; (null, null) for an installed package."""
+    """Commit of the checkout that the package lies in; (null, null) for an installed package."""
     package_root = packages()[0].root
     if _git(package_root, "ls-files", "--error-unmatch", "__init__.py") is None:
         return None, None

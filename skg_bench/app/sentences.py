@@ -42,7 +42,7 @@ class ReportTable:
 
 
 def tables(text: str) -> Iterator[ReportTable]:
-    """Those of a page in markdown."""
+    """Tables of a page in markdown."""
     sections: tuple[str, ...] = ()
     lines: list[tuple[str, ...]] = []
     for line in [*text.splitlines(), ""]:
@@ -79,7 +79,7 @@ def cell(root: Path, path: str) -> str:
 
 
 def figure(root: Path, place: str) -> str:
-    """What stands in the place of `{place}`."""
+    """Figure in the place of `{place}`."""
     path, _, how = (part.strip() for part in place.partition("|"))
     text = cell(root, path)
     number = _NUMBER.match(text)
@@ -147,7 +147,7 @@ def write(root: Path) -> list[str]:
 
 
 def _block(text: str, readme: str, name: str) -> tuple[str, int, int]:
-    """What a README has between the comments of a block, and where."""
+    """Text of a README between the comments of a block, and where it stands."""
     block = re.search(_BLOCK.format(name=re.escape(name)), text, re.DOTALL)
     if block is None:
         comments = f"`<!-- made by make readme: {name} -->` and `<!-- end of {name} -->`"
@@ -156,7 +156,7 @@ def _block(text: str, readme: str, name: str) -> tuple[str, int, int]:
 
 
 def stale(root: Path) -> list[str]:
-    """What no longer agrees with the reports: sentence and figure, one line each."""
+    """Sentences that no longer agree with the reports, with the figure, one line each."""
     problems = []
     for readme, blocks in templates(root).items():
         text = text_of(root / readme)
@@ -168,7 +168,7 @@ def stale(root: Path) -> list[str]:
 
 
 def _differences(root: Path, template: str, written: str) -> Iterator[str]:
-    """Of a block that is not what its template makes."""
+    """Differences of a block from what its template makes."""
     again = "write it again: make readme"
     written, template = " ".join(written.split()), " ".join(template.split())
     match = re.fullmatch("(.*?)".join(map(re.escape, _PLACE.split(template)[::2])), written)

@@ -39,7 +39,7 @@ class StoredBooks:
     clock: Callable[[], str] = field(default=_now, repr=False)  # ISO 8601
 
     def prompt(self, user: str, seconds: float = _SECONDS, limit: int = LIMIT) -> str:
-        """What a user's skillbook says in a prompt, at most `limit` characters; empty for a user without one.
+        """Prompt of a user's skillbook, at most `limit` characters; empty for a user without one.
 
         Raises StoreError where it is not read within `seconds`, and whatever `load` raises.
         """

@@ -124,7 +124,7 @@ def _chains(nodes: Iterable[Node]) -> frozenset[Chain]:
 
 @cache
 def _yamls(seam: str, options: Sequence[str], installed: Sequence[Package]) -> _Yamls:
-    """Those of all packages. What is no seam has no options: a file may name any text as one."""
+    """Yamls of a seam in all packages. What is no seam has none: a file may name any text as one."""
     files = (package.conf / seam / f"{option}.yaml" for package in installed for option in options)
     return _Yamls(seam, {file.stem: _read(file) for file in files if file.is_file()})
 

@@ -62,7 +62,7 @@ class _Delivery:
 
 
 class Deliveries:
-    """What is under way of the run in folder `out`."""
+    """Deliveries of the run in folder `out` that are under way."""
 
     def __init__(self, out: Path) -> None:
         self._out, self._running = out, list[_Delivery]()
@@ -120,7 +120,7 @@ class Deliveries:
 
     @property
     def complete(self) -> bool:
-        """Whether all of them have said that all is there."""
+        """Have all of them said that everything is there?"""
         return all(delivery.complete for delivery in self._running)
 
     def end(self) -> None:
@@ -144,7 +144,7 @@ def beside(sinks: Sequence[Sink], out: Path) -> Iterator[Deliveries]:
 
 
 def _work(sink: Sink, out: Path, pipe: Connection) -> None:
-    """What the process of a sink does."""
+    """Work of the process of a sink."""
     try:
         sink.open(out)
         pipe.send(("opened", None))
@@ -183,7 +183,7 @@ def _command(sink: Sink, out: Path, address: str | None) -> str:
 
 
 def _unheard(_known: int, _total: int) -> None:
-    """Nothing follows a delivery."""
+    """Ignores the end of a delivery."""
 
 
 def deliver(sink: Sink, run: Run, counts: Callable[[int, int], None] = _unheard) -> tuple[str, bool]:
@@ -290,7 +290,7 @@ def _own(run: Run, target: str) -> Mapping[str, Any]:
 
 
 def not_taken(sinks: Sequence[Sink], run: Run) -> Iterator[str]:
-    """What to say of addresses that the run's manifest names and that an export does not use."""
+    """Message about addresses that the run's manifest names and that an export does not use."""
     for sink in sinks:
         named = _own(run, _target(sink)).get(sink.parameter)
         if isinstance(named, str) and named and named != sink.address(run.path):

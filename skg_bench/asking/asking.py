@@ -39,7 +39,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What came of an ask."""
+    """Result of an ask."""
 
     text: str  # as the model wrote it; empty where nothing came
     value: Any  # parsed, and valid against the schema; None: it is not, or there was no schema
@@ -55,7 +55,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a model charges, in USD per million tokens."""
+    """Prices of a model, in USD per million tokens."""
 
     tokens_in: float
     tokens_cached: float
@@ -72,7 +72,7 @@ class TextModel(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What decides an answer beside the prompt: `model`, `temperature` and `top_p`."""
+        """Settings that decide an answer beside the prompt: `model`, `temperature` and `top_p`."""
         ...
 
     @property

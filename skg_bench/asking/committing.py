@@ -25,7 +25,7 @@ class Committer(Generic[T, R]):
         self._items.put(item)
 
     def results(self) -> list[R]:
-        """Of what was committed since the last time.
+        """Results of what was committed since the last call.
 
         Raises what `commit` raised.
         """

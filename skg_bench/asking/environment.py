@@ -1,4 +1,4 @@
-"""What the environment says of asking."""
+"""Variables of the environment that decide how models are asked."""
 
 import os
 

@@ -26,7 +26,7 @@ class Exchange:
     answers: list[ChatAnswer] = field(default_factory=list)
 
     async def completion(self, seconds: float) -> Completion:
-        """What came of the prompt within so many seconds, retries and repair included.
+        """Result of the prompt within so many seconds, retries and repair included.
 
         Raises UsageError for what no retry can mend.
         """

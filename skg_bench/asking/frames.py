@@ -39,7 +39,7 @@ def whole(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """What a frame holds, or the first bytes beyond `_LARGEST` of it.
+    """Content of a frame, or the first bytes beyond `_LARGEST` of it.
 
     Raises OSError where it is damaged.
     """

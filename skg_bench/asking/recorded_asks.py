@@ -44,7 +44,7 @@ class Ask:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What a line tells of it, beside its key."""
+        """Fields of a line beside its key."""
         schema = self.prompt.schema
         digest = None if schema is None else sha256(_canonical(schema)).hexdigest()
         words = {"role": self.prompt.role, "system": self.prompt.system, "user": self.prompt.user}
@@ -63,7 +63,7 @@ class Ask:
 
 
 def line(key: bytes, ask: Ask, completion: Completion) -> bytes:
-    """What came of an ask, as JSON and a line break."""
+    """Result of an ask, as JSON and a line break."""
     answer = {
         "answer": completion.text, "end": completion.end, "reason": completion.reason,
         "tokens_in": completion.tokens_in, "tokens_cached": completion.tokens_cached,
@@ -75,7 +75,7 @@ def line(key: bytes, ask: Ask, completion: Completion) -> bytes:
 
 
 def fields_of(written: bytes) -> dict[str, Any]:
-    """What a line tells, which comes without its line break.
+    """Fields of a line, which comes without its line break.
 
     Raises ValueError for what is no line of a recording, of another version, or edited.
     """
@@ -100,7 +100,7 @@ def fields_of(written: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a line tells of an answer."""
+    """Fields of an answer in a line."""
 
     answer: str
     end: End

@@ -1,4 +1,4 @@
-"""What a server answers that no retry can mend, and what to do about it. No message holds the key."""
+"""Refusals of a server that no retry can mend, and what to do about each. No message holds the key."""
 
 import json
 import ssl
@@ -47,7 +47,7 @@ def payable(response: "httpx.Response") -> bool:
 
 
 def said(response: "httpx.Response", key: str | None) -> str:
-    """What a server says is wrong, in one line."""
+    """Reason that a server gives, in one line."""
     text = response.text
     try:
         error = json.loads(text)["error"]
@@ -61,7 +61,7 @@ def said(response: "httpx.Response", key: str | None) -> str:
 
 
 def no_tls(address: str, error: ssl.SSLError) -> UsageError:
-    """Of a connection that cannot be made safe."""
+    """Error of a connection that cannot be made safe."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return UsageError(
             f"the certificate of {address} does not fit: {error.verify_message}. Check curator.llm.address; for a "

@@ -51,7 +51,7 @@ def _manage(prompt: Prompt) -> str:
 
 
 def _obey(prompt: Prompt) -> str:
-    """What any text of the data orders, and then what was learned."""
+    """Obeys any order in the data first, then writes down what was learned."""
     data = data_of(prompt)
     sections = dict(_ID.findall(data["skillbook"]))
     operations = []

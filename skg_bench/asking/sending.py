@@ -35,7 +35,7 @@ class NoServerError(NoAnswerError):
 
 @dataclass(slots=True)
 class Contact:
-    """What this process knows of a model of a server."""
+    """State that this process shares among the asks of a server's model."""
 
     answered: bool = False
     form: int = 0  # in wire.FORMS: the first that the server has not refused
@@ -124,7 +124,7 @@ def check_libraries() -> None:
 
 
 def contact(address: str, model: str) -> Contact:
-    """What this process knows of a model."""
+    """State shared among the asks of a model."""
     return _CONTACTS.setdefault((os.getpid(), address, model), Contact())
 
 
@@ -148,7 +148,7 @@ def _client(address: str) -> "httpx.AsyncClient":
 
 
 def _no_server(address: str, error: Exception) -> Exception:
-    """Of a request that got no response: UsageError where no connection can be made safe, else NoServerError."""
+    """Error of a request without a response: UsageError where no connection can be made safe, else NoServerError."""
     import httpx
 
     for cause in _causes(error) if isinstance(error, httpx.ConnectError) else ():
@@ -167,7 +167,7 @@ def _wait(state: "RetryCallState") -> float:
 
 
 def _seconds(retry_after: str) -> float:
-    """Of the header Retry-After, which has seconds or a date; 0: it says nothing that can be read."""
+    """Seconds of the header Retry-After, which has seconds or a date; 0: it cannot be read."""
     if retry_after.isdecimal():
         return float(retry_after)
     try:

@@ -1,4 +1,4 @@
-"""What the processes of a run have spent together: a file of JSON lines, of which the last has the totals."""
+"""Spending of all processes of a run: a file of JSON lines, of which the last has the totals."""
 
 import fcntl
 import json
@@ -43,7 +43,7 @@ class SpendingFile:
     reaches: ClassVar[Reaches] = {"path": Reach(("reads", "writes"))}
 
     def total(self) -> Spending:
-        """What is spent up to now.
+        """Sum spent up to now.
 
         Raises UsageError for a file that cannot be read.
         """

@@ -1,4 +1,4 @@
-"""What is said of an ask that is not recorded: the recorded one that is nearest, and where they differ."""
+"""Message for an ask that is not recorded: the nearest recorded one, and where they differ."""
 
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher

@@ -1,4 +1,4 @@
-"""What is sent to `/chat/completions`, and what comes back."""
+"""Requests to `/chat/completions`, and their responses."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Assistants: what answers messages and learns from feedback."""
+"""Assistants, one module or folder each: they answer messages and learn from feedback. `pipeline` is ours."""

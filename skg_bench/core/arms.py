@@ -82,7 +82,7 @@ class Arm:
             raise UsageError(f"freeze_at={self.freeze_at} must not be negative")
 
     def _check_copied(self, assistant: Assistant[Any]) -> None:
-        """What an assistant without a pipeline can do: go on from a copy of its state, and stop to learn."""
+        """Checks an arm without a pipeline: it can only go on from a copy of its state, and stop to learn."""
         kind = f"{type(assistant).__module__}.{type(assistant).__qualname__}"
         if self.book != "own":
             raise UsageError(f"book={self.book}: {kind} has no skillbook that another could replace; take book=own")
@@ -101,7 +101,7 @@ class Arm:
                 raise UsageError(f"{key} needs a state that can be copied. {error}") from error
 
     def frozen(self, turn: int) -> Freeze | None:
-        """What no longer learns at the user's turn `turn`, while the components of this arm are in force."""
+        """Part that no longer learns at the user's turn `turn`, while the components of this arm are in force."""
         return self.freeze if self.freeze_at is not None and turn >= self.freeze_at else None
 
     def at(self, turn: int) -> "Arm":

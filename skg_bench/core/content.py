@@ -1,4 +1,4 @@
-"""What a skill says: section, issue, insight and keywords of ACE's skillbooks, as a text of the run."""
+"""Content of a skill: section, issue, insight and keywords of ACE's skillbooks, as a text of the run."""
 
 import json
 import unicodedata
@@ -18,7 +18,7 @@ _SHOWN = 40  # characters of a wrong value in an error
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a skill says: the fields of ACE's schema 2. In books of its counter era, and of Pause, a skill has one text
+    """Content of a skill: the fields of ACE's schema 2. In books of its counter era, and of Pause, a skill has one text
     beside its section, `content`: that is the issue here.
 
     Raises UsageError for values of another type, empty sections and issues, characters that no text may have, and
@@ -75,7 +75,7 @@ NAMES = tuple(f.name for f in fields(Content))
 
 
 class TextStore(Protocol):
-    """What contents need of the texts of a run (core/texts.py)."""
+    """Methods that contents need of the texts of a run (core/texts.py)."""
 
     def add(self, texts: Sequence[str]) -> I32:
         """Ids of texts."""

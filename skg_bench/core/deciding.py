@@ -1,4 +1,4 @@
-"""What a policy decides on, what was decided, and the Protocol of policies. Arrays carry the user axis first.
+"""Candidates of a policy, its decision, and the Protocol of policies. Arrays carry the user axis first.
 
 B users stepped together, K places of a shortlist.
 """
@@ -27,7 +27,7 @@ class Shown:
     report: Callable[[I64, Completions], None]  # what was spent for rows [n], `[n]` each
 
     def rows(self, which: I64 | Bool) -> "Shown":
-        """Those of these users only."""
+        """Rows of these users only."""
         return Shown(
             self.row[which], self.message[which], self.content[which], self.event[which], self.texts, self.report
         )
@@ -50,7 +50,7 @@ class Candidates:
     shown: Shown | None = None  # None: nothing can be read, or the decision was made
 
     def rows(self, which: I64 | Bool) -> "Candidates":
-        """Those of these users only."""
+        """Rows of these users only."""
         return Candidates(
             self.skill[which], self.similarity[which], self.preference[which],
             None if self.score is None else self.score[which], self.combined[which], self.uses[which], self.ok[which],
@@ -61,7 +61,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the engine drew from a policy's distribution at the users' turn number `turn`."""
+    """Draw of the engine from a policy's distribution at the users' turn number `turn`."""
 
     turn: int
     candidates: Candidates
@@ -69,7 +69,7 @@ class Decision:
     propensity: F64  # [B] probability of this choice
 
     def rows(self, which: I64 | Bool) -> "Decision":
-        """Those of these users only."""
+        """Rows of these users only."""
         return Decision(self.turn, self.candidates.rows(which), self.place[which], self.propensity[which])
 
 
@@ -106,5 +106,5 @@ class Memoryless(Protocol):
         return None  # noqa: RET501 - a body, or the method would be abstract
 
     def learn(self, state: None, decision: Decision, known: KnownFeedback, batch: Batch) -> None:
-        """Nothing is learned."""
+        """Learns nothing."""
         return state

@@ -1,4 +1,4 @@
-"""What policies share: the best candidate, and distributions over the fallback and the shortlist."""
+"""Functions that policies share: the best candidate, and distributions over the fallback and the shortlist."""
 
 import numpy as np
 

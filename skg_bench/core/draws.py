@@ -19,7 +19,7 @@ from skg_bench.core.grid import F64, U64
 
 
 class Purpose(IntEnum):
-    """What a draw decides; one number each, never reused for another purpose."""
+    """Decisions that are drawn; one number each, never reused for another purpose."""
 
     VOLUME = 1
     ACTIVE_SHARE = 2

@@ -11,7 +11,7 @@ class UsageError(Exception):
 
 
 class BudgetReached(UsageError):  # noqa: N818  nothing went wrong
-    """What a run may spend is spent: it is incomplete, and goes on from what is kept with a larger budget."""
+    """Budget of a run is spent: the run is incomplete, and continues from what is kept with a larger budget."""
 
 
 class RowError(UsageError):

@@ -35,7 +35,7 @@ _NEITHER: Mapping[str, str] = {
 
 
 def feedback_signal(outcome: str) -> str:
-    """What an outcome says of the suggestion (P22).
+    """Sentence about a suggestion that had this outcome (P22).
 
     Raises UsageError for another outcome.
     """
@@ -43,7 +43,7 @@ def feedback_signal(outcome: str) -> str:
 
 
 def satisfaction_signal(satisfaction: str, outcome: str | None) -> str:
-    """What a later answer says of a suggestion that had this outcome (P29); None: nobody remembers it.
+    """Sentence about a suggestion from its outcome and a later answer (P29); None: nobody remembers it.
 
     Raises UsageError for other words.
     """

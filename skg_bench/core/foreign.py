@@ -192,7 +192,7 @@ def plain(value: Any, where: object) -> Any:
 
 
 def _fault(value: Any, depth: int, count: int) -> str:
-    """What is wrong with a value, without what it holds."""
+    """Fault of a value, without its content."""
     if depth > _DEEP:
         return f"is nested more than {_DEEP} levels deep"
     if count > _MANY:

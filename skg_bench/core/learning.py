@@ -77,7 +77,7 @@ def joined(parts: Sequence[Jobs]) -> Jobs:
 
 @dataclass(frozen=True, slots=True)
 class LearningCost:
-    """What learning cost at one turn, `[B]` each."""
+    """Cost of learning at one turn, `[B]` each."""
 
     tokens_in: I32
     tokens_out: I32

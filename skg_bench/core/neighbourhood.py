@@ -1,4 +1,4 @@
-"""What routers share that fit a regression for each message: the nearest examples, and scores summed by skill."""
+"""Functions of routers that fit a regression for each message: the nearest examples, and scores summed by skill."""
 
 from dataclasses import dataclass
 

@@ -34,7 +34,7 @@ def this_process() -> Owner:
 
 
 def alive(owner: Owner) -> bool | None:
-    """Whether a process exists; None where this process cannot know.
+    """Does a process exist? None where this process cannot know.
 
     It knows for processes of this machine and of its own namespace. The host name must agree as well: copies of a
     virtual machine that was saved while it ran share the boot and the numbers.

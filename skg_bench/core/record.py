@@ -1,4 +1,4 @@
-"""What a log of real turns can say to a simulation that replays it, and what it says of itself."""
+"""Logs of real turns, as a simulation replays them, and what they say of themselves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Offsets = Sequence[tuple[int, int]]
 
 
 def local_time(offsets: Offsets, time: I64) -> I64:
-    """What a clock on the users' wall shows at `time`, both in seconds since Monday 00:00 of the first week.
+    """Time that the users' clocks show at `time`, both in seconds since Monday 00:00 of the first week.
 
     Time passes evenly; clocks are turned back and put forward. Without offsets they show `time` itself.
     """
@@ -28,7 +28,7 @@ def local_time(offsets: Offsets, time: I64) -> I64:
 
 
 def offsets_of(manifest: Mapping[str, Any]) -> Offsets:
-    """Those of the run with this manifest."""
+    """Offsets of the run with this manifest."""
     offsets: Offsets = (manifest.get("log") or {}).get("offsets", ())
     return offsets
 
@@ -67,7 +67,7 @@ def left_out(counts: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 class Replay(Protocol):
-    """What a simulator has beside its Protocol if it replays a log: whether answers were right is known to nobody."""
+    """Methods that a simulator has beside its Protocol if it replays a log: nobody knows which answers were right."""
 
     @property
     def record(self) -> Record:
@@ -79,7 +79,7 @@ class Replay(Protocol):
         ...
 
     def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
-        """What the log says of events `event` of users `user`, `[N]` each: the columns `LOGGED` of the turn log.
+        """Columns `LOGGED` of the turn log for events `event` of users `user`, `[N]` each.
 
         `stored`: the event of the same user whose answer was returned, -1: none was.
         """

@@ -1,4 +1,4 @@
-"""What routers share: the best similarity of each skill, its centroid, near-duplicates, and the K best skills."""
+"""Functions of routers: the best similarity of each skill, its centroid, near-duplicates, and the K best skills."""
 
 from dataclasses import replace
 

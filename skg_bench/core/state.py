@@ -57,7 +57,7 @@ def _mapped(state: Any, change: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def _wrong(state: Any, n: int, name: str) -> str | None:
-    """What makes `state` no state of `n` rows; None: nothing does."""
+    """Reason why `state` is no state of `n` rows; None: it is one."""
     if state is None:
         return None
     if isinstance(state, np.ndarray):

@@ -91,7 +91,7 @@ def _words(content: Content) -> str:
 
 @cache
 def strategies(folder: str | None = None) -> Strategies:
-    """Those of a folder; None: `data/guardian`.
+    """Strategies of a folder; None: `data/guardian`.
 
     Raises UsageError for a folder that has none, and for what is missing or wrong in it.
     """

@@ -9,7 +9,7 @@ from skg_bench.core.types import Skillbooks
 
 
 def later_tags(known: KnownFeedback, before: int, books: Skillbooks) -> KnownFeedback:
-    """What TAGs record of turns earlier than `before`, with `value` as `Batch.rating`: ratings of skills, and those
+    """TAGs for turns earlier than `before`, with `value` as `Batch.rating`: ratings of skills, and those
     that no longer count. What a skill does not have is not taken back: its counters began anew with another answer.
     """
     back = (known.kind == RETRACTED) & (known.skill >= 0) & (known.turn < before)

@@ -26,7 +26,7 @@ Shows = Callable[[Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class WrittenBefore:
-    """What a process has written, for another one with the same world."""
+    """Texts that a process has written, for another one with the same world."""
 
     texts: list[str]  # in order of their ids
     contents: list[Content]
@@ -37,7 +37,7 @@ class WrittenBefore:
 
 @dataclass(frozen=True)
 class Embedding:
-    """What texts get their vectors from."""
+    """Source of the vectors of texts."""
 
     messages: Callable[[], I16]  # vectors of the world's messages, `[N, D]`
     embedder: Embedder
@@ -140,11 +140,11 @@ class Texts:
 
     @cached_property
     def contents(self) -> Contents:
-        """Those texts that say what skills say."""
+        """Texts that are contents of skills."""
         return Contents(self)
 
     def written(self) -> WrittenBefore:
-        """What was written up to now."""
+        """Texts written up to now."""
         place = None if self._place is None else self._place.rows
         vectors = None if self._vectors is None else self._vectors.rows
         contents = list(filter(None, self.contents._known.values()))  # noqa: SLF001  arms have them too, and may list none

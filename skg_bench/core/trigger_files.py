@@ -21,7 +21,7 @@ _UNSAID = frozenset({"a", "at", "in", "the"})
 
 @dataclass(frozen=True, slots=True)
 class TriggerParts:
-    """What triggers are made of."""
+    """Parts from which triggers are made."""
 
     file: Path
     per_cell: int  # texts for each category, time of day and price band
@@ -45,7 +45,7 @@ class TriggerRow:
 
 
 def read_parts(file: Path, text: str) -> TriggerParts:
-    """What the file holds, checked."""
+    """Content of the file, checked."""
     tables = document(file, text, _FILE)
     per_cell = tables["texts_per_cell"]
     if type(per_cell) is not int or per_cell < 1:

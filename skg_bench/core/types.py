@@ -65,15 +65,15 @@ class BookSimilarity(Protocol):
     """Dot products of the users' messages and the examples of their own books, by place in the book: exact integers."""
 
     def dots(self) -> F32:
-        """Of the message with each example, `[B, E]`."""
+        """Dot products of the message with each example, `[B, E]`."""
         ...
 
     def around(self, place: I64) -> F32:
-        """Of the example at place `[B]` of each book with each example, `[B, E]`."""
+        """Dot products of the example at place `[B]` of each book with each example, `[B, E]`."""
         ...
 
     def gram(self, place: I64) -> F32:
-        """Of the examples at places `[B, M]` with one another, `[B, M, M]`."""
+        """Dot products of the examples at places `[B, M]` with one another, `[B, M, M]`."""
         ...
 
 
@@ -112,7 +112,7 @@ class WrittenTexts(Protocol):
 
     @property
     def contents(self) -> Contents:
-        """What skills say, by the keys of `Skillbooks.content`, and to write more of it for `Batch.content`."""
+        """Contents of skills, by the keys of `Skillbooks.content`; new ones are written for `Batch.content`."""
         ...
 
     @property
@@ -265,7 +265,7 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """What calls of a model cost, `[B]` each. What was said is minted by the world: no completion carries truth."""
+    """Cost of calls of a model, `[B]` each. The world mints the answers: no completion carries truth."""
 
     tokens_in: I32
     tokens_out: I32
@@ -296,7 +296,7 @@ def _nowhere(_jobs: Jobs) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a curator may know of a turn, `[B]` each."""
+    """Turn as a curator may know it, `[B]` each."""
 
     time: I64
     turn: int

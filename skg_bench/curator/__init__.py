@@ -1,1 +1,1 @@
-"""Observations to updates of the skillbook."""
+"""Curators, one module each: observations to updates of the skillbook."""

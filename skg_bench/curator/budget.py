@@ -43,7 +43,7 @@ class Budget:
 
     @cached_property
     def reasons(self) -> Sequence[str]:
-        """Those of the curator inside, and one more."""
+        """Reasons of the curator inside, and one more."""
         return (*self.curator.reasons, "evicted")
 
     def start(self, n: int) -> Any:
@@ -57,7 +57,7 @@ class Budget:
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
-        """What the curator inside does, and what goes for it."""
+        """Operations of the curator inside, and removals that make room for them."""
         state, batch = self.curator.curate(seen, reaction, known, books, state)
         stays = books.active.copy()  # what is active after the batch, new skills apart
         free = books.active.copy()  # of these, what may go
@@ -83,7 +83,7 @@ class Budget:
         return state, joined(batch, end)
 
     def _keys(self, books: Skillbooks, rows: I64) -> tuple[I32 | I64, ...]:
-        """What skills are evicted by, `[n, S]` each: the smallest go first, and the last key counts most."""
+        """Keys by which skills are evicted, `[n, S]` each: the smallest go first, and the last key counts most."""
         if self.evict == "ttl":
             return (books.born[rows],)
         return (books.last_used[rows], books.uses[rows]) if self.evict == "lfu" else (books.last_used[rows],)

@@ -32,5 +32,5 @@ class NoLearning:
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: None
     ) -> tuple[None, Batch]:
-        """Nothing."""
+        """Learns nothing."""
         return None, NOTHING

@@ -196,14 +196,14 @@ def _skills(row: int, books: Skillbooks, seen: Observation) -> list[Skill]:
 
 
 def _served(job: _Job, used: Sequence[str]) -> str:
-    """What the user was given, in words."""
+    """Words that the user was given."""
     if job.kind == RATING:
         return f"given by skill {used[0]}" if used else "given by the assistant itself"
     return f"a suggestion with skill {used[0]}" if used else "a generic question"
 
 
 def _feedback(job: _Job) -> dict[str, str]:
-    """What the user said, in words."""
+    """Words of the user's feedback."""
     words = signal(job.kind, job.value, job.outcome)
     return {"rating": words} if job.kind == RATING else {"channel": tuple(KINDS)[job.kind], "signal": words}
 
@@ -226,7 +226,7 @@ def _uses(seen: Observation) -> Batch:
 
 
 def _operations(jobs: Sequence[_Job], seen: Observation) -> Batch:
-    """What was admitted, in order of the jobs."""
+    """Operations that were admitted, in order of the jobs."""
     proposed = [(job, operation) for job in jobs for operation in job.admitted.operations]
     batch = blank(len(proposed))
     for i, (job, operation) in enumerate(proposed):

@@ -33,7 +33,7 @@ _USED, _JUDGED, _ADDED, _REWORDED, _HARMFUL = range(5)  # reasons
 
 @dataclass(frozen=True, slots=True)
 class CreditedTurns:
-    """What a simulated reflector remembers of B users' turns."""
+    """Memory of a simulated reflector about B users' turns."""
 
     skill: I32  # [B, T] whose rating the turn gave, so that it can be taken back; -1: nobody's
     outcome: I32  # [B, T] what the user did, -1: nothing is known
@@ -89,7 +89,7 @@ class Reflective:
         library.strategies(self.strategies)
 
     def start(self, n: int) -> CreditedTurns:
-        """Nothing is known."""
+        """Memory in which nothing is known."""
         return CreditedTurns(np.full((n, 0), -1, np.int32), np.full((n, 0), -1, np.int32))
 
     def offers(self, seen: Observation, state: CreditedTurns) -> Bool:
@@ -157,7 +157,7 @@ class Reflective:
     # --------------------------------------------------------------------------------------- skill manager
 
     def _removed(self, study: Study, tags: Made) -> Made:
-        """Of the skills that were rated just now, those that are proven harmful; counted with these ratings."""
+        """Skills rated just now that are proven harmful; counted with these ratings."""
         books, batch = study.books, tags.batch
         width = books.active.shape[1]
         at, first, index = np.unique(_flat(batch, width), return_index=True, return_inverse=True)
@@ -198,7 +198,7 @@ class Reflective:
         return Made(batch, job)
 
     def _best_kind(self, active: Bool, kinds: I64, context: I64, shelf: Shelf) -> I64:
-        """What is believed to fit the contexts `[n]` best: of kinds that the user never had, else of those with an
+        """Kind that is believed to fit the contexts `[n]` best: of kinds that the user never had, else of those with an
         active skill, else of those that were removed; `active` and `kinds` of skills `[n, S]`.
         """
         had, has = (np.zeros((len(kinds), len(shelf.strategies.kinds)), np.bool_) for _ in range(2))

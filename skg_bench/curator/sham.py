@@ -87,7 +87,7 @@ class Sham:
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Those of the curator inside."""
+        """Reasons of the curator inside."""
         return self.curator.reasons
 
     def start(self, n: int) -> Proposals:
@@ -101,7 +101,7 @@ class Sham:
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Proposals
     ) -> tuple[Proposals, Batch]:
-        """What the curator inside does, with other content."""
+        """Operations of the curator inside, with other content."""
         inside, batch = self.curator.curate(seen, reaction, known, books, state.curator)
         state = replace(state, curator=inside)
         if self.tags == "coin":

@@ -52,7 +52,7 @@ class Without:
 
     @cached_property
     def reasons(self) -> Sequence[str]:
-        """Those of the curator inside, and one more."""
+        """Reasons of the curator inside, and one more."""
         return (*self.curator.reasons, "left out")
 
     def start(self, n: int) -> Any:
@@ -66,7 +66,7 @@ class Without:
     def curate(
         self, seen: Observation, reaction: Reaction, known: KnownFeedback, books: Skillbooks, state: Any
     ) -> tuple[Any, Batch]:
-        """What the curator inside does, without the skill."""
+        """Operations of the curator inside, without the skill."""
         state, batch = self.curator.curate(seen, reaction, known, books, state)
         captures = np.flatnonzero(stores(batch))
         if not len(captures):

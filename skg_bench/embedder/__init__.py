@@ -1,1 +1,1 @@
-"""Texts to vectors on the integer grid."""
+"""Embedders, one class each: texts to vectors on the integer grid. `cache` keeps vectors for all processes."""

@@ -56,7 +56,7 @@ def keep(file: Path, contents: bytes) -> None:
 
 
 def kept(file: Path) -> bytes | None:
-    """What was written; None: nothing, or it is damaged."""
+    """Vectors that were written; None: none, or they are damaged."""
     try:
         whole = raw_bytes(file)
     except OSError:
@@ -139,7 +139,7 @@ class _Store:
             self._why = str(error)
 
     def read(self, wanted: U64) -> Known:
-        """What is there of `wanted`, which ascends, and perhaps more."""
+        """Vectors that are there for `wanted`, which ascends, and perhaps more."""
         if self._open is not None:
             try:
                 return _read(self._open, self._file, wanted)

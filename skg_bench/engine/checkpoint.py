@@ -99,7 +99,7 @@ class Keeper:
         return rollout, log
 
     def watch(self, log: Logbook, arms: Sequence[str], users: I32) -> Callable[[Resumable], None]:
-        """What a rollout is to call between turns: now and then it saves."""
+        """Function that a rollout calls between turns: now and then it saves."""
         head = {"format": _FORMAT, "arms": list(arms), "users": users.tolist()}
         self._due = self._clock() + self._every
         return partial(self._look, log, json.dumps(head).encode() + b"\n")

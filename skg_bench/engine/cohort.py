@@ -41,7 +41,7 @@ _SIMULATED = 3  # of these, how many are simulated; the one nearest in size of i
 
 @dataclass(frozen=True)
 class Setting:
-    """What all arms and cohorts of a run share."""
+    """Setting that all arms and cohorts of a run share."""
 
     seed: int  # with its salt (core/draws.py)
     world: World[Any]
@@ -57,14 +57,14 @@ class Setting:
 
     @cached_property
     def texts(self) -> Texts:
-        """Those of the world, and all that is written in this process."""
+        """Texts of the world, and all that is written in this process."""
         log = replay(self.world)
         shows = log.show if log is not None and log.record.redacted else None
         return Texts(self.world.messages, self.world.names, self.embedding, shows, log is not None)
 
     @cached_property
     def reading(self) -> Reading | None:
-        """What skills are really about, where they are advice."""
+        """Reading of what skills are really about, where they are advice."""
         return Reading(self.world, self.texts.contents) if isinstance(self.world, Advised) else None
 
     @cached_property
@@ -260,7 +260,7 @@ class Rollout:
         self.position, self.state, self.ledger = kept["position"], kept["state"], kept["ledger"]
 
     def surroundings(self) -> Surroundings:
-        """What a rollout of these arms in another process has too."""
+        """Surroundings that a rollout of these arms in another process has too."""
         scene, texts = self._scene, self._scene.texts
         objects = {
             "texts": texts, "contents": texts.contents, "vocabulary": texts.vocabulary, "similarity": scene.similarity,

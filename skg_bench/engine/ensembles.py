@@ -101,11 +101,11 @@ class Alone:
         return self.arm.at(turn).assistant
 
     def explain(self, truth: GroundTruth, state: Any) -> I32:
-        """Nothing is known of its skillbook."""
+        """Gives nothing: its skillbook is not known."""
         return np.full(len(truth.type), -1, np.int32)
 
     def best(self, truth: GroundTruth, state: Any) -> F64 | None:
-        """Nothing is known of its skillbook."""
+        """Gives nothing: its skillbook is not known."""
         return None
 
     def columns(self, state: Any) -> Columns:

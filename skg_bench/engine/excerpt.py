@@ -51,7 +51,7 @@ class Excerpt:
         return getattr(self.__dict__["world"], name)
 
     def events(self, state: Excerpted, turn: int) -> Event:
-        """Those of the table."""
+        """Events of the table."""
         return state.events.at(turn)
 
     def respond(

@@ -157,7 +157,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class Job:
-    """What a process needs to run any task."""
+    """Everything that a process needs to run any task."""
 
     plan: Plan
     out: Path
@@ -203,7 +203,7 @@ class _Made:
     kept: Cohort | None = None
 
     def cohort(self, users: I32) -> Cohort:
-        """Of these users, by ascending id."""
+        """Cohort of these users, by ascending id."""
         if self.kept is None or not np.isin(users, self.kept.user).all():
             self.kept = None  # before others are made: room for both is not needed
             self.kept = cohort_of(self.setting, users)

@@ -35,7 +35,7 @@ class Labels:
         return self._text(text, self.texts.names.start, self.names)
 
     def contents(self, key: U64) -> dict[str, pa.DictionaryArray]:
-        """What skills say, one column for each field; of key 0: null."""
+        """Contents of skills, one column for each field; of key 0: null."""
         distinct, index = np.unique(key, return_inverse=True)
         shown = self.texts.contents.shown(distinct)
         return {name: _sorted([_field(content, name) for content in shown], index) for name in NAMES}

@@ -47,7 +47,7 @@ class Pending:
         put(self._columns, row, slot, values)
 
     def due(self, now: I64) -> tuple[KnownFeedback, I64, Any]:
-        """What is known by `now` `[B]`, a user's rows in order of the turn that they are about, since when, and their
+        """Feedback known by `now` `[B]`, a user's rows in order of the turn that they are about, since when, and their
         contexts.
 
         The context is zeros where none was given, and None where none ever was.

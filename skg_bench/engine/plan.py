@@ -1,4 +1,4 @@
-"""What a run is made of."""
+"""Plan of a run: all that it is made of."""
 
 from dataclasses import dataclass
 from typing import Any

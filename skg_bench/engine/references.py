@@ -23,7 +23,7 @@ class References:
         self._answers: list[dict[str, int]] = [{} for _ in keys]
 
     def words(self, query: Message, answer: I32, text: I32 | None) -> list[str]:
-        """What was said to the users: answers `answer` (handles `[B]`) in words; where these are -1, the assistant's
+        """Words said to the users: answers `answer` (handles `[B]`) in words; where these are -1, the assistant's
         own words `text` (text ids `[B]`, -1: none).
         """
         keys = fold(self._keys[: len(answer)], answer).tolist()

@@ -1,4 +1,4 @@
-"""What is left of a run: cohorts to simulate, and shards to put together from the pieces of cohorts that are done.
+"""Tasks that are left of a run: cohorts to simulate, and shards to put together from pieces of cohorts that are done.
 
 Shards are a fixed partition, cohorts are not: users of like volume are stepped together, as a cohort takes as many
 steps as its busiest user. Cohorts are formed among the users of a few shards, so that few pieces make a shard.
@@ -43,7 +43,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Existing:
-    """What there is of a run, or of a part of it, from earlier attempts."""
+    """Pieces of a run, or of a part of it, from earlier attempts."""
 
     mine: Bool  # [arms, shards] what this run, or part, makes
     missing: Bool  # [arms, shards] of these the shards that are not there
@@ -53,7 +53,7 @@ class Existing:
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of a run, or of a part of it."""
+    """Tasks that are left of a run, or of a part of it."""
 
     tasks: Sequence[Task]
     joins: Sequence[Join]

@@ -1,1 +1,1 @@
-"""Launchers: how the tasks of a run are spread over processes."""
+"""Launchers, one module each: how the tasks of a run are spread over processes."""

@@ -148,7 +148,7 @@ class _Worker:
     task: int | None = None  # the one at work
 
     def lost(self) -> bool:
-        """Whether it is dead, or has not answered in time. It may have left a message."""
+        """Is it dead, or has it not answered in time? It may have left a message."""
         return self.process.exitcode is not None or time.monotonic() > self.deadline
 
     def end(self, seconds: float) -> None:
@@ -216,7 +216,7 @@ class _Crew(Generic[Result]):
         return True
 
     def _bury(self, worker: _Worker) -> None:
-        """What it had not finished is begun again when all else has been begun: it may be what kills workers."""
+        """Buries a worker. Its unfinished task is begun again after all others: it may be what kills workers."""
         self.workers.remove(worker)
         worker.end(_LAST)
         if worker.task is not None:

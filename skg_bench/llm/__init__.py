@@ -1,1 +1,1 @@
-"""Who answers on fallback."""
+"""Models, one module each: they answer users on fallback, or write texts for a curator or policy. `asking` sends."""

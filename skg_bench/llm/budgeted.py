@@ -43,12 +43,12 @@ class Budgeted:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the model inside."""
+        """Settings of the model inside."""
         return self.llm.settings
 
     @property
     def prices(self) -> Prices | None:
-        """Those of the model inside."""
+        """Prices of the model inside."""
         return self.llm.prices
 
     def kept_in(self, folder: Path) -> "Budgeted":

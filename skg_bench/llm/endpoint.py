@@ -80,7 +80,7 @@ class Endpoint:
 
     @property
     def prices(self) -> Prices | None:
-        """Those of the yaml. Without a price for cached tokens, they cost as much as others."""
+        """Prices of the yaml. Without a price for cached tokens, they cost as much as others."""
         if self.usd_per_million_in is None or self.usd_per_million_out is None:
             return None
         cached = self.usd_per_million_in if self.usd_per_million_cached is None else self.usd_per_million_cached

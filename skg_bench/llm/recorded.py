@@ -45,12 +45,12 @@ class RecordedModel:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the model inside."""
+        """Settings of the model inside."""
         return self.llm.settings
 
     @property
     def prices(self) -> Prices | None:
-        """Those of the model inside."""
+        """Prices of the model inside."""
         return self.llm.prices
 
     def kept_in(self, folder: Path) -> "RecordedModel":
@@ -110,7 +110,7 @@ class RecordedModel:
             hand_on(committer.close())
 
     def _recording(self, prompts: Sequence[Prompt]) -> Recording:
-        """What is recorded up to now."""
+        """Recording up to now."""
         if self.folder is None:
             raise UsageError(
                 "curator.llm=recorded needs a folder outside of runs: set curator.llm.folder to where its "

@@ -40,7 +40,7 @@ class Scripted:
 
     @property
     def prices(self) -> Prices:
-        """Those of the yaml; nothing is cached."""
+        """Prices of the yaml; nothing is cached."""
         return Prices(self.usd_per_million_in, self.usd_per_million_in, self.usd_per_million_out)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:

@@ -1,1 +1,1 @@
-"""Shortlist and scores to a skill or the fallback."""
+"""Policies, one module each: shortlist and scores to a skill or the fallback."""

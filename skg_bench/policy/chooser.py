@@ -21,7 +21,7 @@ _MOST = 1e6  # of a weight: sums of these stay finite
 
 @dataclass(frozen=True, slots=True)
 class RatedAfterwards:
-    """What users said later of B users' skills, where an arm's signs keep this apart."""
+    """Later answers about B users' skills, where an arm's signs keep these apart."""
 
     count: I32  # [B, S, 3] ok, partial, miss
 
@@ -57,7 +57,7 @@ class Chooser:
             )
 
     def start(self, n: int) -> RatedAfterwards:
-        """Nothing was said later."""
+        """Memory without later answers."""
         return RatedAfterwards(np.zeros((n, 8, len(_LEVELS)), np.int32))
 
     def propensities(self, candidates: Candidates, state: RatedAfterwards) -> F64:
@@ -73,7 +73,7 @@ class Chooser:
         return share
 
     def learn(self, state: RatedAfterwards, decision: Decision, known: KnownFeedback, batch: Batch) -> RatedAfterwards:
-        """What was said later is counted; where a stored answer was replaced, this is forgotten, as its ratings are."""
+        """Counts later answers; where a stored answer was replaced, they are forgotten, as its ratings are."""
         later = known.rows((known.kind == AFTERWARDS) & (known.skill >= 0))
         count = wider(state.count, int(later.skill.max(initial=-1)) + 1, 0)
         np.add.at(count, (later.row, later.skill, later.value), 1)
@@ -94,6 +94,6 @@ def _displayed(candidates: Candidates, state: RatedAfterwards) -> F64:
 
 
 def _mean(helpful: F64 | I32, harmful: F64 | I32) -> F64:
-    """Of a Beta(1, 1) posterior."""
+    """Mean of a Beta(1, 1) posterior."""
     mean: F64 = (helpful + 1.0) / (helpful + harmful + 2.0)
     return mean

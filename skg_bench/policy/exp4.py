@@ -27,7 +27,7 @@ from skg_bench.core.state import wider
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What M weightings named, and how that was rated, for B users."""
+    """Choices of M weightings, and how these were rated, for B users."""
 
     gained: F64  # [B, M] over rated choices that it named: sum of rating (ok 1, partial 0.5) / propensity
     tried: F64  # [B, M] over the same: sum of 1 / propensity
@@ -65,7 +65,7 @@ class Exp4:
             )
 
     def start(self, n: int) -> Advice:
-        """Nothing is known of any weighting."""
+        """Memory in which all weightings are equal."""
         m = len(self.weights)
         return Advice(np.zeros((n, m)), np.zeros((n, m)), np.zeros((n, 8, m), np.bool_), np.ones((n, 8)))
 
@@ -95,7 +95,7 @@ class Exp4:
         return Advice(state.gained, state.tried, backed, propensity)
 
     def _named(self, candidates: Candidates) -> I32:
-        """What each weighting names, `[B, M]` places; -1: the LLM."""
+        """Choice of each weighting, `[B, M]` places; -1: the LLM."""
         weights = np.array(self.weights).T[:, :, None, None]  # [3, M, 1, 1]
         combined = combine(weights, candidates.similarity, candidates.preference, candidates.score)  # [M, B, K]
         combined[:, candidates.skill < 0] = -1.0

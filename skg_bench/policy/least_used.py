@@ -33,7 +33,7 @@ class LeastUsed:
     reaches: ClassVar[Reaches] = REACHES_NOTHING
 
     def start(self, n: int) -> ChoicesMade:
-        """Nothing was chosen."""
+        """Memory without choices."""
         return ChoicesMade(np.zeros((n, 8), np.int32))
 
     def propensities(self, candidates: Candidates, state: ChoicesMade) -> F64:

@@ -18,7 +18,7 @@ _OK, _MISS = np.log(_RATE)[:, None, None], np.log1p(-_RATE)[:, None, None]
 
 @dataclass(frozen=True)
 class Thompson(Memoryless):
-    """Of the candidates at `threshold` or above and the LLM, who has the largest rate of success when each is drawn.
+    """The candidate at `threshold` or above, or the LLM, with the largest rate of success when each is drawn.
 
     A skill's rate is drawn from the Beta posterior of its rated uses (a partial counts half) under the prior
     (`prior_ok`, `prior_miss`); the LLM's from Beta(`llm_ok`, `llm_miss`), a belief that no rating changes, as policies

@@ -74,7 +74,7 @@ class VCache:
             raise UsageError(f"policy.least={self.least} must be at least 1: a skill is compared before it answers")
 
     def start(self, n: int) -> ShadowLabels:
-        """Nothing was compared."""
+        """Memory without comparisons."""
         return ShadowLabels(np.full((n, 8), -1, np.int32), np.zeros((n, 8)), np.zeros((n, 8), np.bool_))
 
     def propensities(self, candidates: Candidates, state: ShadowLabels) -> F64:
@@ -93,7 +93,7 @@ class VCache:
         return share
 
     def learn(self, state: ShadowLabels, decision: Decision, known: KnownFeedback, batch: Batch) -> ShadowLabels:
-        """What was compared at this turn; what was compared with answers that were replaced is forgotten."""
+        """Adds the comparisons of this turn; those with answers that were replaced are forgotten."""
         t = decision.turn
         state = ShadowLabels(
             wider(state.skill, t + 1, -1), wider(state.similarity, t + 1, 0.0), wider(state.same, t + 1, False)

@@ -1,1 +1,1 @@
-"""Recipes that learn from rated turns."""
+"""Rerankers, one module each: recipes that learn scores from rated turns."""

@@ -29,7 +29,7 @@ STEEPNESS = 4.0  # logits per unit of u: near u = 0 a unit of u is a unit of pro
 
 @dataclass(frozen=True)
 class LinUCBScorer:
-    """What B users' ratings say so far."""
+    """Sums of B users' ratings so far."""
 
     weights: F64  # [B, F] A^-1 b, multiples of 2**-20
     spread: F64  # [B, F, F] alpha^2 A^-1, multiples of 2**-20
@@ -68,7 +68,7 @@ class LinUCB:
             raise UsageError(f"reranker.alpha={self.alpha} must lie in [0, {most:g}]; 0 explores nothing")
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
-        """Nothing is known: candidates differ in how unknown they are."""
+        """Scorer without ratings: candidates differ in how unknown they are."""
         n = len(features)
         gram, moment = np.zeros((n_users, n, n)), np.zeros((n_users, n))
         return LinUCBScorer(*self._solved(gram, moment), gram, moment)

@@ -26,7 +26,7 @@ from skg_bench.core.types import Reranker, Scorer, TrainingRows
 
 @dataclass(frozen=True)
 class PermutedScorer:
-    """What the recipe inside made, and the ratings that others may be given."""
+    """Scorer of the recipe inside, and the ratings that others may be given."""
 
     scorer: Scorer
     label: F64  # [B, N] ratings of each user in the order in which they became known
@@ -55,12 +55,12 @@ class Permuted:
         return self.reranker.window
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
-        """What the recipe inside starts with."""
+        """Scorer that the recipe inside starts with."""
         scorer = self.reranker.start(n_users, features)
         return None if scorer is None else PermutedScorer(scorer, np.zeros((n_users, 0)), np.zeros(n_users, np.int64))
 
     def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:
-        """What the recipe inside makes of these turns with ratings of others."""
+        """Scorer that the recipe inside makes of these turns with ratings of others."""
         if not isinstance(scorer, PermutedScorer):
             raise TypeError(f"reranker=permuted continues a PermutedScorer, not a {type(scorer).__name__}")
         before = scorer.n[rows] * (self.window == 0)  # with a window the turns before come along each time

@@ -1,1 +1,1 @@
-"""Message and skillbook to a shortlist."""
+"""Routers, one module each: message and skillbook to a shortlist."""

@@ -1,4 +1,4 @@
-"""What is said, not what is meant: words in common, the rare ones counting more."""
+"""Words in common, the rare ones counting more: what is said, not what is meant."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -42,7 +42,7 @@ class InPrompt:
             raise UsageError(f"router.top_k={self.top_k} must be at least 1")
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        """What the model reads."""
+        """Skills that the model reads."""
         skill = np.full((len(query.text), self.top_k), -1, np.int32)
         if query.contents is not None:
             inside = books.active & (books.content != 0)

@@ -41,7 +41,7 @@ class Masked:
         return getattr(self.router, "top_k", 1)
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        """What the router inside finds in the rest of the book."""
+        """Shortlist of the router inside from the rest of the book."""
         return self.router.route(query, replace(books, active=books.active & ~self._masked(query, books)))
 
     def _masked(self, query: Query, books: Skillbooks) -> Bool:

@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """What numpy reads a piece of memory by."""
+    """Interface by which numpy reads a piece of memory."""
 
     __array_interface__: dict[str, Any]
 

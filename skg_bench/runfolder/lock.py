@@ -233,7 +233,7 @@ def _others(path: Path, slug: str) -> list[_Other]:
 
 
 def _exclude(slug: str, other: str) -> bool:
-    """What is not known excludes everything."""
+    """Do two locks exclude each other? A slug that is not known excludes everything."""
     a, b = _SLUG.fullmatch(slug), _SLUG.fullmatch(other)
     if a and b:
         return slug == other or a["of"] != b["of"]

@@ -32,7 +32,7 @@ _MOST = {"users": 2**31 - 1, "weeks": 100_000}
 
 
 class Manifest(dict[str, Any]):
-    """What a manifest holds; what it lacks is said with its file."""
+    """Content of a manifest; a missing key is named with its file."""
 
     def __init__(self, content: Mapping[str, Any], file: Path) -> None:
         super().__init__(content)
@@ -87,7 +87,7 @@ def identity_of(content: Mapping[str, Any]) -> str:
 
 
 def counted_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What counts for the identity: all but what only changes how a run is made, BESIDE and the places in `beside`."""
+    """Keys that count for the identity: all but BESIDE and the places in `beside`, which change no result."""
     config = {key: value for key, value in content["config"].items() if key not in BESIDE}
     whole = {"config": config, **{key: content[key] for key in ("compositions", "data", "code")}}
     counted: dict[str, Any] = _without(whole, [tuple(place) for place in content["beside"]])

@@ -21,7 +21,7 @@ _IN_BRIEF = ("utility", "listened", "regret", "hit_rate", "err_per_hit", "err_pe
 
 
 class RunTables(Protocol):
-    """What is read of a run: one, or several joined."""
+    """Tables of a run, or of several joined."""
 
     @property
     def path(self) -> Path: ...
@@ -146,7 +146,7 @@ class Run:
 
     @cached_property
     def key(self) -> str:
-        """What the shards of this run carry."""
+        """Identity that the shards of this run carry."""
         return run_key(self.manifest)
 
     def _verify(self, log: LogName, arm: str, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""What a process remembers as plain data, and back: one walk over a graph of objects, which runs no code of a file.
+"""Objects of a process as plain data, and back: one walk over a graph of objects, which runs no code of a file.
 
 Saved are None, numbers, texts, bytes, ranges, tuples, lists, dicts, sets, arrays, and objects of classes of known
 packages by their attributes. What two objects share they share afterwards. Objects that a fresh process has anyway are
@@ -40,15 +40,15 @@ class Flat:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a fresh process has, whose objects are not saved."""
+    """Objects that a fresh process has anyway, which are not saved."""
 
     anchors: Mapping[str, object]
     packages: frozenset[str]  # root packages whose classes are saved
 
     @classmethod
     def of(cls, objects: Mapping[str, object], components: Mapping[str, object]) -> "Surroundings":
-        """Of these objects, and of components with all that are inside of them, by their paths. Packages are those of
-        the components.
+        """Surroundings of these objects, and of components with all inside of them, by their paths. Packages are those
+        of the components.
         """
         anchors = {name: value for name, value in objects.items() if value is not None}
         packages = {"skg_bench"}.union(*map(_packages, components.values()))

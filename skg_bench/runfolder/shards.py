@@ -56,7 +56,7 @@ Digested = tuple[int, str]  # rows and digest of a shard
 
 @dataclass(frozen=True)
 class Label:
-    """What a shard says of itself, and its digest (64 hex digits)."""
+    """Label that a shard carries, and its digest (64 hex digits)."""
 
     run: str  # identity of the run
     log: LogName
@@ -171,7 +171,7 @@ def _place(file: BinaryIO) -> int:
 
 
 def label(file: Path) -> Label:
-    """What a shard says of itself, once its bytes are found to be those that were written. They are read once in a
+    """Label of a shard, once its bytes are found to be those that were written. They are read once in a
     process.
 
     Raises UsageError, which names the file, where they are not, and where it is not there.
@@ -238,7 +238,7 @@ def belonging(folder: Path, run: str, log: LogName, arm: str, shard: int) -> Lab
 
 
 def fault(folder: Path, run: str, arm: str, shard: int, digest: str | None = None) -> str:
-    """What is wrong with the four logs of a shard; empty: nothing. `digest`: that of the turns, where it is known."""
+    """Fault of the four logs of a shard; empty: none. `digest`: that of the turns, where it is known."""
     try:
         labels = [belonging(folder, run, log, arm, shard) for log in LOGS]
     except UsageError as error:

@@ -40,11 +40,11 @@ class Sink(Protocol):
         ...
 
     def local(self, run: Path) -> bool:
-        """Whether that is a file of this machine, which opens without a server: a run waits until it is open."""
+        """Is it a file of this machine, which opens without a server? Then a run waits until it is open."""
         ...
 
     def open(self, run: Path) -> None:
-        """What takes long and needs no run yet: import a library, make a database. No server is asked."""
+        """Does what takes long and needs no run yet: imports a library, makes a database. No server is asked."""
         ...
 
     def deliver(self, run: Run, progress: Callable[[int, int], None]) -> str:
@@ -56,7 +56,7 @@ class Sink(Protocol):
 
 
 class Tracker(Protocol):
-    """What a configuration chooses: no sink, one, or several."""
+    """Choice of a configuration: no sink, one, or several."""
 
     @property
     def sinks(self) -> Sequence[Sink]:

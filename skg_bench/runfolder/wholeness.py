@@ -1,4 +1,4 @@
-"""What a run folder lacks, or holds that is not as it was written."""
+"""Faults of a run folder: what is missing, or not as it was written."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

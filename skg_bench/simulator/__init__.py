@@ -1,1 +1,5 @@
-"""Who the users are."""
+"""Worlds: users, their events, what is right, and how users react. One folder a domain, with a docstring of its own.
+
+A world's ledger is `core.world.Ledger`; a reader of a new log format goes to `logs`. `chance`, `order` and `yaml_files`
+serve several domains.
+"""

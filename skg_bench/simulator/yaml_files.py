@@ -13,7 +13,7 @@ _LARGEST = 100_000_000  # bytes
 
 
 def yaml_of(file: Path) -> Any:
-    """What a file holds.
+    """Content of a file.
 
     Raises UsageError for what is no yaml of plain values.
     """

@@ -51,7 +51,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class AgentropyIndex:
-    """What such a folder holds."""
+    """Content of such a folder."""
 
     book: Skillbook
     answers: tuple[tuple[str | None, ...], ...]  # of each skill's examples, None: not known
@@ -183,7 +183,7 @@ def _content(values: Line | None) -> Content | None:
 
 @dataclass(frozen=True)
 class _Ours:
-    """What `skg_bench.json` holds."""
+    """Content of `skg_bench.json`."""
 
     version: int = 0
     hash: str | None = None

@@ -125,7 +125,7 @@ def _whole_entry(skill: InsightSkill) -> InsightSkill:
 
 
 def _lost_of_ours(skill: Skill) -> Iterator[str]:
-    """What no format of ACE has a place for."""
+    """Fields that no format of ACE has a place for."""
     if skill.name != skill.shown_id:
         yield "names"
     if skill.examples:

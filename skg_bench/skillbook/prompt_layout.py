@@ -24,7 +24,7 @@ def shown_id(section: str, skill: int) -> str:
 
 
 def block(label: str, content: Content, ok: int, partial: int, miss: int) -> str:
-    """What a prompt says of a skill."""
+    """Lines of a prompt about a skill."""
     lines = [
         f"[{label}] {content.section}" + (f" ({', '.join(content.keywords)})" if content.keywords else ""),
         f"Issue: {content.issue}",

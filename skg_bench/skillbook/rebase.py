@@ -23,7 +23,7 @@ _HELPFUL = {"v1": "helpful", "v2": "helpful_count"}
 
 @dataclass(frozen=True, slots=True)
 class RebasedOperation:
-    """What became of an operation of the batch."""
+    """Outcome of an operation of the batch."""
 
     change: Change  # as the batch has it
     fate: Fate
@@ -31,7 +31,7 @@ class RebasedOperation:
 
 
 class Rebased(NamedTuple):
-    """What is to be applied, and what became of every operation, in the order of the batch."""
+    """Batch to apply, and the outcome of every operation, in the order of the batch."""
 
     batch: tuple[Change, ...]
     report: tuple[RebasedOperation, ...]
@@ -109,7 +109,7 @@ def _twins(batch: Sequence[Change], read: AceBook, now: AceBook, alike: float) -
 
 
 def _gains(change: Change, now: AceBook) -> dict[str, Any]:
-    """What an ADD counts for as a TAG: the counters that it has, or else one helpful use; `v09` counts nothing."""
+    """Worth of an ADD as a TAG: the counters that it has, or else one helpful use; `v09` counts nothing."""
     counters = {name: change.values[name] for name in COUNTERS[now.era] if change.values.get(name)}
     return counters or ({_HELPFUL[now.era]: 1} if COUNTERS[now.era] else {})
 

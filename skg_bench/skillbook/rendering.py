@@ -15,7 +15,7 @@ _TOKENS_PER_WORD = 1.3  # as conf/llm/simulated.yaml has it
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What stands in the prompt."""
+    """Words in the prompt."""
 
     text: str
     skills: tuple[int, ...]  # ids of the skills that are inside, in order

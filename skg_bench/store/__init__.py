@@ -1,1 +1,1 @@
-"""Stores of skillbooks: one document and one version a user, changed by compare and swap."""
+"""Stores of skillbooks, one module each: one document and one version a user, changed by compare and swap."""

@@ -32,4 +32,4 @@ class InMemory:
         return iter(names)
 
     def close(self) -> None:
-        """Nothing is open; documents stay."""
+        """Closes nothing; documents stay."""

@@ -1,1 +1,4 @@
-"""Runs in the places where people follow them. The run directory is the source: what a sink refuses is not lost."""
+"""Trackers, one module each: runs in the places where people follow them, such as MLflow and Opik.
+
+The run directory is the source: what a sink refuses is not lost. `events` and `learning` make the traces that all send.
+"""

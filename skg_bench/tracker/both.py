@@ -18,5 +18,5 @@ class Both:
 
     @property
     def sinks(self) -> Sequence[Sink]:
-        """Those of one, then those of the other."""
+        """Sinks of one, then those of the other."""
         return (*self.mlflow.sinks, *self.opik.sinks)

@@ -117,7 +117,7 @@ def _traces(run: Run, arm: str, users: I32, hashed: Callable[[str], str] | None)
 
 
 def _life(turns: Sequence[Row], updates: Sequence[Row], jobs: Sequence[Row]) -> Iterator[Row]:
-    """Those of one user: books that were given first, then turn by turn."""
+    """Events of one user: books that were given first, then turn by turn."""
     steps = _by_turn(updates)
     attempts = _by_turn(jobs)
     outcomes = {row["turn"]: row["outcome"] for row in turns}
@@ -149,7 +149,7 @@ def _plain(value: float) -> float | None:
 
 
 def _turn(row: Row, content: Row | None) -> Row:
-    """What somebody brought and what was done, with what the served skill says; of advice under the names of Pause."""
+    """Event of a turn: what somebody brought, what was done, what the served skill says; advice has Pause's names."""
     hit, right = not row["fallback_to_llm"], row["answer_correct"]
     verdict = [] if right is None else ["right" if right else "wrong"]
     trace = {

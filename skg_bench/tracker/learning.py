@@ -26,7 +26,7 @@ _OPERATION = ("op", "skill", "name", "message", "source_turn", "rating", "uses",
 
 
 def reflection(row: Row) -> Row:
-    """What a model was asked to learn from a turn, what it made of that, and what the whole job cost (P37)."""
+    """Event of a reflection: what a model was asked to learn from a turn, what it made of that, and the cost (P37)."""
     return {
         **frame(row, REFLECTION, row["start"], _milliseconds(row)),
         "input": {name: row[name] for name in ("about", "channel", "value", "version_read")},
@@ -37,7 +37,7 @@ def reflection(row: Row) -> Row:
 
 
 def satisfaction(row: Row, outcome: str | None) -> Row:
-    """What a user said later of a turn that ended in `outcome`, and what was made of it (P39)."""
+    """Event of a later answer about a turn that ended in `outcome`, and what was made of it (P39)."""
     return {
         **frame(row, SATISFACTION, row["start"], _milliseconds(row)),
         "input": {"about": row["about"], "outcome": outcome, "satisfaction": row["value"]},
@@ -90,12 +90,12 @@ def stamp(time: datetime) -> str:
 
 
 def says(content: Row) -> Row:
-    """What a skill says, of a row that has it."""
+    """Content of a skill, of a row that has it."""
     return {name: content[name] for name in NAMES}
 
 
 def _operation(row: Row) -> Row:
-    """What was done, with what the skill says from then on, if that changed."""
+    """Event of an operation, with what the skill says from then on, if that changed."""
     born = row["born"] and stamp(row["born"])
     return {name: row[name] for name in _OPERATION} | {"born": born} | ({} if row["section"] is None else says(row))
 

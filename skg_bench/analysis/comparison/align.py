@@ -15,7 +15,7 @@ Coverage = list[tuple[int, int]]  # (user, number of first turns), by user
 
 @dataclass(frozen=True)
 class Aligned:
-    """What all runs share."""
+    """Users and events that all runs share."""
 
     on: LoggedEvents  # of the first
     each: list[LoggedEvents]  # of every run
@@ -63,7 +63,7 @@ def _gap(combined: RunTables, counts: dict[int, int], shared: Coverage) -> str:
 
 
 def _moved(first: RunTables, a: LoggedEvents, second: RunTables, b: LoggedEvents) -> bool:
-    """Whether users have the same requests in another order.
+    """Do users have the same requests in another order?
 
     Raises UsageError when they have others.
     """

@@ -1,4 +1,4 @@
-"""What the sources claim, what carries each claim, and what was found. `skg-bench claims` prints it.
+"""Claims of the sources, what carries each, and what was found. `skg-bench claims` prints it.
 
 `data/claims.yaml` lists every statement by id. Three words say what carries one:
 

@@ -27,8 +27,8 @@ class CompanionRuns:
 
 
 def companion_runs(run: Run, beside: Sequence[Run] = ()) -> CompanionRuns:
-    """Of `run`, and of runs in the same world: its users, requests and components, with other arms; or with
-    `simulator.order=permuted`, the order control.
+    """Effects from `run` and from runs in the same world: its users, requests and components, with other arms, or
+    with `simulator.order=permuted`, the order control.
 
     Raises UsageError when a run beside is of another world, or has nothing to add.
     """

@@ -45,7 +45,7 @@ class ContrastResult:
 
 
 def contrasts(run: RunTables) -> list[Contrast]:
-    """Those that the run's configuration names."""
+    """Contrasts that the run's configuration names."""
     return [Contrast(**entry) for entry in run.manifest["config"].get("contrasts") or ()]
 
 

@@ -39,7 +39,7 @@ TOLD_COLUMNS = ("time", "message", "matched_skill", "source_turn", "skill_score"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an arm did with N events, in the order (user, turn)."""
+    """Answers of an arm to N events, in the order (user, turn)."""
 
     run: RunTables
     arm: str
@@ -61,7 +61,7 @@ class Flips:
     cause: I32  # [n] of the reason; see `Done`
 
     def reason(self, row: int) -> str:
-        """Of one of them, by its place in `at`."""
+        """Reason of one flip, by its place in `at`."""
         return _WORDS[int(self.cause[row])]
 
     def counts(self) -> dict[str, int]:

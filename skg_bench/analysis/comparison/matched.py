@@ -51,7 +51,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Fallbacks:
-    """What the LLM answers on each event, as far as any arm that uses it has asked."""
+    """Answers of the LLM to each event, as far as any arm that uses it has asked."""
 
     known: Bool  # [N]
     right: Bool  # [N]
@@ -59,7 +59,7 @@ class Fallbacks:
 
     @classmethod
     def of(cls, requests: LoggedEvents) -> "Fallbacks":
-        """Nothing is known yet."""
+        """Fallbacks of which none is known yet."""
         n = len(requests)
         return cls(np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n))
 

@@ -89,7 +89,7 @@ def by_configuration(runs: Sequence[Run]) -> list[SeedRuns]:
 
 
 def labels(groups: Sequence[SeedRuns]) -> list[str]:
-    """What tells each of several combined runs from the others: the keys of configuration that differ, else the folder.
+    """Labels that tell several combined runs apart: the keys of configuration that differ, else the folder.
 
     >>> labels([SeedRuns((run_with_threshold_4,), (0,)), SeedRuns((run_with_threshold_5,), (0,))])
     ['policy.threshold=0.4', 'policy.threshold=0.5']

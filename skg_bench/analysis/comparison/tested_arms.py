@@ -116,7 +116,7 @@ def _flipped(label: str, arm_turns: Done, base: Done, n_flips: int) -> Flipped:
 
 
 def _llm(run: RunTables, arm: str, shared: Aligned, at: int) -> str:
-    """What the LLM's answer to an event depends on: its parameters, and which row of the log the event is."""
+    """Key of all that decides the LLM's answer to an event: its parameters, and which row of the log the event is."""
     order = at if shared.moved[at] else 0
     parameters = (run.manifest.get("compositions") or {}).get(arm, {}).get("llm")
     return json.dumps([order, parameters], sort_keys=True)

@@ -80,7 +80,7 @@ def transfer_matrix(run: Run) -> TransferMatrix:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Of every user; NaN where there is no such part."""
+    """Sums of every user; NaN where there is no such part."""
 
     worth: F64  # [K, n, K]
     diagonal: F64  # [n, K]

@@ -1,4 +1,4 @@
-"""What is counted in worlds in which skills are advice (core/advice.py), and the metrics that are made of it.
+"""Counts of worlds in which skills are advice (core/advice.py), and the metrics that are made of them.
 
 An *intervention* is a turn in which something was said. Advice that users *listen* to ends as accepted, wait or
 abandoned. These outcomes hold a purchase back, but for one: `accepted` of a negotiator means bought, and cheaper. A
@@ -76,7 +76,7 @@ def metrics_of(run: RunTables, prices: Utility) -> dict[str, Metric]:
 
 
 def advice_metrics(prices: Utility) -> dict[str, Metric]:
-    """Those where skills are advice."""
+    """Metrics of worlds in which skills are advice."""
     known = metrics(prices)
     table = (
         Metric("utility", "utility", "utility", "higher", "turn", {"worth": 1.0, **prices.price()},

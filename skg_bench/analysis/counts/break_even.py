@@ -36,7 +36,7 @@ class Answers:
         return cls(table["answer_correct"].to_numpy(), 1.0 - prices.loss(table))
 
     def at(self, rows: I64) -> "Answers":
-        """Those to some of the requests."""
+        """Answers to some of the requests."""
         return Answers(self.right[rows], self.worth[rows])
 
     def cost(self, wrong: float) -> F64:
@@ -57,7 +57,7 @@ class BreakEven:
 
     @property
     def margin_interval(self) -> tuple[float, float]:
-        """Of p - p*, for new requests; p is a share."""
+        """Interval of p - p*, for new requests; p is a share."""
         return self.margin.interval(new=True, bounds=(-self.pays_from.mean, 1.0 - self.pays_from.mean))
 
     def at(self, wrong: float) -> float:
@@ -66,7 +66,7 @@ class BreakEven:
 
 
 def break_even(requests: LoggedEvents, at: I64, hits: Answers, llm: Answers, wrong: float) -> BreakEven:
-    """Of hits on the requests `at`; `llm`: what the LLM answers to these. NaN where there are no hits."""
+    """Break-even of hits on the requests `at`; `llm`: what the LLM answers to these. NaN where there are no hits."""
     cell, n = requests.cell[at], len(requests.cells.user)
     saved = llm.cost(wrong) - hits.cost(wrong)
     threshold = llm.right - saved / (1.0 + wrong)  # p* of single requests, whose mean is that of all

@@ -1,4 +1,4 @@
-"""What kind of request each event is, as the log itself tells: how long an answer to it holds.
+"""Kind of request that each event is, as the log itself tells: how long an answer to it holds.
 
 *One-off*: nobody asks it twice. *Live*: an answer to its intent expires, or is an act, of which none holds (some user
 has asked the same before and has fewer earlier answers that still hold). *Slot*: the intent is asked with several slot
@@ -26,7 +26,7 @@ KIND_COLUMNS = ("intent", "request_type", "answerable")
 
 
 def kinds(run: RunTables, requests: LoggedEvents) -> I32:
-    """Of each event an index into KINDS, `[N]`; truth of a simulated world, which no replayed log has."""
+    """Index into KINDS of each event, `[N]`; truth of a simulated world, which no replayed log has."""
     table = run.turns(run.arms[0], KIND_COLUMNS)
     intent, names = coded(table["intent"])
     type_, types = coded(table["request_type"])

@@ -77,7 +77,7 @@ def contrast(metrics: Iterable[Metric], arm: Tally, reference: Tally, requests: 
 
 
 def identical(arm: Tally, reference: Tally) -> bool:
-    """Whether two arms did the same on every turn."""
+    """Did two arms do the same on every turn?"""
     return arm.digest != b"" and arm.digest == reference.digest
 
 
@@ -110,7 +110,7 @@ def differences(
 
 
 def _times(correct: Callable[[Sequence[float]], list[float]], tests: int) -> float:
-    """What the smallest p-value among so many is multiplied by if all others are 1."""
+    """Factor of the smallest p-value among so many if all others are 1."""
     tiny = 1e-6
     return correct([tiny, *[1.0] * (tests - 1)])[0] / tiny
 

@@ -1,4 +1,4 @@
-"""What is measured: each metric is a ratio of two sums over a user's turns.
+"""Metrics: each is a ratio of two sums over a user's turns.
 
 A metric's value for a user is `sum(weight x count) / denominator`; the primary figure is the mean of that over users
 (users without a denominator are excluded, and counted). Counts are the names of `tally.COUNTS`; C is "the answer was
@@ -74,7 +74,7 @@ class Utility:
         return price
 
     def loss(self, table: pa.Table) -> F64:
-        """What each of some rows of a turn log, which have LOSS_COLUMNS, is worth less than 1."""
+        """Utility that some rows of a turn log, which have LOSS_COLUMNS, fall short of 1, each."""
         lost: F64 = (1.0 + self.wrong) * ~table["answer_correct"].to_numpy() + self.paid(table)
         return lost
 
@@ -161,7 +161,7 @@ def logged(knows: Collection[str] = ("intent", "answer")) -> dict[str, Metric]:
 
 
 def known(shown: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Those that need no truth: all that a log can say something about."""
+    """Metrics that need no truth: all that a log can say something about."""
     return {name: metric for name, metric in shown.items() if not {"wrong", "wrong_hit"} & set(metric.count)}
 
 

@@ -1,4 +1,4 @@
-"""What the arms of a run are to one another: reference, control without a skillbook, frozen twins of live arms."""
+"""Roles of the arms of a run: reference, control without a skillbook, frozen twins of live arms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def roles(run: Run) -> Roles:
 
 
 def _is(component: Any, module: str) -> bool:
-    """Whether a component's `_target_` lies in a module of this name."""
+    """Does a component's `_target_` lie in a module of this name?"""
     target = component.get("_target_", "") if isinstance(component, Mapping) else ""
     return module in str(target).split(".")[:-1]
 

@@ -84,7 +84,7 @@ class LoggedEvents:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one arm did: counts by the names of COUNTS (and LOGGED, or ADVISED), and the book."""
+    """Counts of one arm by the names of COUNTS (and LOGGED, or ADVISED), and its book."""
 
     arm: str
     by_cell: dict[str, F64]  # [c]

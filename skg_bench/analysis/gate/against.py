@@ -21,7 +21,7 @@ Which = Literal["baseline", "anchor", "release"]
 
 @dataclass(frozen=True)
 class Reference:
-    """What a panel is held against."""
+    """Panel that another is held against, with its rules."""
 
     which: Which
     panel: Panel
@@ -31,7 +31,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Held:
-    """What came of it."""
+    """Result of holding a panel against a reference."""
 
     which: Which
     base: Panel
@@ -101,7 +101,7 @@ def way(panel: Panel) -> float | None:
 
 @contextmanager
 def _named(reference: Reference) -> Iterator[None]:
-    """What is missing in a reference is said with its file."""
+    """Names the reference's file in errors about what it lacks."""
     try:
         yield
     except UsageError as error:
@@ -109,7 +109,7 @@ def _named(reference: Reference) -> Iterator[None]:
 
 
 def harm(base: Panel, new: Panel, rule: Rule) -> Harm:
-    """What one metric became, user by user."""
+    """Change of one metric, user by user."""
     if rule.role == "tail":
         return _few(base, new, rule)
     (before, after), kept = _values(base, new, rule.metric)

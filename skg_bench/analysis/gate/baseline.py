@@ -149,7 +149,7 @@ def _read(arm: str, content: Mapping[str, Any]) -> Panel:
 
 
 def text(baseline: Baseline) -> str:
-    """What the file holds."""
+    """Text of the file."""
     panel, anchor = baseline.panel, baseline.anchor
     names = needed((rule.metric for rule in baseline.rules), panel.utility)
     head = {

@@ -47,7 +47,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class HarmedTurns:
-    """What became worse in one metric."""
+    """Turns that became worse in one metric."""
 
     metric: str
     worse: int  # turns that became worse

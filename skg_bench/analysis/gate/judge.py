@@ -49,7 +49,7 @@ State = Literal["pass", "fail", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What one metric became, user by user."""
+    """Change of one metric, user by user."""
 
     rule: Rule
     users: I64  # [n] who have the metric before and after
@@ -93,7 +93,7 @@ class Judged:
 
     @property
     def worse(self) -> bool:
-        """Whether harm is proven, however small."""
+        """Is harm proven, however small?"""
         return self.lower > 0
 
 
@@ -158,7 +158,7 @@ class _Test:
 
     @property
     def _skew(self) -> float:
-        """What widens Student's quantile."""
+        """Term that widens Student's quantile."""
         return abs(self.skewness) / (6 * sqrt(self.n))
 
     def quantile(self, tail: float) -> float:

@@ -80,7 +80,7 @@ def headline(outcome: GateOutcome) -> str:
 
 
 def sentences(outcome: GateOutcome) -> list[str]:
-    """What stands beside the tables."""
+    """Sentences beside the tables."""
     lines: list[str] = []
     for held in outcome.held:
         lines += [f"against the {held.which}: {text}" for text in _about(held)]

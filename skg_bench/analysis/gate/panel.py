@@ -1,4 +1,4 @@
-"""What one arm did on a panel of users: totals by user, the outcome of every turn, digests of all that was logged."""
+"""Results of one arm on a panel of users: totals by user, the outcome of every turn, digests of all logs."""
 
 import hashlib
 import shlex
@@ -189,7 +189,7 @@ def needed(names: Iterable[str], utility: Utility) -> list[str]:
 
 
 def changed(base: Panel, new: Panel) -> list[str]:
-    """What was logged otherwise: digests that `base` has and `new` has not. None: the same bits."""
+    """Logs that differ: digests that `base` has and `new` has not. None: the same bits."""
     return [name for name, digest in base.digests.items() if new.digests.get(name) != digest]
 
 
@@ -245,7 +245,7 @@ def _of_events(requests: LoggedEvents) -> str:
 
 
 def _digest(column: pa.ChunkedArray) -> str:
-    """Of the values, whatever the chunks and the order of a dictionary."""
+    """Digest of the values, whatever the chunks and the order of a dictionary."""
     digest = hashlib.sha256()
     for part in _parts(column.combine_chunks()):
         digest.update(part)

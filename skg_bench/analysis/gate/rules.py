@@ -1,4 +1,4 @@
-"""What a baseline file declares of each metric: its role, and of those that block direction and margin. Roles:
+"""Rules that a baseline file declares for each metric: its role, and, if it blocks, direction and margin. Roles:
 
 lead         a declared share of the lead over `never`, the arm without a product, must provably be kept
 utility      the worth of an answer must not fall, in all turns and in those of the last quarter of the weeks
@@ -174,5 +174,5 @@ def _above_zero(value: Any, where: str, key: str) -> float:
 
 
 def blocking(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Those that decide."""
+    """Rules that decide."""
     return tuple(rule for rule in rules if rule.blocks)

@@ -42,7 +42,7 @@ def halves(base: Panel, new: Panel) -> tuple[F64, I64]:
 
 
 def each(rise: F64, rule: Rule) -> F64:
-    """What every user contributes to a tail metric, whose value is the mean of it; `rise` `[n, 2]` is finite."""
+    """Contribution of every user to a tail metric, whose value is their mean; `rise` `[n, 2]` is finite."""
     if rule.option is None:
         raise ValueError(f"{rule.metric} is no tail metric")
     if rule.metric != WORST:

@@ -1,4 +1,4 @@
-"""What of a panel belongs to the world, and what to run when two worlds differ.
+"""Parts of a panel that belong to the world, and what to run when two worlds differ.
 
 A gate judges systems, so both have to meet the same world: users and their reactions, what is true, prices, and the
 simulated LLM. A real model, prompts, router and all else that an arm is composed of are the system.
@@ -42,7 +42,7 @@ def parts(panel: Panel) -> dict[str, str]:
 
 
 def differing(base: Panel, new: Panel) -> list[str]:
-    """What differs between the worlds of two panels of the same users: `key: old -> new`."""
+    """Differences between the worlds of two panels of the same users: `key: old -> new`."""
     before, after = _parameters(base), _parameters(new)
     keys = [f"{key}: {_shown(before, key)} -> {_shown(after, key)}" for key in _changed(before, after)]
     named = {EVENTS: "events: what users bring", **{name: f"truth: the column {name}" for name in TRUTH}}
@@ -112,7 +112,7 @@ def _kept(base: Panel, new: Panel) -> list[str]:
 
 
 def _overrides(base: Panel, new: Panel) -> list[str]:
-    """What makes the world of `base` that of `new`: components that are others, then parameters."""
+    """Overrides that turn the world of `base` into that of `new`: other components first, then parameters."""
     before, after = _parameters(base), _parameters(new)
     chosen = [text for text in new.made.get("overrides") or () if _head(text) in _other_components(base, new)]
     return chosen + [

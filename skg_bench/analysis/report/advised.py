@@ -1,4 +1,4 @@
-"""What can be said of a run in which skills are advice: what users did about it, and where regret comes from."""
+"""Sections of a run in which skills are advice: what users did about it, and where regret comes from."""
 
 from skg_bench.analysis.counts.wording import number
 from skg_bench.analysis.report.sentences import Sentence, code, share_of

@@ -34,7 +34,7 @@ class Look:
 
     @property
     def classes(self) -> str:
-        """What a drawn element of this arm carries."""
+        """Classes of a drawn element of this arm."""
         return f"{self.css} {self.kind}{' main' if self.main else ''}"
 
 

@@ -1,4 +1,4 @@
-"""What would have looked like proof: the Guardian article's three proofs, for arms that learn and arms that do not."""
+"""Section "What would have looked like proof": the article's three proofs, for arms that learn and arms that do not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class ArmRow:
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """What a proof shows, and what it does not."""
+    """Sentences on what a proof shows, and what it does not."""
 
     shows: Markup
     not_shows: Markup
@@ -175,7 +175,7 @@ def _arc_says(proofs: ClaimedProofs, trio: Trio) -> Says:
 
 
 def _worse_off(arc: Arc) -> str:
-    """What acceptance hides, where it hides something."""
+    """Sentence on what acceptance hides, where it hides something."""
     rises, gains = (sign(test) for test in (arc.rise, arc.gain))
     if gains == 0:
         return ", an interval that holds 0"

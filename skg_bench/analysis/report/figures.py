@@ -168,7 +168,7 @@ def _by_price(against: Mapping[str, Sequence[Figure]], looks: Sequence[Look]) ->
 
 
 def packed(charts: Sequence[Chart]) -> dict[str, Any]:
-    """What `figures.js` needs to draw them again."""
+    """Data from which `figures.js` draws them again."""
     return {
         "geometry": GEOMETRY,
         "empty": EMPTY,

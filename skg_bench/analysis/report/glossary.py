@@ -1,4 +1,4 @@
-"""What the words on the page mean."""
+"""Meanings of the words on the page."""
 
 from skg_bench.analysis.counts.wording import of_purchases
 from skg_bench.analysis.report.typeset import typeset

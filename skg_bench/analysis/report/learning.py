@@ -1,4 +1,4 @@
-"""What became of learning jobs, in sentences."""
+"""Sentences on the outcome of learning jobs."""
 
 from skg_bench.analysis.report.sentences import Sentence, code
 from skg_bench.analysis.summary.content import Summary

@@ -1,4 +1,4 @@
-"""What can be said of a run that replays a log, and what cannot: whether answers were right, a log does not know."""
+"""Sections of a run that replays a log: what it can say, and what not, as no log knows which answers were right."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,7 +60,7 @@ def _jobs(summary: Summary, arm: str, *, caution: bool) -> list[Sentence]:
 
 
 def facts(log: Mapping[str, Any], turns: int) -> list[tuple[str, str]]:
-    """What a reader should know of the log, as (what, words). `turns`: of the run."""
+    """Facts that a reader should know of the log, as (what, words). `turns`: of the run."""
     names = {"intent": "intents", "answer": "answers", "satisfaction": "ratings", "action": "actions",
              "propensity": "propensities", "cost_usd": "costs", "latency_ms": "waiting times"}  # fmt: skip
     held_columns = [names[column] for column in log["knows"]]

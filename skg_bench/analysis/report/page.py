@@ -182,7 +182,7 @@ def _scope(run: Run, content: Summary) -> list[str]:
 
 
 def _noun(content: Summary) -> str:
-    """What users bring."""
+    """Noun for what users bring."""
     return "purchase" if content.advised else "request"
 
 

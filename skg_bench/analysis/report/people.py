@@ -135,14 +135,14 @@ def timelines(
 
 
 def local_times(run: Run, times: Sequence[datetime]) -> list[datetime]:
-    """What the user's clock showed at these times of a run."""
+    """Times that the user's clock showed at these times of a run."""
     since = np.array([(time - _MONDAY) // timedelta(seconds=1) for time in times], np.int64)
     ahead: list[int] = (local_time(offsets_of(run.manifest), since) - since).tolist()
     return [time + timedelta(seconds=by) for time, by in zip(times, ahead, strict=True)]
 
 
 def logged_users(run: Run, users: Sequence[int] | None = None) -> dict[int, str]:
-    """What a replayed log calls the users; empty where users are simulated."""
+    """Names of the users in a replayed log; empty where users are simulated."""
     if not run.manifest.get("log"):
         return {}
     table = run.turns(run.arms[0], ["logged_user"], users)
@@ -241,7 +241,7 @@ def _timeline(
 
 
 def _logged(turns: Mapping[str, list[Any]], keep: Sequence[int], words: Words) -> dict[str, Any]:
-    """What a replayed log says of the turns; the answers are words, those that were stored too."""
+    """Columns of a replayed log for the turns; the answers are words, those that were stored too."""
     names = {"row": "logged_row", "id": "logged_id", "cost_usd": "logged_cost_usd", "latency_ms": "logged_latency_ms",
              "same_answer": "same_answer", "same_intent": "same_intent"}  # fmt: skip
     return {

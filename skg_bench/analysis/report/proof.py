@@ -1,4 +1,4 @@
-"""What makes the difference: live minus frozen over turns, worth of earlier books, placebos, and the order control."""
+"""Section "What makes the difference": live minus frozen over turns, worth of earlier books, placebos, and order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

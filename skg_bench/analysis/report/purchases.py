@@ -101,7 +101,7 @@ def _begun(jobs: Columns) -> dict[tuple[int, int], int]:
 
 
 class _Texts:
-    """What each skill says, turn by turn. What a job wrote that began at an earlier turn (`_begun`) was there before
+    """Texts of each skill, turn by turn. What a job wrote that began at an earlier turn (`_begun`) was there before
     the decision of the turn at which it is logged.
     """
 
@@ -138,7 +138,7 @@ def _shown(turns: Columns, i: int, texts: _Texts, words: Words) -> list[list[Any
 
 
 def _later(feedback: Columns) -> list[list[int]]:
-    """What the user said later, as [turn, index into SATISFACTIONS, seconds after it]."""
+    """Later answers of the user, as [turn, index into SATISFACTIONS, seconds after it]."""
     return [
         [row["turn"], SATISFACTIONS.index(row["value"]), int((row["known_at"] - row["time"]).total_seconds())]
         for row in _rows(feedback)

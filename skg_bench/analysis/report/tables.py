@@ -121,7 +121,7 @@ def differences(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable
 
 
 def effects(summary: Summary, looks: Sequence[Look]) -> list[DifferenceTable]:
-    """What learning after a turn is worth: live minus frozen, one table per metric."""
+    """Worth of learning after a turn: live minus frozen, one table per metric."""
     frozen = summary.effects
     entries = []
     for look in (look for look in looks if look.arm in frozen):

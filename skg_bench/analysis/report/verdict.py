@@ -163,7 +163,7 @@ def _kinds(summary: Summary, arm: str) -> Sentence | None:
 
 
 def _pays(summary: Summary, arm: str) -> Sentence | None:
-    """Whether an answer from memory is worth more than the LLM's."""
+    """Is an answer from memory worth more than the LLM's?"""
     figures = summary.arms[arm]
     if "pays_by" not in figures or figures["pays_by"].mean is None:
         return None
@@ -222,7 +222,7 @@ def _larger(summary: Summary) -> str:
 
 
 def _shrunken(gap: DifferenceFigure) -> str:
-    """What a verdict on a difference below the detectable size has to add."""
+    """Addition to a verdict on a difference below the detectable size."""
     if gap.shrunken is None:
         return ""
     shrunken = number(gap.shrunken, "utility", signed=True)

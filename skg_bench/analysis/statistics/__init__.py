@@ -1,1 +1,1 @@
-"""Estimates, intervals, tests and bands, as functions of plain arrays."""
+"""Estimates, intervals, tests and bands, as functions of plain arrays: no run, no arm and no metric is known here."""

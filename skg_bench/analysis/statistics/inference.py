@@ -83,7 +83,7 @@ def _below(mean: float, test: PairedT, margin: float) -> float:
 
 
 def shrunken(p: float, level: float) -> float:
-    """What is left of an estimate that is reported because its two-sided p-value is below `level`, as a share of it.
+    """Share that is left of an estimate that is reported because its two-sided p-value is below `level`.
 
     Such estimates exaggerate (Gelman and Carlin 2014, type M errors). This is the conditional maximum likelihood
     estimate by Zhong and Prentice (2008, Biostatistics 9:621): of a normal z that is seen only if |z| > c, the mean mu

@@ -260,7 +260,7 @@ def _carried(by_intent: F64) -> tuple[float, tuple[tuple[int, float], ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Mix:
-    """What the users' mix of intents alone says, for the module's formulas."""
+    """Sums over the users' mix of intents, for the module's formulas."""
 
     g: F64  # [n_intents]
     pull: float  # sum_i g_i [w_i^2 - sum_u w_ui^2]

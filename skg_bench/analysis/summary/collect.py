@@ -1,4 +1,4 @@
-"""What a run's arms did, one arm at a time: only an arm, its live twin, the reference and `never` are held."""
+"""Results of a run's arms, one arm at a time: only an arm, its live twin, the reference and `never` are held."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ Curve = tuple[str, str, Band]  # arm, metric
 
 @dataclass(frozen=True)
 class _Held:
-    """What is kept of an arm while others are compared with it."""
+    """Results of an arm, kept while others are compared with it."""
 
     tally: dict[int, Tally]  # by the turn from which on it counts
     lost: Losses | Regret | None  # None: it is not known what was right, or why not

@@ -1,4 +1,4 @@
-"""What `summary.json` holds: its types, how they are written, and how they are read and checked."""
+"""Content of `summary.json`: its types, how they are written, and how they are read and checked."""
 
 import json
 import reprlib
@@ -28,7 +28,7 @@ class MetricWords:
 
 @dataclass(frozen=True)
 class FreezeEffect:
-    """What learning after turn `since` is worth: live - frozen over turns >= since; Holm over the frozen arms."""
+    """Worth of learning after turn `since`: live - frozen over turns >= since; Holm over the frozen arms."""
 
     live: str
     since: int

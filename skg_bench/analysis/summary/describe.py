@@ -73,7 +73,7 @@ def write(run: Run) -> Summary:
 
 
 def read(run: Run) -> Summary:
-    """What `summary.json` holds.
+    """Content of `summary.json`.
 
     Raises UsageError when there is none, and for one of another version or of other content.
     """
@@ -155,7 +155,7 @@ def _offers(run: Run, utility: Utility) -> tuple[list[float], list[Metric]]:
 
 
 def _corpus_use(requests: LoggedEvents, log: Mapping[str, Any] | None) -> CorpusUse:
-    """Of a replayed log only pseudo-users are a reason not to test curves; people who repeat themselves are none."""
+    """Use of the corpus. In a replayed log only pseudo-users are a reason not to test curves, not repetitions."""
     shares = saturation(requests)
     pseudo = ["users are pseudo-users, no persons"] if log is not None and log["pseudo_users"] else []
     reasons = shares.reasons if log is None else pseudo

@@ -1,4 +1,4 @@
-"""What became of the learning jobs of an arm."""
+"""Outcomes of the learning jobs of an arm."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class LearningJobs:
 
 
 def learning_jobs(run: Run, arm: str) -> LearningJobs | None:
-    """Those of an arm; None: it has none."""
+    """Learning jobs of an arm; None: it has none."""
     table = run.learning(arm, ["result", "operations", "refused", "tokens_in", "tokens_out", "cost_usd", "served"])
     if not table.num_rows:
         return None

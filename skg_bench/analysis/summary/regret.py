@@ -45,7 +45,7 @@ class Regret:
 
 
 def regret(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Regret | None:
-    """Of an arm whose turns are the events `requests`; None for an assistant whose skillbook is not known."""
+    """Regret of an arm whose turns are the events `requests`; None for an assistant whose skillbook is not known."""
     table = run.turns(arm, [*ADVICE_COLUMNS, *PAID_COLUMNS])
     if table["worth_book"].null_count:
         return None
@@ -60,7 +60,7 @@ def regret(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) ->
 
 
 def regret_waterfall(arm: Regret, reference: Regret | None, requests: LoggedEvents) -> Waterfall:
-    """Of an arm, beside that of the reference."""
+    """Waterfall of an arm, beside that of the reference."""
     turn = sums(requests.cell, len(requests.cells.user))
 
     def figures(counts: F64) -> dict[str, Figure]:

@@ -59,7 +59,7 @@ def corpus(config: Mapping[str, Any]) -> str:
 
 
 def saturation(requests: LoggedEvents) -> Saturation:
-    """Of the events of a run; the same for all of its arms."""
+    """Saturation of the events of a run; the same for all of its arms."""
     everything = np.ones(len(requests), np.bool_)
     repeat = _repeats(requests)
     last = requests.slot % requests.weeks == requests.weeks - 1
@@ -77,7 +77,7 @@ def saturation(requests: LoggedEvents) -> Saturation:
 
 
 def _repeats(requests: LoggedEvents) -> Bool:
-    """Whether the same user said the same text before, `[N]`."""
+    """Has the same user said the same text before? `[N]`"""
     _, first = np.unique(requests.row * (np.int64(requests.text.max()) + 1) + requests.text, return_index=True)
     repeat = np.ones(len(requests), np.bool_)
     repeat[first] = False

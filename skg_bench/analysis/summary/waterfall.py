@@ -43,13 +43,13 @@ class Losses:
         return np.stack([sums(requests.cells.user, len(requests.users), loss) for loss in self.by_cell]) / turn
 
     def of(self, causes: tuple[str, ...]) -> F64:
-        """Those of some causes together, `[c]`."""
+        """Losses of some causes together, `[c]`."""
         total: F64 = sum(self.by_cell[[CAUSES.index(cause) for cause in causes]], np.zeros(self.by_cell.shape[1]))
         return total
 
 
 def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) -> Losses | None:
-    """Of an arm whose turns are the events `requests`; None for an assistant that says nothing of causes."""
+    """Losses of an arm whose turns are the events `requests`; None for an assistant that says nothing of causes."""
     table = run.turns(arm, CAUSE_COLUMNS)
     if table["cause"].null_count:
         return None
@@ -61,7 +61,7 @@ def losses(run: RunTables, arm: str, requests: LoggedEvents, prices: Utility) ->
 
 
 def waterfall(arm_losses: Losses, reference: Losses | None, requests: LoggedEvents) -> Waterfall:
-    """Of an arm, beside that of the reference."""
+    """Waterfall of an arm, beside that of the reference."""
     bars = {cause: (cause,) for cause in ORDER} | {"policy": POLICY}
     turn = sums(requests.cell, len(requests.cells.user))
     n = {bar: int(sum(arm_losses.turns[CAUSES.index(cause)] for cause in causes)) for bar, causes in bars.items()}

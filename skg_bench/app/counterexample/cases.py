@@ -129,7 +129,7 @@ def _replayer(nodes: str, origin: Origin, seed: int, weeks: int) -> Replayer:
 
 
 def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events: Events) -> dict[str, Logbook]:
-    """What each arm does with the events, rows of the excerpts in order of falling length."""
+    """Logs of each arm for the events, rows of the excerpts in order of falling length."""
     replayer.know(events.text)
     top_k = max(getattr(arm.assistant, "top_k", 1) for arm in arms.values())
     return dict(
@@ -138,7 +138,7 @@ def run(replayer: Replayer, arms: Mapping[str, Arm], excerpts: Excerpts, events:
 
 
 def told(log: Logbook, replayer: Replayer) -> list[Row]:
-    """What an arm did in the only row of a log, in words."""
+    """Actions of an arm in the only row of a log, in words."""
     words = {"rating": ("user_satisfaction", RATINGS), "offer": ("offer", OFFERS), "cause": ("cause", CAUSES)}
     rows = []
     for t in range(len(log.start) - 1):
@@ -197,7 +197,7 @@ def events_of(case: Case, simulator: World[Any]) -> Events:
 
 
 def changes(case: Case) -> list[str]:
-    """What is not as expected, a line each; none: it still shows what it showed."""
+    """Deviations from what is expected, a line each; none: it still shows what it showed."""
     replayer = replayer_of(case.scenario, case.origin)
     excerpts = Excerpts(replayer.setting, events_of(case, replayer.simulator))
     events = excerpts.rows([np.arange(len(case.events))])  # which counts what can be answered

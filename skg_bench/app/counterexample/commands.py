@@ -1,4 +1,4 @@
-"""What `counterexample find` and `counterexample replay` print."""
+"""Output of `counterexample find` and `counterexample replay`."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -78,7 +78,7 @@ def _show(screen: Console, case: Case) -> None:
 
 
 def answered(row: Row) -> str:
-    """What an arm did with an event, in words."""
+    """Answer of an arm to an event, in words."""
     skill = "earlier answer" if row["skill"] is None else f"{row['skill']} ({row['score']:.2f})"
     right = "not known whether right" if row["right"] is None else "right" if row["right"] else "wrong"
     return ", ".join([skill if row["hit"] else "LLM", right, *(["captured"] if row["learned"] else [])])

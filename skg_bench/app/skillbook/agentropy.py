@@ -77,7 +77,7 @@ def index(
 
 
 def _answers(turns: Sequence[Mapping[str, Any]], simulator: World[Any]) -> list[str | None]:
-    """What the LLM answered at each turn, in words; None where a skill did, or nobody wrote it down: wrong answers
+    """Answers of the LLM at each turn, in words; None where a skill did, or nobody wrote it down: wrong answers
     of a simulated LLM have no words.
     """
     words: Sequence[str | None] = getattr(simulator, "answers", [None] * len(simulator.types))

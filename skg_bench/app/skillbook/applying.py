@@ -1,4 +1,4 @@
-"""What `skillbook apply` does: a batch on a document, strictly or as a published package does."""
+"""Steps of `skillbook apply`: a batch on a document, strictly or as a published package does."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ def _applied(
 
 
 def _other_format(content: str, era: Era) -> str:
-    """What to do where a batch is refused because it is of another format than the book; empty: it is not."""
+    """Hint where a batch is refused because it is of another format than the book; empty: it is not."""
     try:
         operations = json.loads(content)["operations"]
         names = {name for item in operations for name in (*item, *(item.get("metadata") or {}))}

@@ -55,7 +55,7 @@ def diff(
     since: Annotated[int | None, typer.Option(help="Of a run: what changed after this turn; -1: all of it.")] = None,
     turn: Annotated[int | None, typer.Option(help="Of a run: up to this turn; default: the end.")] = None,
 ) -> None:
-    """What changed between two versions of a skillbook, skill by skill."""
+    """Changes between two versions of a skillbook, skill by skill."""
     with plain_errors():
         from skg_bench.app.skillbook import shown as command
 

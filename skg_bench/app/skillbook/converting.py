@@ -1,4 +1,4 @@
-"""What `skillbook convert` does: skillbooks of runs and files into other formats."""
+"""Steps of `skillbook convert`: skillbooks of runs and files into other formats."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What changed between two skillbooks: rows of skill, field and change."""
+"""Differences of two skillbooks: rows of skill, field and change."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ Row = Sequence[str]
 
 
 def of_documents(before: AceBook, after: AceBook) -> Iterator[Row]:
-    """Of two documents of one format, field by field; skills are the same if they have the same id."""
+    """Differences of two documents of one format, field by field; skills are the same if they have the same id."""
     old, new = (to_dict(book)["skills"] for book in (before, after))
     for key in old | new:
         yield from _changes((key,), _entry(old.get(key)), _entry(new.get(key)))
 
 
 def of_books(before: Skillbook, after: Skillbook, *, by_name: bool) -> Iterator[Row]:
-    """Of two skillbooks; skills are the same if they have the same name (those of files) or the same id (of a run)."""
+    """Differences of two skillbooks; skills are the same if their name (in files) or their id (in a run) is."""
     key: Callable[[Skill], tuple[str, ...]] = _by_name if by_name else _by_id
     old, new = ({key(skill): skill for skill in book.skills} for book in (before, after))
     for label in old | new:

@@ -24,7 +24,7 @@ _LARGEST = 200_000_000  # bytes of a file
 
 @dataclass(frozen=True)
 class Named:
-    """What the command line names: a file, or a run with arm, user and turn."""
+    """Source that the command line names: a file, or a run with arm, user and turn."""
 
     path: Path
     arm: str | None = None

@@ -1,4 +1,4 @@
-"""What `skillbook push` and `skillbook pull` do: skillbooks of a run into a store, and those of a store into files."""
+"""Steps of `skillbook push` and `skillbook pull`: skillbooks of a run into a store, and those of a store into files."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What `skillbook show` and `skillbook diff` print."""
+"""Output of `skillbook show` and `skillbook diff`."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

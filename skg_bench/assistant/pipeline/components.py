@@ -133,7 +133,7 @@ def asks_model(curator: Curator[Any]) -> bool:
 
 
 def components(arm: Arm) -> Components:
-    """Those of an arm with a pipeline."""
+    """Components of an arm with a pipeline."""
     parts: Components = arm.assistant.components  # type: ignore[union-attr]
     return parts
 

@@ -1,4 +1,4 @@
-"""What becomes of a job's batch where other jobs of the same user wrote between its reading and its writing.
+"""Conflicts: batches of a job where other jobs of the same user wrote between its reading and its writing.
 
 `rebase` is ours, with the fates of skillbook/rebase.py, which does the same for documents: an ADD of what was added
 meanwhile becomes a TAG of that skill, an UPDATE of what was updated otherwise is kept aside, what was removed is left
@@ -37,7 +37,7 @@ class Meanwhile:
 
 
 class Settled(NamedTuple):
-    """What is to be applied, one after the other, and what became of the operations."""
+    """Batches to apply, one after the other, and the outcome of the operations."""
 
     undo: Batch
     batch: Batch
@@ -131,7 +131,7 @@ class Conflicting:
         return counts
 
     def _said(self, skill: int) -> int:
-        """What a skill said when the job read."""
+        """Content of a skill when the job read."""
         made = self.meanwhile.batch
         before = self.meanwhile.was[(made.op == UPDATE) & (made.skill == skill)]
         return int(before[0] if len(before) else self.table.content[self.row, skill])
@@ -191,7 +191,7 @@ class _Own:
         return len(orphans)
 
     def batch(self, moved: Mapping[int, int]) -> Batch:
-        """What is left; `moved`: ids of skills that others have now."""
+        """Operations that are left; `moved`: ids of skills that others have now."""
         ops, kept = self.ops, [i for i in range(len(self.ops.op)) if i not in self.dropped]
         adds = [i for i in np.flatnonzero(ops.op == ADD).tolist() if i not in self.merged]
         places = {self.read + nth: i for nth, i in enumerate(np.flatnonzero(ops.op == ADD).tolist())}

@@ -16,7 +16,7 @@ from skg_bench.core.types import Completions, Query, Scorer, Shortlist, Skillboo
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a stack of arms has learned beside its skillbooks, of the users who are still there."""
+    """Memory of a stack of arms beside its skillbooks, for the users who are still there."""
 
     scorer: Scorer | None
     policies: tuple[Any, ...]  # a state for each policy of the stack
@@ -25,7 +25,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was decided for `[B]` messages, and on what."""
+    """Decision for `[B]` messages, and what it was based on."""
 
     shortlist: Shortlist
     features: F64 | None  # [B, K, F]
@@ -67,7 +67,7 @@ def decide(
 
 
 class _Spent:
-    """What policies report that they spent."""
+    """Spending that policies report."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[I64, Completions]] = []

@@ -50,7 +50,7 @@ class Pipelines:
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Those of all curators."""
+        """Reasons of all curators."""
         return self._first.reasons
 
     def start(self, n: int) -> PipelineState:
@@ -170,7 +170,7 @@ class Pipelines:
         return None if worth is None else worth.max(axis=1)
 
     def columns(self, state: PipelineState) -> Columns:
-        """Those of decisions and skillbooks."""
+        """Columns of decisions and skillbooks."""
         decided, learned, table = state.decided, state.learned, state.table
         choice, books = decided.choice, decided.books
         candidates, skill, n = choice.decision.candidates, choice.skill, len(choice.skill)
@@ -255,7 +255,7 @@ def _compared(state: PipelineState, choice: Choice) -> I32 | None:
 
 
 def _context(state: PipelineState, query: Message) -> DecisionContext | None:
-    """What the served skills were chosen from; None if no scorer learns from it, now or later."""
+    """Candidates that the served skills were chosen from; None if no scorer learns from them, now or later."""
     decided = state.decided
     choice = decided.choice
     features, candidates = choice.features, choice.decision.candidates
@@ -302,7 +302,7 @@ def _record_ratings(state: PipelineState, seen: Experience, known: KnownFeedback
 def _learn_at_once(
     state: PipelineState, seen: Experience, observed: Observation, reaction: Reaction, known: KnownFeedback
 ) -> tuple[Sequence[tuple[int, Batch, Applied]], Jobs | None]:
-    """What the curators change, applied, and their jobs."""
+    """Applies the changes of the curators; returns them, and their jobs."""
     reported: list[Jobs] = []
     observed = replace(observed, report=reporter(reported.append))
     books, last = state.decided.books, state.decided.query.last_skill

@@ -17,13 +17,13 @@ class InBook:
     example: I32
 
     def dots(self) -> F32:
-        """Of the message with each example, `[B, E]`."""
+        """Dot products of the message with each example, `[B, E]`."""
         return self.similarity.dots(self.text, self.example)
 
     def around(self, position: I64) -> F32:
-        """Of the example at place `[B]` of each book with each example, `[B, E]`."""
+        """Dot products of the example at place `[B]` of each book with each example, `[B, E]`."""
         return self.similarity.dots(self.example[np.arange(len(position)), position], self.example)
 
     def gram(self, position: I64) -> F32:
-        """Of the examples at places `[B, M]` with one another, `[B, M, M]`."""
+        """Dot products of the examples at places `[B, M]` with one another, `[B, M, M]`."""
         return self.similarity.gram(np.take_along_axis(self.example, position, axis=1))

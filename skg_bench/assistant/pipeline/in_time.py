@@ -30,7 +30,7 @@ _SETTLED = tuple(name for name in COURSE_COUNTS if name not in ("meanwhile", "ov
 
 
 class InTime:
-    """What the jobs of a turn's users change, one after the other."""
+    """Changes by the jobs of a turn's users, one after the other."""
 
     def __init__(self, state: PipelineState, query: Message, turn: TurnJobs) -> None:
         self._state, self._query, self._turn, self._n = state, query, turn, len(query.text)
@@ -175,7 +175,7 @@ class InTime:
 
 
 def left(jobs: UnderWay, n: int) -> tuple[Jobs, Course] | None:
-    """What is under way for the rows from `n` on, whose users have had their last turn."""
+    """Jobs under way for the rows from `n` on, whose users have had their last turn."""
     endings = [ending for ending in jobs.of_rows(n) if len(ending.reporter)]
     if not endings:
         return None

@@ -1,4 +1,4 @@
-"""What a stack of pipelines remembers of its users: across turns and forks, and when a run starts over at turn 0."""
+"""Memory of a stack of pipelines: across turns and forks, and when a run starts over at turn 0."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a turn changed, `[B]` each."""
+    """Changes of a turn, `[B]` each."""
 
     satisfaction: I32  # rating as it is logged
     captured: Bool  # a skill was added or renewed
@@ -82,7 +82,7 @@ class PipelineState:
             self.curators = first(self.curators, n_rows)
 
     def memory(self) -> Memory:
-        """What `decide` needs of it."""
+        """Part that `decide` needs."""
         return Memory(self.scorer, self.policies, self.llm_turns[: self._there])
 
     def switch_arm(self, stack: Stack, later: Sequence[Stack], n_rows: int) -> None:

@@ -128,7 +128,7 @@ class _RatingRecorder:
     window: ClassVar[int] = 0
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:
-        """What the recipe starts with."""
+        """Scorer that the recipe starts with."""
         return self.reranker.start(n_users, features)
 
     def fit(self, scorer: Scorer, rows: I64, training: TrainingRows) -> Scorer:

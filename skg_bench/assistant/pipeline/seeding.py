@@ -28,7 +28,7 @@ class SeedBook:
 
     @property
     def hash(self) -> str:
-        """Of all that counts."""
+        """Hash of all that counts."""
         counted = [(s.name, s.content and s.content.canonical, s.ok, s.partial, s.miss, s.active) for s in self.skills]
         return sha256(repr(counted).encode()).hexdigest()
 

@@ -24,7 +24,7 @@ _VALID = (-1, 0, 1)
 
 
 class HeardOutcomes:
-    """Of each user's turns, what the user did and how that was rated, `[B, T]` each, -1: nothing is known."""
+    """Outcomes and ratings of each user's turns, `[B, T]` each, -1: not known."""
 
     def __init__(self, n_users: int) -> None:
         self.outcome = np.full((n_users, 0), -1, np.int8)
@@ -114,7 +114,7 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What stands at places `[n]` of the feedback, or is added there."""
+    """Rows at places `[n]` of the feedback, or added there."""
 
     place: I64
     kind: I32

@@ -43,7 +43,7 @@ class TurnJobs:
 
     @classmethod
     def begin(cls, last_skill: I32) -> "TurnJobs":
-        """Nothing has begun, ended or changed yet."""
+        """State in which no job has begun, ended or changed anything."""
         return cls(last_skill, np.zeros(len(last_skill), np.int32))
 
 
@@ -102,7 +102,7 @@ class UnderWay:
         self.last_end[jobs.row] = np.maximum(self.last_end[jobs.row], jobs.end)
 
     def due(self, limit: I64) -> Ending | None:
-        """Of each user the first job that ends by `limit` `[B, ms]`; None: nobody has one."""
+        """First job of each user that ends by `limit` `[B, ms]`; None: nobody has one."""
         jobs = self.jobs
         if not len(jobs.row):
             return None
@@ -136,7 +136,7 @@ class UnderWay:
             self._written.setdefault(row, []).append(written)
 
     def meanwhile(self, row: int, writes: int) -> Meanwhile:
-        """What was applied to the skillbook of `row` after its `writes`-th batch."""
+        """Batches applied to the skillbook of `row` after its `writes`-th batch."""
         later = self._later(row, writes)
         if not later:
             return Meanwhile(NOTHING, np.zeros(0, np.uint64))
@@ -154,7 +154,7 @@ class UnderWay:
         return [written for written in self._written.get(row, []) if written.nth > writes]
 
     def forget(self) -> None:
-        """Of what was written, that of users without a job."""
+        """Forgets what was written for users without a job."""
         if self._written:
             rows = set(self.jobs.row.tolist())
             self._written = {row: written for row, written in self._written.items() if row in rows}

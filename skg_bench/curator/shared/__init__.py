@@ -1,1 +1,1 @@
-"""What curators have in common."""
+"""Memory and knowledge that several curators have in common."""

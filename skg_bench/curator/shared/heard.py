@@ -13,7 +13,7 @@ from skg_bench.core.state import wider
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """What B users did about advice."""
+    """Acts of B users after advice."""
 
     outcome: I32  # [B, T] at each turn, -1: nothing is known
 

@@ -1,4 +1,4 @@
-"""What learners know of strategies in general: which kinds there are, what texts say, and what tends to fit where.
+"""Knowledge of strategies in general: which kinds there are, what texts say, and what tends to fit where.
 
 All of it is common knowledge of texts and contexts. What a user likes, and whether a purchase is wanted, is not in it.
 """
@@ -25,7 +25,7 @@ class Shelf:
 
     @cached_property
     def keys(self) -> U64:
-        """Of the contents, `[N]`."""
+        """Keys of the contents, `[N]`."""
         return np.array([content.key for content in self.strategies.contents], np.uint64)
 
     @cached_property

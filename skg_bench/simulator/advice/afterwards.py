@@ -1,4 +1,4 @@
-"""What users say later of what they did: `Was it worth it?` (Pause's Ghost Cards). They answer in sittings, several old
+"""Later answers of users to `Was it worth it?` (Pause's Ghost Cards). They answer in sittings, several old
 purchases at once.
 """
 
@@ -26,7 +26,7 @@ class Afterwards:
     mistaken: float
 
     def said(self, code: I32, content: Bool, now: I64, turn: int, key: U64, event: U64) -> Feedback:
-        """What users say; `content`: the turn ended as they want; `key` of the user, `event` of the event; `[B]`
+        """Answers of users; `content`: the turn ended as they want; `key` of the user, `event` of the event; `[B]`
         each. Asked after: accepted, wait, overridden.
         """
         decisions = (code == ACCEPTED) | (code == WAIT) | (code == OVERRIDDEN)

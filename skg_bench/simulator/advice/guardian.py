@@ -168,7 +168,7 @@ class Guardian:
         return self.table.digest
 
     def read(self, contents: Sequence[Content]) -> tuple[I32, Bool]:
-        """What texts are really about."""
+        """Kinds that texts are really about."""
         return self.table.read(contents)
 
     # ----------------------------------------------------------------------------------------------- events
@@ -193,7 +193,7 @@ class Guardian:
         return Shoppers(events, purchases, keys, liking, Mood.none(len(users), kinds), Ledger.of(events))
 
     def events(self, state: Shoppers, turn: int) -> Purchase:
-        """What they are about to buy."""
+        """Purchases that they are about to make."""
         event, p = state.events.at(turn), state.purchases
         context, tier = p.context[:, turn].copy(), p.tier[:, turn].copy()
         wanted = p.wanted[:, turn].copy()
@@ -237,7 +237,7 @@ class Guardian:
         return best
 
     def respond(self, state: Shoppers, event: Event, served: Served, draws: Draws) -> tuple[Shoppers, Response]:
-        """What users do about what was said, what it is worth, and what they say of it, now and later."""
+        """Response of users: what they do about advice, what that is worth, and what they say of it, now and later."""
         if not isinstance(event, Purchase) or served.about is None or served.sound is None:
             raise ValueError("an event of another world, or advice that nobody read")
         listening, about = self._listening, served.about
@@ -258,7 +258,7 @@ class Guardian:
         return self._after(state, event, about, code), Response(quality, event.number, feedback, outcome=outcome)
 
     def _wear(self, mood: Mood, now: I64, about: I32) -> F64:
-        """What habituation and annoyance take off the logit."""
+        """Loss of logit by habituation and annoyance."""
         rows = np.arange(len(about))
         heard = self._habit_fades.left(mood.heard[rows, about], mood.heard_at[rows, about], now)
         annoyed = self._annoyance_fades.left(mood.annoyed, mood.annoyed_at, now)
@@ -282,7 +282,7 @@ class Guardian:
         return state, Reaction(code, np.full(len(code), -1, np.int32))
 
     def merge(self, state: Shoppers, event: Event, row: I64, earlier: I32, draws: Draws) -> Shoppers:
-        """Nothing: strategies are not made of answers."""
+        """Changes nothing: strategies are not made of answers."""
         return state
 
     def judge(self, state: Shoppers, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:

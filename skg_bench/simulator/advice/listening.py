@@ -20,7 +20,7 @@ from skg_bench.simulator.advice.people import Purchase, Shoppers
 
 @dataclass(frozen=True)
 class PriceList:
-    """What turns are worth to users; meaning and unit of the parameters stand in `conf/simulator/guardian.yaml`."""
+    """Worth of turns to users; meaning and unit of the parameters stand in `conf/simulator/guardian.yaml`."""
 
     blocked: float
     interrupt: float
@@ -59,8 +59,8 @@ class Listening:
     wait_share: float
 
     def logits(self, shoppers: Shoppers, context: I32, wanted: Bool) -> F64:
-        """Of listening to each kind, if it is well made, and in the last column to the generic question; `[B, K + 1]`,
-        without a mood.
+        """Logits of listening to each kind, if it is well made, and in the last column to the generic question,
+        `[B, K + 1]`, without a mood.
         """
         table, kinds = self.table, len(self.table.kinds)
         common = self.persuades + self.kinds_apart * (table.persuades - table.persuades.mean())

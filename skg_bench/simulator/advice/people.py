@@ -13,7 +13,7 @@ _TABLED = 24 * 366  # hours; what is older counts for nothing
 
 @dataclass(frozen=True, slots=True)
 class Purchases:
-    """What is true of the events of a table, `[B, T]` each."""
+    """Truth about the events of a table, `[B, T]` each."""
 
     context: I32  # category and time of day, see core/strategies.py
     tier: I32  # by the declared rule
@@ -37,7 +37,7 @@ class Purchase(Event):
 
 @dataclass(frozen=True, slots=True)
 class Mood:
-    """What users remember of being stopped; K kinds of strategy and, as the last one, the generic question."""
+    """Memory of users of being stopped; K kinds of strategy and, as the last one, the generic question."""
 
     heard: F64  # [B, K + 1] how often they heard each kind, with a half-life
     heard_at: I64  # [B, K + 1] time of the last time
@@ -65,7 +65,7 @@ class Shoppers:
 
 @dataclass(frozen=True, eq=False)
 class Fading:
-    """What is remembered halves in a half-life, hour by hour: a table, as powers differ by a bit between CPUs."""
+    """Fading of memory, which halves in a half-life, hour by hour: a table, as powers differ by a bit between CPUs."""
 
     share: F64  # [hours]
 
@@ -76,6 +76,6 @@ class Fading:
         return Fading(np.append(snap(hours), 0.0))
 
     def left(self, amount: F64, since: I64, now: I64) -> F64:
-        """What is left now of `amount` that was there at `since`; all broadcast."""
+        """Part of `amount` at `since` that is left now; all broadcast."""
         hours = np.clip((now - since) // _HOUR, 0, _TABLED)
         return snap(amount * self.share[hours])

@@ -100,7 +100,7 @@ class Shopping:
         return index
 
     def _category(self, keys: U64, width: int) -> I64:
-        """What users buy: each has favourites."""
+        """Category that users buy: each has favourites."""
         every = np.arange(len(self.table.categories), dtype=np.int64)
         taste = self.taste_spread * normal(keys[:, None], every[None], Purpose.TASTE)
         category = np.empty((len(keys), width), np.int64)

@@ -58,7 +58,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What several requests have in common."""
+    """Intent that several requests have in common."""
 
     name: str
     kind: int  # STABLE, SLOT or STALE

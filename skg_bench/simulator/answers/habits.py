@@ -25,7 +25,7 @@ class Habits:
     habit: float | F64
 
     def of(self, rows: I64 | slice) -> "Habits":
-        """Those of some users, where each has their own."""
+        """Habits of some users, where each has their own."""
         if not isinstance(self.discount, np.ndarray):
             return self
         return Habits(*(np.asarray(getattr(self, f.name))[rows] for f in fields(self)))

@@ -27,7 +27,7 @@ from skg_bench.simulator.answers.procedures import Running
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """What simulated users will bring, and what they remember."""
+    """Users with all that they will bring, and what they remember."""
 
     events: Events
     fatigue: F64  # [B] earlier offers to capture, with a half-life

@@ -61,7 +61,7 @@ class Procedures:
                 raise UsageError(f"simulator.{name}={getattr(self, name)} must not be negative, and finite")
 
     def of(self, rows: I64) -> "Procedures":
-        """Those of some rows, where each has its own."""
+        """Procedures of some rows, where each has its own."""
         if not isinstance(self.generalises, np.ndarray):
             return self
         return Procedures(*(np.asarray(getattr(self, f.name))[rows] for f in fields(self)))
@@ -97,7 +97,7 @@ class Running:
         return uniform(fold(event, int(Purpose.GENERAL_AGAIN))) < self.parameters.of(row).generalises_again
 
     def run(self, row: I64, event: U64, intent: I32, text: I32, source: I32) -> tuple[Bool, Execution]:
-        """Whether what comes back is right, and what came of it; of general procedures, `[n]` each.
+        """Runs general procedures: is what comes back right, and what came of it? `[n]` each.
 
         `event`: keys of the events; `text`, `source`: text ids of the message and of the one that it was made of.
         """

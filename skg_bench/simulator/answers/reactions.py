@@ -53,7 +53,7 @@ class Reactions:
     fatigue_half_life_days: float | F64
 
     def first(self, n_rows: int) -> "Reactions":
-        """Those of the first rows, where each has its own."""
+        """Reactions of the first rows, where each has its own."""
         if self.said.ndim == 1:
             return self
         return Reactions(*(np.asarray(getattr(self, f.name))[:n_rows] for f in fields(self)))

@@ -1,4 +1,4 @@
-"""What users call a skill: by the request, by its intent where slot values differ, or by a name that says nothing."""
+"""Names that users give a skill: by the request, by its intent where slot values differ, or one that says nothing."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

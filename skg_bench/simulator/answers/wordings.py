@@ -48,7 +48,7 @@ def _uses(type_: I32, types: int) -> tuple[I64, I64, I32, I64, I64]:
 
 
 def _permutations(keys: U64, event: I32 | I64, purpose: Purpose, width: int, sizes: I32 | None = None) -> I64:
-    """Of each key a permutation of the first `sizes` (None: all) of `width` numbers, what is beyond comes last."""
+    """Permutation, for each key, of the first `sizes` (None: all) of `width` numbers; what is beyond comes last."""
     number = np.arange(width)[None]
     u = draw(keys[:, None], event[:, None], purpose, number)
     if sizes is not None:

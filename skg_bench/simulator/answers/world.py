@@ -328,21 +328,21 @@ class AssistantUsers:
     # ------------------------------------------------------------------------------------------------ turns
 
     def begin(self, seed: int, users: I32, weeks: int) -> Users:
-        """What these users remember before their first turn: all events are made here."""
+        """Memory of these users before their first turn: all events are made here."""
         return Users.of(self.population(seed, users, weeks))
 
     def events(self, state: Users, turn: int) -> Event:
-        """What they bring at their turn `turn`."""
+        """Events of their turn `turn`."""
         return state.events.at(turn)
 
     @cached_property
     def judging(self) -> Judging:
-        """What makes answers right, and procedures fail."""
+        """Rules that make answers right, and procedures fail."""
         return Judging(self._intent_of, self._ttl_of, Running(self.procedures, self._corpus))
 
     @property
     def procedures(self) -> Procedures:
-        """What procedures can do."""
+        """Abilities of procedures."""
         return Procedures(*(getattr(self, f.name) for f in fields(Procedures)))
 
     def judge(self, state: Users, event: Event, row: I64, answer: I32, supposing: Supposing = "as given") -> I32:
@@ -372,7 +372,7 @@ class AssistantUsers:
         return state, Response(quality, answer, joined([ratings, agreeing]), execution)
 
     def offer(self, state: Users, event: Event, offers: Bool, draws: Draws) -> tuple[Users, Reaction]:
-        """Whether they accept an offer to capture, and the name that they give; each offer tires."""
+        """Do they accept an offer to capture, and which name do they give? Each offer tires."""
         return self.offered(self.reactions, state, event, offers, draws)
 
     def offered(

@@ -114,7 +114,7 @@ class DatasetSplit:
 
     @property
     def _wanted(self) -> str:
-        """Of several splits."""
+        """Split that is wanted, of several."""
         return self.split or self._opened[0]
 
     @cached_property

@@ -67,7 +67,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """What was opened: its title, and position, message and label of each row; what is torn is counted."""
+    """Table that was opened: its title, and position, message and label of each row; torn rows are counted."""
 
     title: str
     read: Read
@@ -120,7 +120,7 @@ def heading(path: str) -> list[str] | None:
 
 
 def _splits(path: Path) -> dict[str, Path]:
-    """Of a folder, by name; of a file, itself."""
+    """Splits of a folder, by name; of a file, itself."""
     if not path.is_dir():
         return {path.stem: path} if path.is_file() and path.suffix in SUFFIXES else {}
     if _has_lines(path):

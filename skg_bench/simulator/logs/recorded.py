@@ -121,7 +121,7 @@ class Recorded:
 
     @property
     def _words(self) -> list[list[str]]:
-        """What is said for each of RATINGS."""
+        """Words for each of RATINGS."""
         phrases = (self.rated_ok, self.rated_partial, self.rated_miss)
         return [[str(word).strip().lower() for word in words] for words in phrases]
 
@@ -191,14 +191,14 @@ class Recorded:
 
     @cached_property
     def _dataset(self) -> DatasetSplit | None:
-        """What the `datasets` library reads; None: a file, or files, of our own formats."""
+        """Dataset that the `datasets` library reads; None: a file, or files, of our own formats."""
         path = self.path if self.path is not None and is_dataset(self.path) else str(self._file)
         tables = self.format == "table" and holds_tables(Path(path))
         return DatasetSplit(path, self.subset, self.split, "simulator") if is_dataset(path) or tables else None
 
     @property
     def _invented(self) -> list[str]:
-        """What a table does not say and is made up."""
+        """Facts that a table does not say and that are made up."""
         return [what for name, what in INVENTED.items() if self.format == "table" and self.columns.get(name) is None]
 
     @property
@@ -245,7 +245,7 @@ class Recorded:
 
     @property
     def answers(self) -> Sequence[str | None]:
-        """Of each type, in words."""
+        """Answers to each type, in words."""
         log = self._log
         return tuple(log.answers[i] if i >= 0 else None for i in log.answer_of[:-1].tolist())
 
@@ -269,7 +269,7 @@ class Recorded:
     # ------------------------------------------------------------------------------------------- what it says
 
     def logged(self, user: I32, event: I32, stored: I32) -> Mapping[str, pa.Array]:
-        """What the log says of events, and of the answer that was stored then, in its own words."""
+        """Columns of the log for events, and for the answer that was stored then, in its own words."""
         log, keys, answers = self._log, *self._shown
         at, source = log.start[user] + event, np.where(stored >= 0, log.start[user] + stored, -1)
         type_, type_of_source = log.type[at], np.where(source >= 0, log.type[source], -1)
@@ -305,7 +305,7 @@ class Recorded:
         return pa.array(list(self.show(ids.to_pylist())), pa.string()) if ids is not None and self.redact else ids
 
     def _share(self, type_: I32, other: I32) -> Bool:
-        """Whether two types have an active intent in common; they broadcast."""
+        """Do two types have an active intent in common? They broadcast."""
         active = self._log.active_of
         if active.shape[1] == 1:  # no type has several: five times faster
             intent = active[:, 0][type_]
@@ -390,7 +390,7 @@ class Recorded:
         return state, Response(quality, np.where(called, event.number, served.answer), feedback)
 
     def merge(self, state: Readers, event: Event, row: I64, earlier: I32, draws: Draws) -> Readers:
-        """Nothing: nobody knows what procedures would have said, so none is run."""
+        """Changes nothing: nobody knows what procedures would have said, so none is run."""
         return state
 
     def offer(self, state: Readers, event: Event, offers: Bool, draws: Draws) -> tuple[Readers, Reaction]:

@@ -32,7 +32,7 @@ def turns(path: Path) -> list[RecordedTurn]:
 
 
 def assumed(path: Path) -> dict[str, str]:
-    """What such a log does not say, and what was not looked at."""
+    """Assumptions: what such a log does not say, and what was not looked at."""
     folders = _folders(path)
     assumptions = {}
     if timeless := [f.name for f in folders if not any(line.get("time") for line in read(f, _FIRST).signals)]:

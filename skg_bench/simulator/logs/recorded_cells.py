@@ -178,7 +178,7 @@ def _iso(text: str, *, day_first: bool) -> str:
 
 
 def _day_first(values: Sequence[Any], name: str) -> bool:
-    """Whether dates such as 02/01/2026 begin with the day, which the days after the twelfth say.
+    """Do dates such as 02/01/2026 begin with the day? Days after the twelfth tell.
 
     Raises UsageError where none is after it, or where both places have such days.
     """
@@ -196,7 +196,7 @@ def _day_first(values: Sequence[Any], name: str) -> bool:
 
 
 def decimal_comma(texts: Sequence[str | None]) -> bool | None:
-    """Whether a comma is the decimal one; None where no number has one.
+    """Is a comma the decimal one? None where no number has one.
 
     Raises UsageError where a comma could be either.
     """

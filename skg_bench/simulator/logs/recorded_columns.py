@@ -31,7 +31,7 @@ class LogColumns:
 
     @staticmethod
     def of(read: Sequence[RecordedTurn], out: LeftOut) -> "LogColumns":
-        """Of rows that were read one by one; those that cannot be turns are left out, and counted."""
+        """Columns of rows that were read one by one; those that cannot be turns are left out, and counted."""
         rows = list[RecordedTurn]()
         for row in read:
             if why := flaw(row):
@@ -89,7 +89,7 @@ class LogColumns:
         return np.where(self.blank(field), np.int32(-1), code)
 
     def coded(self, field: str, taken_for: Callable[[str], str | None] = str) -> tuple[tuple[str, ...], I32]:
-        """What the rows say, each once and in order, and the code of each row, -1: nothing."""
+        """Words of the rows, each once and in order, and the code of each row, -1: none."""
         if field not in self.cells:
             return (), np.full(len(self), -1, np.int32)
         return coded(self.cells[field], taken_for)

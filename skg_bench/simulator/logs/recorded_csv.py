@@ -107,7 +107,7 @@ class CsvFile:
         return {name: read[str(i)].to_pylist() for i, name in enumerate(self.dialect.heading)}
 
     def columns(self, wanted: Mapping[str, str], out: LeftOut) -> LogColumns:
-        """Those that are wanted, by field. Rows that are torn are left out.
+        """Columns that are wanted, by field. Rows that are torn are left out.
 
         Raises UsageError for a mapping that names an absent column.
         """

@@ -93,7 +93,7 @@ def _active(frames: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
 
 
 def _change(frame: Any, before: Any) -> tuple[bool, ...]:
-    """What is new in a frame, the larger the more. That an offer of a service is accepted often comes with the first
+    """Novelty of a frame, the larger the more. That an offer of a service is accepted often comes with the first
     request to another: a new service outweighs it.
     """
     acts = bool(frame.get("actions"))
@@ -177,5 +177,5 @@ def as_pseudo_users(dialogues: Sequence[Dialogue], per_user: int, users: bool = 
 
 
 def _hash(name: str) -> int:
-    """Of any key, that of a row that will be left out too."""
+    """Hash of any key, that of a row that will be left out too."""
     return int.from_bytes(blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest(), "big")

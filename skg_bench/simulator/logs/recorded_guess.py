@@ -103,7 +103,7 @@ def mapping(sample: Sample) -> dict[str, ColumnGuess]:
 
 
 def _named(columns: Sequence[str], fitting: Sequence[str], names: Sequence[str]) -> str | None:
-    """Of `columns` the one that has one of the names, else of those that are `fitting` one that has it among others."""
+    """Column that has one of the names, else one of those that are `fitting` that has it among others."""
     plain = {column: "_".join(_PARTS.findall(_HUMP.sub("_", column).lower())) for column in columns}
     whole = (column for name in names for column in columns if plain[column] == name)
     part = (column for name in names for column in fitting if f"_{name}_" in f"_{plain[column]}_")
@@ -153,7 +153,7 @@ _CHECKED = ("time", "id", "cost_usd", "latency_ms")  # fields that a column of t
 
 
 def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | None:
-    """What is said for each of RATINGS, and what has to be true for that; None where some word is not known."""
+    """Words for each of RATINGS, and what has to be true for them; None where some word is not known."""
     known = {word.replace("_", " "): rating for rating, some in _WORDS.items() for word in some.split()}
     try:
         numbers = {word: float(word.replace(",", ".")) for word in words}
@@ -170,7 +170,7 @@ def rating_words(words: Sequence[str]) -> tuple[dict[str, list[str]], str] | Non
 
 
 def in_seconds(column: str, values: Sequence[float]) -> bool:
-    """Whether waiting times are in seconds: as the name of their column ends, else if half of them are below 60."""
+    """Are waiting times in seconds? The end of their column's name tells, else whether half of them are below 60."""
     plain = column.strip().lower()
     if "ms" in re.findall(r"[^\W_]+", plain):
         return False

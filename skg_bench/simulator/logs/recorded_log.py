@@ -31,7 +31,7 @@ _NOT_SAID = ("none", "null")
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """What the reader of a log says of how it is written."""
+    """Description of how a log is written, by its reader."""
 
     ratings: Mapping[str, int]  # words of the log, in lower case, to codes in RATINGS
     zone: tzinfo  # whose local time the times with an offset have
@@ -151,7 +151,7 @@ def assemble(rows: LogColumns, reading: LogReading, out: LeftOut, name: str) -> 
 
 
 def _askers(users: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I64]:
-    """Those who asked something, in a keyed order of their names, and the place of each turn's among them."""
+    """Users who asked something, in a keyed order of their names, and the place of each turn's among them."""
     order = np.argsort([_key(word) for word in users], kind="stable")
     rank = np.empty(len(users), np.int64)
     rank[order] = np.arange(len(users))
@@ -185,8 +185,8 @@ def _kept(rows: LogColumns, codes: Sequence[I32], when: Moments, out: LeftOut) -
 
 
 def _clocked(when: Moments, kept: I64, zone: tzinfo) -> tuple[I64, I64, datetime, Offsets]:
-    """Of local times: microseconds that have passed since 00:00 of the first Monday, seconds since then on the clock,
-    that Monday, and the offsets; without offsets, what has passed is what the clock says.
+    """Clock of local times: microseconds that have passed since 00:00 of the first Monday, seconds since then on the
+    clock, that Monday, and the offsets; without offsets, what has passed is what the clock says.
     """
     local, offset, aware = when.local[kept], when.offset[kept], bool(when.aware[kept[0]])
     first = datetime(1970, 1, 1) + timedelta(microseconds=int(local[(local - offset).argmin()]))
@@ -209,19 +209,19 @@ def _key(name: str) -> bytes:
 
 
 def _said(rows: LogColumns, field: str, turns: I64) -> tuple[tuple[str, ...], I32]:
-    """What the rows `turns` say, without blanks around it, and the code of each of them."""
+    """Words of the rows `turns`, without blanks around them, and the code of each row."""
     words, code = rows.coded(field, str.strip)
     return _used(words, code[turns])
 
 
 def _used(words: tuple[str, ...], code: I32) -> tuple[tuple[str, ...], I32]:
-    """Those words that some code is of, and the codes into them."""
+    """Words that some code is of, and the codes into them."""
     used, rank = _occurring(code, len(words))
     return tuple(words[i] for i in used), rank.astype(np.int32)
 
 
 def _occurring(code: I32 | I64, n: int) -> tuple[I64, I64]:
-    """Those codes below `n` that occur, and the place of each code among them; -1 stays."""
+    """Codes below `n` that occur, and the place of each code among them; -1 stays."""
     rank, occurs = np.full(n + 1, -1), np.zeros(n + 1, np.bool_)
     occurs[code] = True
     used = np.flatnonzero(occurs[:n])
@@ -253,7 +253,7 @@ def _members(actives: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], I32]:
 
 
 def _names(actives: Sequence[tuple[str, ...]], active_of: I64, answer_of: I64) -> tuple[str, ...]:
-    """Of types: the intents, and which of their answers, counted; answers may be long, and are nobody's business."""
+    """Names of types: the intents, and which of their answers, counted; answers may be long, and are private."""
     seen, names = Counter[int](), []
     for active, answer in zip(active_of.tolist(), answer_of.tolist(), strict=True):
         seen[active] += answer >= 0

@@ -40,7 +40,7 @@ class CounterSkill:
 
     @property
     def active(self) -> bool:
-        """Whether it is offered to the agent."""
+        """Is it offered to the agent?"""
         return self.status == "active"
 
 
@@ -61,7 +61,7 @@ class PlainSkill:
 
     @property
     def active(self) -> bool:
-        """Whether it is offered to the agent."""
+        """Is it offered to the agent?"""
         return self.status == "active"
 
 
@@ -86,7 +86,7 @@ class InsightSkill:
 
     @property
     def embedding_text(self) -> str:
-        """What retrieval and the search for near-duplicates read."""
+        """Text that retrieval and the search for near-duplicates read."""
         keywords = f"Keywords: {', '.join(self.keywords)}" if self.keywords else None
         return "\n\n".join(part for part in (self.issue, self.insight or None, keywords) if part is not None)
 

@@ -1,4 +1,4 @@
-"""What strict books and batches may hold; every refusal names the place, the value and what is valid."""
+"""Checks of strict books and batches; every refusal names the place, the value and what is valid."""
 
 import json
 import re

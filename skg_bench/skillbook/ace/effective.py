@@ -1,4 +1,4 @@
-"""What a published engine does with a batch, said in strict changes.
+"""Strict changes that do what a published engine does with a batch.
 
 Garbage and silent no-ops are dropped, what stands before a failing operation is kept, and so is what that operation has
 done before it failed. So the cost of an apply that is not atomic is a comparison of two lists of changes.
@@ -65,7 +65,7 @@ def _added(draft: Draft, operation: AceOperation, count: int) -> list[Change]:
 
 
 def _changed(draft: Draft, operation: AceOperation, before: Any) -> list[Change]:
-    """What an operation has done to a skill that was there; nothing if it has done nothing."""
+    """Change that an operation made to a skill that was there; empty if it made none."""
     era, key, name = draft.era, draft.held(operation.skill_id), SOURCES[draft.era]
     if key is None:
         return [Change("REMOVE", operation.skill_id, {}, (), *_why(operation))]

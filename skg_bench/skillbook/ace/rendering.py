@@ -1,4 +1,4 @@
-"""What the published packages put into prompts, and their figures: insertion order, nothing cut (P14 fails there)."""
+"""Prompts of the published packages, and their figures: insertion order, nothing cut (P14 fails there)."""
 
 import re
 from typing import Any

@@ -114,7 +114,7 @@ def _counters(value: Any, where: str, era: Era, least: int) -> dict[str, int]:
 
 
 def _tag(value: Any, where: str, era: Era) -> dict[str, int]:
-    """What counters gain (U04, U12)."""
+    """Gain of counters (U04, U12)."""
     if era == "v2":
         delta = a_number(an_object(value, where, ("delta",), ("delta",))["delta"], f"{where}.delta", -1, 1)
         return {("neutral_count", "helpful_count", "harmful_count")[delta]: 1}

@@ -1,4 +1,4 @@
-"""What changes a book beside update batches: uses, removals, embeddings, and the work of a child agent."""
+"""Changes of a book beside update batches: uses, removals, embeddings, and the work of a child agent."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a model proposes for a user's skillbook, and what of it is admitted.
+"""Proposals of a model for a user's skillbook, and which of them are admitted.
 
 A model's batch may obey an order that stood in a message or in a shop's name. So it is a proposal: `admitted` gives the
 operations of it that the limits allow, and each thing that it refuses with a reason.

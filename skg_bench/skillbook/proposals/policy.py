@@ -28,7 +28,7 @@ def admitted(
     *,
     frozen: bool = False,
 ) -> Admitted:
-    """What is applied of a batch of parsed JSON, and what is refused.
+    """Operations of a batch of parsed JSON that are applied, and those that are refused.
 
     `skills`: the user's, archived ones too, that say something. `used`: ids of those that the turn showed; only these
     may be TAGged. An UPDATE or REMOVE needs a skill that is active and had `limits.tags` ratings before this batch. Of
@@ -189,7 +189,7 @@ class _Policy:
         self._admit(UPDATE, skill.id, content)
 
     def _content(self, step: Step, values: Mapping[str, Any], before: Content | None) -> Content | None:
-        """What a skill says with these values; refused: None."""
+        """Content of a skill with these values; refused: None."""
         try:
             content = _said(values, before)
         except UsageError as error:

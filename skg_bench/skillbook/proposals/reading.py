@@ -30,7 +30,7 @@ _SAID = ("section", "content", "issue", "insight")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one operation of a batch comes to."""
+    """Result of one operation of a batch."""
 
     number: int  # from 1
     type: str  # of the operation, which may be another than the change's; empty: unknown
@@ -149,7 +149,7 @@ def _strict(items: Sequence[Any], book: AceBook, limits: Limits) -> tuple[Step, 
 
 
 def _texts(item: Any) -> list[str]:
-    """What an ADD or UPDATE says, as far as it is text."""
+    """Texts of an ADD or UPDATE."""
     if not isinstance(item, dict) or item.get("type") not in ("ADD", "UPDATE"):
         return []
     words = item.get("keywords")

@@ -28,7 +28,7 @@ _LEAST = {"adds": 0, "removes": 0, "tags": 0, "ratings": 1, "characters": 1, "op
 
 @dataclass(frozen=True)
 class Limits:
-    """What one batch may do.
+    """Limits of one batch.
 
     Raises UsageError for a value that is too small.
     """

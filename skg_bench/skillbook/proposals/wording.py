@@ -1,4 +1,4 @@
-"""What a skill may not say: what a reader cannot see, and addresses.
+"""Words that a skill may not have: those that a reader cannot see, and addresses.
 
 A skill stands in every later prompt. Hidden characters make it read otherwise than it shows; an address makes it a way
 out of the skillbook, to whoever wrote it into a message. Addresses are

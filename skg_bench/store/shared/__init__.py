@@ -1,1 +1,1 @@
-"""What stores share."""
+"""Tables and waiting times that several stores share."""
