@@ -11,7 +11,7 @@ ENOUGH = 3000  # draws, none of which may hold before a claim is called impossib
 
 
 def verdict_at(share: float) -> Verdict:
-    """Of a claim that holds in this share of the prior."""
+    """Verdict on a claim that holds in this share of the prior."""
     return "robust" if share >= CUTS[1] else "attainable" if share >= CUTS[0] else "strained"
 
 
@@ -43,12 +43,12 @@ class Share:
 
     @property
     def share(self) -> float:
-        """Of the draws; NaN where there are none."""
+        """Share of the draws; NaN where there are none."""
         return self.held / self.draws if self.draws else float("nan")
 
     @property
     def limits(self) -> tuple[float, float]:
-        """What the draws leave open at 95 %."""
+        """Limits of what the draws leave open at 95 %."""
         return wilson(self.held, self.draws) if self.draws else (0.0, 1.0)
 
     @property

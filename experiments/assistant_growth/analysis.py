@@ -123,7 +123,7 @@ def arms(summary: Summary) -> Table:
 
 
 def parts(summary: Summary, curves: str) -> list[Table]:
-    """Of `skg`: utility beyond `never` by kind of request, what learning on was worth, and hits over the weeks."""
+    """Sums of `skg`: utility beyond `never` by kind of request, what learning on was worth, and hits over the weeks."""
     parts_of = summary["kinds"]["skg"]
     whole = sum(figure["mean"] for figure in parts_of.values())
     kinds = [

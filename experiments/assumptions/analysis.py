@@ -1,4 +1,4 @@
-"""What hangs on how often people repeat their own words, and on how often a wrong prompt misleads a model."""
+"""Effect of two assumptions: how often people repeat their own words, and how often a wrong prompt misleads a model."""
 
 from collections.abc import Sequence
 

@@ -143,7 +143,7 @@ def _count(mask: Bool) -> str:
 
 
 def against_acceptance(table: pd.DataFrame) -> Table:
-    """What the sign of acceptance says of that of utility, under learning."""
+    """Table of how the sign of acceptance goes with that of utility, under learning."""
     more = above(table, "acceptance_live")
     rows = {
         "acceptance above frozen": more,
@@ -158,7 +158,7 @@ def against_acceptance(table: pd.DataFrame) -> Table:
 
 
 def picture(table: pd.DataFrame) -> str:
-    """What books are worth, and below it what was lived."""
+    """Figure of what books are worth, and below it what was lived."""
 
     def line(column: str) -> chart.Spread:
         low, middle, high = table[column].quantile([0.05, 0.5, 0.95]).tolist()

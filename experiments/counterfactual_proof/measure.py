@@ -1,4 +1,4 @@
-"""What learning is worth where luck, mood and order are out; and the article's three proofs, for what learns and for
+"""Worth of learning where luck, mood and order are out; and the article's three proofs, for what learns and for
 what does not.
 """
 

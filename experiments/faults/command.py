@@ -34,7 +34,7 @@ class Done:
 
     @property
     def message(self) -> str:
-        """What it says on standard error, from the error on; nothing where it succeeded."""
+        """Message on standard error, from the error on; empty where it succeeded."""
         if self.code == 0:
             return ""
         starts = [at for word in ("Traceback", "error: ", "stopped: ") if (at := self.err.find(word)) >= 0]
@@ -74,7 +74,7 @@ class Running:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended. It is left to be reaped, so that nobody else can get its process id."""
+        """Has it ended? It is left to be reaped, so that nobody else can get its process id."""
         if self._process.returncode is not None:
             return True
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -51,7 +51,7 @@ def damaged(bench: Bench) -> Outcome:
 
 
 def read(bench: Bench, source: Path, file: Path, kind: str, *, finished: bool) -> None:
-    """What is read of a damaged run is what was there, or there is a message that names the file."""
+    """Reads a damaged run: either what was there is read, or a message names the file."""
     arms = [file.name.partition(".")[0]] if kind in LOGS else ["learns"]
     not_there_yet = not finished and not file.exists() and kind == "turns"  # as if the run had been stopped before
     before, after = (bench.reader.reads(folder, arms) for folder in (source, bench.out))

@@ -104,7 +104,7 @@ class Lab:
             return out
 
     def knows(self, *words: str) -> bool:
-        """Whether this version has an option, or an override."""
+        """Does this version have an option, or an override?"""
         running = self.start(words, self.home)
         try:
             return running.wait().code == 0
@@ -113,13 +113,13 @@ class Lab:
 
     @cached_property
     def checks(self) -> bool:
-        """Whether there is `run --check`."""
+        """Is there `run --check`?"""
         with self._lock:
             return self.knows("run", "--check", str(self.base))
 
     @cached_property
     def parts(self) -> bool:
-        """Whether there is `part=I/N`."""
+        """Is there `part=I/N`?"""
         with self._lock:
             return self.knows(*WORDS, "part=0/3", "--dry-run")
 
@@ -130,7 +130,7 @@ def turn_shards(out: Path) -> int:
 
 
 def digests(out: Path) -> dict[str, str]:
-    """Of all that must come out the same, by its path in the folder."""
+    """Digests of all that must come out the same, by its path in the folder."""
     files = [file for log in LOGS for file in sorted((out / log).glob("*")) if file.is_file()]
     files += [out / name for name in COMPARED if (out / name).is_file()]
     return {str(file.relative_to(out)): sha256(file.read_bytes()).hexdigest() for file in files}
@@ -138,7 +138,7 @@ def digests(out: Path) -> dict[str, str]:
 
 @dataclass
 class Bench:
-    """What a trial has at hand: a folder, draws of its own, commands, and notes of how they ended."""
+    """Bench of a trial: a folder, draws of its own, commands, and notes of how they ended."""
 
     lab: Lab
     reader: Reader
@@ -193,7 +193,7 @@ class Bench:
         return general(message, {str(self.out): "RUN", str(self.folder): "FOLDER", str(self.lab.home): "HOME"})
 
     def same_figures(self, out: Path, what: str) -> bool:
-        """Whether a run that ended with exit code 0 has the bytes of the undisturbed run; noted if not."""
+        """Does a run that ended with exit code 0 have the bytes of the undisturbed run? Noted if not."""
         if (made := digests(out)) == self.lab.bytes and (out / "report.html").is_file():
             return True
         reads, undisturbed = (self.reader.reads(folder, list(ARMS)) for folder in (out, self.lab.base))
@@ -214,7 +214,7 @@ class Bench:
             self.ends.append(("refused", f"exit code {done.code}: {done.message}"))
 
     def outcome(self, fault: str, where: str = "") -> Outcome:
-        """What became of it."""
+        """Outcome of the trial."""
         end, reason = worst(self.ends)
         return Outcome(self.row, fault, self.trial, end, self._general(reason), where, tuple(self.messages))
 

@@ -1,4 +1,4 @@
-"""What became of runs that met a fault, as tables."""
+"""Outcomes of runs that met a fault, as tables."""
 
 import re
 from collections import Counter
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def instructs(message: str) -> bool:
-    """Whether a message says what to do."""
+    """Does a message say what to do?"""
     return _INSTRUCTION.search(message) is not None
 
 
@@ -46,7 +46,7 @@ def worst(ends: Sequence[tuple[End, str]]) -> tuple[End, str]:
 
 
 def holds(outcomes: Sequence[Outcome]) -> bool:
-    """Whether nothing was lost or changed unsaid, nothing hung, and every message said what to do."""
+    """Was nothing lost or changed unsaid, did nothing hang, and did every message say what to do?"""
     return not any(each.end in _FAILED for each in outcomes)
 
 
@@ -69,7 +69,7 @@ def _row(fault: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def places(outcomes: Sequence[Outcome]) -> Table:
-    """What each fault hit: trials, and of them those that did not survive."""
+    """Places that each fault hit: trials, and of them those that did not survive."""
     counts: dict[tuple[str, str], Counter[End]] = {}
     for each in outcomes:
         if each.where:

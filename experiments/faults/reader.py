@@ -117,7 +117,7 @@ def _reads(folder: str, arms: Sequence[str], compare: bool) -> Reads:
 
 
 def digest(table: Any) -> str:
-    """Of the values of a table, however it is cut and encoded."""
+    """Digest of the values of a table, however it is cut and encoded."""
     from hashlib import sha256
 
     import pyarrow as pa

@@ -43,7 +43,7 @@ class Jittered:
         return quantise(vectors / SCALE + moved)
 
     def _noise(self, text: str, size: int) -> F64:
-        """What is added to the vector of a text, in whatever order and company it is embedded."""
+        """Noise that is added to the vector of a text, in whatever order and company it is embedded."""
         key = int.from_bytes(blake2b(text.encode(), digest_size=16, salt=self.seed.to_bytes(16, "little")).digest())
         return np.random.Generator(np.random.Philox(key=key)).normal(0.0, JITTER, size)
 
@@ -146,7 +146,7 @@ def build(source: Pool, rows: I64, shift: Mapping[str, float], few: Few | None =
 
 
 def planted(source: Pool, rule: Rule, true: float) -> Few:
-    """What to add to few users, so that the true value of a tail metric is `true`: points for the worst 5 %, or users
+    """Harm to add to few users, so that the true value of a tail metric is `true`: points for the worst 5 %, or users
     who are harmed by twice what is exceeded.
     """
     rows = np.arange(MANY) % len(source)

@@ -16,7 +16,7 @@ TENTH = 10
 
 
 def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
-    """Of all arms of `experiment=generic`."""
+    """Figures of all arms of `experiment=generic`."""
     known: dict[str, float] = {}
     for mood, arm in MOODS.items():
         life = lives[arm]

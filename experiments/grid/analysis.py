@@ -11,7 +11,7 @@ from skg_bench.app.experiments import Experiment, Runs
 
 
 def words(effects: Sequence[Effect]) -> list[str]:
-    """What holds on every corpus, what on some, and of what nothing is shown; one sentence an option and metric."""
+    """Sentences on what holds on every corpus, what on some, and what is not shown; one an option and metric."""
     corpora = list(dict.fromkeys(effect.corpus for effect in effects))
     by_kind: dict[str, list[str]] = {"all": [], "some": [], "mixed": []}
     silent = []

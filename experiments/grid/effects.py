@@ -1,4 +1,4 @@
-"""What routers and rerankers of a grid do, each over all options of the other factor.
+"""Effects of routers and rerankers of a grid, each over all options of the other factor.
 
 An arm of the grid is named ROUTER_RERANKER. A router is held against `maxsim` on the mean of both over all rerankers, a
 reranker against `identity` on the mean over all routers, user by user on the same events: users, not arms, are what is

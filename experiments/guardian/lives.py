@@ -26,7 +26,9 @@ class Draw:
 
 @dataclass(frozen=True)
 class Life:
-    """What one arm did to the users of a draw, and what they did. Columns are `[U, T]`, in order of users and turns."""
+    """Life of a draw's users under one arm: what was done to them, and what they did. Columns are `[U, T]`, in order of
+    users and turns.
+    """
 
     there: Bool  # has the user such a turn? Where not, other columns hold -1, False or NaN
     time: I64  # seconds since Monday 00:00 of the first week

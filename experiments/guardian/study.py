@@ -58,7 +58,7 @@ _COLUMNS: Mapping[str, type[np.generic]] = {
 
 @dataclass(frozen=True)
 class Study:
-    """What all draws of an experiment share."""
+    """Study that all draws of an experiment share."""
 
     name: str
     root: Mapping[str, Any]  # resolved configuration
@@ -75,7 +75,7 @@ class Study:
 
     @property
     def seed(self) -> int:
-        """Of all draws."""
+        """Seed of all draws."""
         return int(self.root["seed"])
 
     def draw(self, number: int) -> Draw:
@@ -86,7 +86,7 @@ class Study:
 
     @cached_property
     def similarity(self) -> Similarity:
-        """Of the world's messages, all pairs: no parameter changes them."""
+        """Similarities of the world's messages, all pairs: no parameter changes them."""
         vectors = self._vectors.astype(np.float32)
         return SimilarityTable(vectors @ vectors.T)
 
@@ -305,7 +305,7 @@ class TurnColumns:
         """The books are read in the end."""
 
     def feedback(self, t: int, feedback: Feedback, time: I64, skill: I32) -> None:
-        """What users will say of the turn."""
+        """Feedback that users will give on the turn."""
         later = feedback.rows(feedback.kind == SATISFACTION)
         self.columns["satisfaction"][t, later.row] = later.value
 

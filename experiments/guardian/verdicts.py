@@ -1,4 +1,4 @@
-"""What draws from the prior say: where a claim holds, how often a difference is significant, and what moves it most."""
+"""Verdicts of draws: where a claim holds, how often a difference is significant, and what moves it most."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,7 +157,7 @@ def sensitivity(drawn: Drawn, names: Mapping[str, str]) -> str:
 
 
 def finding(drawn: Drawn, statement: Statement, more: str = "") -> Finding:
-    """What `skg-bench claims` shows of a statement; `more` is said after it."""
+    """Finding that `skg-bench claims` shows of a statement; `more` is said after it."""
     part = share(drawn.table, statement)
     least, most = part.limits
     sentence = (

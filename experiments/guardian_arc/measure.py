@@ -16,7 +16,7 @@ WINDOW = 5  # interactions that are looked at from a step on
 
 
 def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
-    """Of all arms of `experiment=guardian_arc`."""
+    """Figures of all arms of `experiment=guardian_arc`."""
     known: dict[str, float] = {}
     for name in LIVED:
         known |= _lived(name, lives[name])

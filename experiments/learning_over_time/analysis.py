@@ -51,7 +51,7 @@ def effect_table(twins: LearningEffect) -> Table:
 
 
 def worth_table(transfer: TransferMatrix) -> Table:
-    """What each book is worth in each bin."""
+    """Worth of each book in each bin."""
     names = [f"book of turn {s}" for s in transfer.books[1:]]
     rows = [(transfer.worth, i) for i in range(1, len(transfer.books))]
     return means("utility beyond no book", names, rows, transfer.books)

@@ -54,7 +54,7 @@ def readings(table: pd.DataFrame) -> Table:
 
 
 def parts_of(draws: Drawn) -> list[Table | str]:
-    """What is printed."""
+    """Parts that are printed."""
     table, arms = draws.table, [arm.name for arm in draws.study.arms if arm.name not in ("live", "rule")]
     return [
         claims("Claims, by prior mass", draws, STATEMENTS),

@@ -1,4 +1,4 @@
-"""What a draw says of choosers: what each makes of the same book, and how well its reader tells places apart."""
+"""Figures of choosers in a draw: what each makes of the same book, and how well its reader tells places apart."""
 
 from collections.abc import Mapping
 
@@ -47,7 +47,7 @@ def measure(draw: Draw, lives: Lives) -> Mapping[str, float]:
 
 
 def prefers(similarity: float, temperature: float) -> float:
-    """Of two strategies that are alike but for the place, how likely the reader takes the one that was learned here."""
+    """Probability that the reader, of two strategies that differ in place alone, takes the one learned here."""
     return float(1.0 / (1.0 + np.exp(-similarity * APART / temperature)))
 
 

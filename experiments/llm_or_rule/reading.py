@@ -33,7 +33,7 @@ class ReadingBin:
         return float(self.less.mean()) if len(self.less) else np.nan
 
     def share(self, sign: float) -> float:
-        """Of readers who are significantly better (1) or worse (-1) than the rule."""
+        """Share of readers who are significantly better (1) or worse (-1) than the rule."""
         return float((sign * self.less > 1.96 * self.error).mean()) if len(self.less) else np.nan
 
 

@@ -1,4 +1,4 @@
-"""What is lost where several learn into one skillbook: in runs whose learning takes time, and by real processes."""
+"""Losses where several learn into one skillbook: in runs whose learning takes time, and by real processes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ _SAFE = ("rebase", "replay")  # rules that look at the version
 def findings(
     made: Sequence[Setting], results: Sequence[Outcome], waits: dict[str, Measured], command: str
 ) -> list[Finding]:
-    """What both halves say of P18, P25, P26 and P42."""
+    """Findings of both halves on P18, P25, P26 and P42."""
     weekly = next(each.run for each in made if each.days == WEEKLY)
     evidence = Evidence.of([weekly], command)
     return [

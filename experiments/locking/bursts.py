@@ -23,7 +23,7 @@ DELTAS = {"ok": 1, "partial": 0, "miss": -1}
 
 @dataclass(frozen=True)
 class LoggedJob:
-    """What was learned from one turn; skills have the numbers that the run gave them."""
+    """Job that learned from one turn; skills have the numbers that the run gave them."""
 
     key: str
     operations: tuple[Operation, ...]

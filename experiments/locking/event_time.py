@@ -32,12 +32,12 @@ _RESAMPLES, _SEED = 1000, 0
 
 @dataclass(frozen=True)
 class Losses:
-    """What became of the operations that the jobs of an arm proposed."""
+    """Outcomes of the operations that the jobs of an arm proposed."""
 
     users: pd.DataFrame  # a row a user: jobs, conflicts, met, operations, and each kind of loss
 
     def share(self, kind: str, over: str = "operations") -> Measured:
-        """Those of a kind per operation, or per job; the interval is for new users."""
+        """Share of a kind per operation, or per job; the interval is for new users."""
         counts, total = (self.users[name].to_numpy(np.float64) for name in (kind, over))
         u = draw(key(_SEED, 0), np.arange(_RESAMPLES)[:, None], Purpose.RESAMPLE, np.arange(len(counts))[None])
         users = (u * len(counts)).astype(np.int64)
@@ -65,7 +65,7 @@ class Setting:
 
     @property
     def rule(self) -> str:
-        """What a conflict does."""
+        """Rule for conflicts."""
         return self.arm.removeprefix(SLOW)
 
     @property
@@ -75,7 +75,7 @@ class Setting:
 
 
 def arms(days: int) -> list[str]:
-    """Of the run with sittings so many days apart: the slow model only where conflicts are likeliest."""
+    """Arms of the run with sittings so many days apart: the slow model only where conflicts are likeliest."""
     return [*RULES, *([AT_ONCE, *(SLOW + rule for rule in RULES)] if days == max(SITTINGS) else [])]
 
 
@@ -95,7 +95,7 @@ def _overrides(arm: str) -> list[str]:
 
 
 def losses(run: Run, arm: str) -> Losses:
-    """What became of the jobs of an arm.
+    """Outcomes of the jobs of an arm.
 
     Raises UsageError where the arm had none.
     """
@@ -142,7 +142,7 @@ def settings(runs: Mapping[int, Run]) -> list[Setting]:
 
 
 def against_at_once(run: Run) -> dict[str, Measured]:
-    """What `rebase`, whose learning takes time, adds to the wait at a purchase and to utility."""
+    """Addition of `rebase`, whose learning takes time, to the wait at a purchase and to utility."""
     requests, counts = _tallied(run, max(SITTINGS))
     shown = metrics(Utility.of(run.config))
     effects = contrast([shown["utility"], shown["latency_ms"]], counts["rebase"], counts[AT_ONCE], requests)

@@ -1,4 +1,4 @@
-"""What writers were told, held against the documents."""
+"""Reports to writers, held against the documents."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What several processes learn into one skillbook: is it all there, and there once?"""
+"""Learning of several processes into one skillbook: is it all there, and there once?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ _PATIENCE = 60.0  # s that a store waits for a server that recovers
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of all jobs in one database by one rule."""
+    """Outcome of all jobs in one database by one rule."""
 
     database: str
     rule: Rule
@@ -44,12 +44,12 @@ class Outcome:
 
     @property
     def lost(self) -> int:
-        """Of them, those that are not there."""
+        """Operations of these that are not there."""
         return sum(self.held.lost.values())
 
     @property
     def doubled(self) -> int:
-        """Of them, those that are there once more."""
+        """Operations of these that are there once more."""
         return sum(self.held.doubled.values())
 
     @property

@@ -30,7 +30,7 @@ _ONLY_EQUAL = 1.0  # near-duplicates stay apart, so that each ADD can be counted
 
 @dataclass(frozen=True)
 class JobEnd:
-    """What a writer was told of a job."""
+    """Report to a writer on a job."""
 
     user: str
     burst: int
@@ -44,7 +44,7 @@ class JobEnd:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What all writers were told, and what it took."""
+    """Reports to all writers, and what it took."""
 
     ends: Sequence[JobEnd]
     kills: int

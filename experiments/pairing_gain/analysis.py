@@ -59,7 +59,7 @@ def gain(contrast: str, metric: str, a: F64, b: F64, size: float) -> Gain | None
 
 
 def gains(run: Run, contrasts: Sequence[tuple[str, str]] = CONTRASTS) -> list[Gain]:
-    """Of every contrast and metric in which some user differs.
+    """Gains of every contrast and metric in which some user differs.
 
     Raises UsageError for arms that the run does not have.
     """

@@ -80,7 +80,7 @@ HOW = (
 
 
 def personal(table: pd.DataFrame) -> Table:
-    """Of what a book of one's own is worth more than the seed book: what others' books lack."""
+    """Shares of what a book of one's own is worth beyond the seed book: what others' books lack."""
     rows = []
     for name, words in (("donor", "another user's book"), ("batch", "the shared book")):
         known = table[f"personal_{name}"].dropna()
@@ -104,7 +104,7 @@ def alike(table: pd.DataFrame) -> Table:
 
 
 def against_acceptance(table: pd.DataFrame) -> Table:
-    """What acceptance says of utility, per user and interaction against a book that stays."""
+    """Table of how acceptance goes with utility, per user and interaction, against a book that stays."""
     more = above(table, "accepted_less_frozen")
     rows = {
         "acceptance above a book that stays, and utility too": more & above(table, "utility_less_frozen"),

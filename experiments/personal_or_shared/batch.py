@@ -35,7 +35,7 @@ class Rated:
 
 
 def rated(setting: Setting, books: SkillbookTable) -> Rated:
-    """What these books hold of strategies whose kind is known."""
+    """Strategies of these books whose kind is known."""
     reading = setting.reading
     if reading is None:
         raise ValueError("skills of this world are no advice")

@@ -1,4 +1,4 @@
-"""What a book of one's own is worth, against books that several users share."""
+"""Worth of a book of one's own, against books that several users share."""
 
 from collections.abc import Mapping
 
@@ -59,7 +59,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
     after = later(live, HALF)
 
     def more(name: str, other: str, panel: np.ndarray) -> F64:
-        """Of each user."""
+        """Difference of each user."""
         return by_user(live, by_name[name] - by_name[other], panel)
 
     for name in SHARED:
@@ -76,7 +76,7 @@ def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
 
 
 def _shares(row: Mapping[str, float]) -> dict[str, float]:
-    """Of what one's own book is worth more than the seed book: what another's, and what a shared one, lacks of it. NaN
+    """Shares of what one's own book is worth beyond the seed book that another's, and a shared one, lack. NaN
     where one's own book is not significantly worth more.
     """
     gain, error = row["own_less_frozen"], row["own_less_frozen_error"]

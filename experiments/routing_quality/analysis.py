@@ -91,7 +91,7 @@ def shifted(entries: Sequence[Entry], shares: Sequence[float]) -> list[tuple[str
 
 
 def section(corpus: Corpus, entries: Sequence[Entry], lines: Sequence[Line], share: float) -> list[Table | str]:
-    """What is said of a corpus."""
+    """Section on a corpus."""
     test, validation = corpus.test.skill, corpus.validation.skill
     labels = int((corpus.train.skill < 0).sum())
     heading = f"{corpus.name}, {'' if labels else 'no '}labelled out-of-scope messages"

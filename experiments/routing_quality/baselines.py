@@ -1,4 +1,4 @@
-"""What the recipe is compared with: routers on the same vectors, from the SKG paper's rule to a logistic probe.
+"""Baselines of the recipe: routers on the same vectors, from the SKG paper's rule to a logistic probe.
 
 Where the corpus has labelled out-of-scope messages to train, every router but the SKG paper's rule is given them, as
 one more skill: its score is that of the best skill less a share of that of the out-of-scope messages. The share (0: the
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class _Raw:
-    """What a router makes of the messages of a split."""
+    """Raw scores of a router for the messages of a split."""
 
     skill: I32  # [n] the best
     inside: F64  # [n] its score

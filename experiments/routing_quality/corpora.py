@@ -84,7 +84,7 @@ def without_labels(corpus: Corpus) -> Corpus:
 
 
 def held_back(corpus: Corpus) -> Corpus:
-    """What is out of scope is near: the messages of intents that nothing before had a message of.
+    """Corpus whose out-of-scope messages are near: those of intents that no split before had a message of.
 
     A fifth of the intents is out of scope in test and absent from training and validation, another fifth is out of
     scope in validation and absent from training and test. The corpus' own out-of-scope messages stay in training only.

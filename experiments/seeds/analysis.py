@@ -53,7 +53,7 @@ HOW = (
 
 
 def levels(draws: Drawn) -> Table:
-    """What is accepted with each book, what it is worth, and how often it changed."""
+    """Acceptance with each book, what it is worth, and how often it changed."""
     rows = [
         (words, spread(draws.table, f"{name}_accepted", "share"), spread(draws.table, f"{name}_utility", "utility"),
          f"{draws.table[f'{name}_changed'].sum():.0f}")
@@ -94,7 +94,7 @@ def _measured(part: Share) -> Measured:
 
 
 def picture(draws: Drawn) -> str:
-    """What the contrasts are worth, over draws."""
+    """Figure of what the contrasts are worth, over draws."""
     rows = {words: _spread(draws, name) for name, words in UTILITY.items()}
     how = [f"{len(draws.table)} draws from the prior: the median, and nine draws of ten. Same users, same triggers.",
            "Utility a trigger. Nobody learns in the first three: what they differ by was written by hand."]  # fmt: skip

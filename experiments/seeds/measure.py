@@ -17,7 +17,7 @@ BOOKS = {
 
 
 def measure(_draw: Draw, lives: Lives) -> Mapping[str, float]:
-    """Of all arms of `experiment=seeds`."""
+    """Figures of all arms of `experiment=seeds`."""
     books = {name: lives[name] for name in BOOKS}
     known: dict[str, float] = {}
     for name, life in books.items():

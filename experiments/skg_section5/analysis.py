@@ -70,7 +70,7 @@ class Corpus:
 
 
 def corpus(folder: Path) -> Corpus:
-    """What the draws in a folder say; its corpus is named after the simulator that it overrides."""
+    """Figures of the draws in a folder; its corpus is named after the simulator that it overrides."""
     manifest, table = read(folder)
     draws = derived(table.to_pandas())
     chosen = [o.partition("=")[2] for o in manifest["overrides"] if o.startswith("simulator=")]
@@ -116,7 +116,7 @@ def contradiction() -> list[tuple[str, str, str]]:
 
 
 def costs(draws: Frame) -> list[tuple[str, str]]:
-    """What the loop does for its users, whatever is claimed: medians over draws, and 90 % of them."""
+    """Costs and gains of the loop for its users, whatever is claimed: medians over draws, and 90 % of them."""
     spared = (draws.hits_month_6 > 0) & (draws[prior.KIND] != "prompted")  # prompts go to the language model
     saved = (draws.hits_month_6 * (1 - draws.hit_ms_month_6 / 1000 / draws.llm_seconds)).where(spared, 0.0)
     rows = {

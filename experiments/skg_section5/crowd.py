@@ -77,7 +77,7 @@ class Answering:
         return self.llm.complete(prompts)
 
     def ability(self, with_skill: Bool, *, fitting: bool) -> F64:
-        """Of each row its own, as of the simulated model."""
+        """Ability of each row, as of the simulated model."""
         n = len(with_skill)
         right = self.right[:n]
         return np.where(with_skill, self.right_with_skill[:n] if fitting else right * (1.0 - self.misled[:n]), right)

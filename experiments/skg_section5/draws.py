@@ -47,7 +47,7 @@ TOGETHER = 512  # draws of a batch, a third of them in each cohort: changes spee
 
 @dataclass(frozen=True)
 class Study:
-    """What all draws share."""
+    """Study that all draws share."""
 
     setup: DrawSetup
     seed: int

@@ -1,4 +1,4 @@
-"""What a hit takes on this machine (K22): the message is embedded, and routed over a skillbook of the paper's size.
+"""Latency of a hit on this machine (K22): the message is embedded, and routed over a skillbook of the paper's size.
 
 A language model is not called here, so its time stays what the paper declares.
 """

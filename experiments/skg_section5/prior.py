@@ -21,7 +21,7 @@ def parameters() -> tuple[Parameter, ...]:
 
 
 def kinds() -> Choice:
-    """What a skill can be: names of arms of `experiment=skg_section5`."""
+    """Kinds that a skill can be: names of arms of `experiment=skg_section5`."""
     (choice,) = read(FILE).choices
     return choice
 

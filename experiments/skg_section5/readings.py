@@ -1,4 +1,4 @@
-"""What section 5 says, as conditions on the figures of a draw; verdicts, as shares of the prior in which they hold."""
+"""Statements of section 5, as conditions on figures of a draw; verdicts, as shares of the prior in which they hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -119,7 +119,7 @@ class Mass:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """What the draws leave open at 95 % (Wilson), below what holds surely and above what may hold."""
+        """Limits of what the draws leave open at 95 % (Wilson), below what holds surely and above what may hold."""
         return wilson(self.surely, self.draws)[0], wilson(self.at_most, self.draws)[1]
 
     @property
@@ -129,7 +129,7 @@ class Mass:
 
     @property
     def used_up(self) -> bool:
-        """Whether the verdict depends on draws whose corpus was used up, and not on the number of draws alone."""
+        """Does the verdict depend on draws whose corpus was used up, and not on the number of draws alone?"""
         return verdict_at(self.surely / self.draws) != verdict_at(self.at_most / self.draws)
 
 

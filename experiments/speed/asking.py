@@ -78,7 +78,7 @@ def by_endpoint(address: str, prompts: Sequence[Prompt]) -> None:
 
 
 def by_httpx(address: str, prompts: Sequence[Prompt], clients: int) -> None:
-    """Nothing but requests, by one client or by one for each connection."""
+    """Requests alone, by one client or by one for each connection."""
     import httpx
 
     bodies = iter([json.dumps({"messages": prompt.messages}).encode() for prompt in prompts])

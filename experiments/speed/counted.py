@@ -25,7 +25,7 @@ _TEXT = "Buys at night what has been in the basket since the morning, and regret
 
 @dataclass(frozen=True)
 class CountedUpdates:
-    """What became of the updates of all writers."""
+    """Outcome of the updates of all writers."""
 
     updates: int  # of which a writer was told that they are stored
     lost: int  # of them, counted in no document
@@ -38,7 +38,7 @@ class CountedUpdates:
 
 @dataclass(frozen=True)
 class Told:
-    """What one writer was told."""
+    """Reports to one writer."""
 
     stored: Mapping[str, int]  # by user
     unstored: int
@@ -74,7 +74,7 @@ def begin(store: Store, names: Sequence[str], writers: int) -> None:
 
 
 def batch(writer: int) -> dict[str, Any]:
-    """What a writer stores."""
+    """Batch that a writer stores."""
     operation = {"type": "TAG", "section": "context", "skill_id": _skill(writer).id, "metadata": {"delta": 1}}
     return {"reasoning": "", "operations": [operation]}
 
@@ -85,7 +85,7 @@ def _skill(writer: int) -> InsightSkill:
 
 
 def held(store: Store, names: Sequence[str], reports: Sequence[Told], kills: int) -> CountedUpdates:
-    """What writers were told, held against the documents."""
+    """Reports to writers, held against the documents."""
     lost = doubled = 0
     for name in names:
         kept = load(store, name, _NOW)

@@ -1,4 +1,4 @@
-"""What embedding costs, and what neighbours do to a text's vector."""
+"""Cost of embedding, and what neighbours do to a text's vector."""
 
 import os
 import time

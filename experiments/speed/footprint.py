@@ -1,5 +1,5 @@
-"""What runs with much to hold take: books without bounds, and a log of as many users as rows. Each is measured in a
-process of its own, whose memory no other figure adds to.
+"""Memory and time of runs with much to hold: books without bounds, and a log of as many users as rows. Each is
+measured in a process of its own, whose memory no other figure adds to.
 """
 
 import csv
@@ -68,7 +68,7 @@ def most_held() -> float:
 
 
 def alone(function: Callable[..., Measured], *arguments: int) -> Measured:
-    """What `function` gives in a new process."""
+    """Result of `function` in a new process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 

@@ -30,7 +30,7 @@ class Encoder:
     name: str = "given"
 
     def __call__(self, texts: Sequence[str]) -> list[Any]:
-        """What semantic-router asks for."""
+        """Vectors of texts, as semantic-router asks for them."""
         rows = self.vectors[[int(text) for text in texts]]
         made: list[Any] = rows.tolist() if self.lists else list(rows)
         return made
@@ -41,11 +41,11 @@ class Encoder:
 
     @property
     def dimension(self) -> int:
-        """What GPTCache asks for."""
+        """Width of a vector, as GPTCache asks for it."""
         return int(self.vectors.shape[1])
 
     def to_embeddings(self, text: str, **_: object) -> Vectors:
-        """What GPTCache asks for."""
+        """Vector of a text, as GPTCache asks for it."""
         row: Vectors = self.vectors[int(text)]
         return row
 
@@ -154,7 +154,7 @@ class GPTCache:
         return Encoder(self.vectors)
 
     def route(self, query: Query, books: Skillbooks) -> Shortlist:
-        """What their cache answers at its own threshold, if anything."""
+        """Answer of their cache at its own threshold, if any."""
         from gptcache.adapter.api import put
 
         score = np.zeros(books.active.shape)

@@ -224,14 +224,14 @@ def entries(corpus: Corpus) -> Iterator[Entry]:
 
 
 def _chosen(router: Any, first: int, messages: Messages) -> Scored:
-    """What semantic-router would answer, and its score, whatever its threshold."""
+    """Answer that semantic-router would give, and its score, whatever its threshold."""
     choices = [router(str(first + i), threshold=-np.inf) for i in range(len(messages.skill))]
     skill = np.array([int(c.name) for c in choices], np.int32)
     return Scored(skill, np.array([c.confidence for c in choices], np.float64), messages.skill)
 
 
 def _answered(cache: Any, first: int, messages: Messages) -> Scored:
-    """What GPTCache would answer, and its score, whatever its threshold."""
+    """Answer that GPTCache would give, and its score, whatever its threshold."""
     answers = [cached(cache, first + i, 0.0) for i in range(len(messages.skill))]
     skill = np.array([s for s, _ in answers], np.int32)
     return Scored(skill, np.array([score for _, score in answers], np.float64), messages.skill)
@@ -284,7 +284,7 @@ def closed_loop(users: int, weeks: int) -> Run:
 
 
 def loop_section(run: Run) -> str:
-    """What each arm is worth beside skg."""
+    """Worth of each arm beside skg."""
     shown = metrics(Utility.of(run.config))
     head = ("arm", *HEADINGS.values(), "utility - skg", "new requests")
     rows = [

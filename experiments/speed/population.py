@@ -1,4 +1,4 @@
-"""What the start of a large run needs, up to its first cohort.
+"""Start of a large run: memory and time up to its first cohort.
 
 The mark: the process that hands out the tasks holds less than 1 GiB, however many users there are.
 """
@@ -22,7 +22,7 @@ MARK = 1.0  # GiB
 
 @dataclass(frozen=True)
 class Start:
-    """What a run needed up to its first cohort; times are seconds from the first line of the program."""
+    """Needs of a run up to its first cohort; times are seconds from the first line of the program."""
 
     turns: int  # of all arms
     counted: float  # the number of turns is known

@@ -18,7 +18,7 @@ LEARNED = 3  # in the reflection, so that the answers are of some length
 
 
 def prompts(n: int) -> list[Prompt]:
-    """Of a skill manager, a thousand tokens each."""
+    """Prompts of a skill manager, a thousand tokens each."""
     file = load("skill_manager", None, ("reflection", "skills_used", "skillbook"))
     book = "\n".join(
         f"[answers-{i:05}] a skill of some {i} words, which the user taught the assistant" for i in range(SKILLS)

@@ -44,7 +44,7 @@ Row = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class StoreRates:
-    """What writers got done."""
+    """Rates of writers."""
 
     per_second: float  # updates of all of them
     p99: float  # s

@@ -64,7 +64,7 @@ def made_for_it() -> Draw:
 
 
 def parts_of(draws: Drawn, made: Mapping[str, float]) -> list[Table | str]:
-    """What is printed."""
+    """Parts that are printed."""
     table, arms = draws.table, [arm.name for arm in draws.study.arms]
     less = {f"{a} - {b}": words for (a, b), words in DIFFERENCES.items()}
     names = {statement.figure: statement.claimed for statement in STATEMENTS}

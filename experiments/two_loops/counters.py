@@ -29,7 +29,7 @@ def strategy_worths(lives: Lives) -> F64:
 
 
 def concordance(life: Life, worths: F64) -> Difference:
-    """Of two strategies of a user with different helpful shares, how often the one with the larger share is worth more,
+    """Concordance: how often, of two strategies of a user, that with the larger helpful share is worth more,
     less one half; mean over users, each with at least one such pair.
     """
     kinds, books = life.book_kinds, life.books

@@ -1,4 +1,4 @@
-"""What a draw says of two loops: utility and acceptance of each arm, what counters are worth, and who was right."""
+"""Figures of two loops in a draw: utility and acceptance of each arm, what counters are worth, and who was right."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ DECISIONS = {
 
 
 def utility(life: Life) -> F64:
-    """Of a turn."""
+    """Utility of a turn."""
     return life.utility
 
 

@@ -1,4 +1,4 @@
-"""What the draws say as tables: the grid of signs, maps, the two by two, and how many users an answer takes."""
+"""Tables of the draws: the grid of signs, maps, the two by two, and how many users an answer takes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

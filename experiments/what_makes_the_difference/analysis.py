@@ -1,4 +1,4 @@
-"""What a skill is, how it is found, what is captured: the effect of each, and its share of the way to the best."""
+"""Effects of what a skill is, how it is found and what is captured, and the share of each of the way to the best."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -108,7 +108,7 @@ def _verdict(e: Estimate, p: float) -> str:
 
 
 def composite(ceiling: Mapping[str, Estimate]) -> Table:
-    """What could be anticipated from the user's own history."""
+    """Requests that could be anticipated from the user's own history."""
     words = (
         ("fires", "the rule names a next request", "share"), ("right", "and it is that one", "share"),
         ("at most", "worth at most, utility", "utility"),

@@ -80,7 +80,7 @@ class Place:
 
 
 def places(run: Run) -> dict[str, Place]:
-    """Of each arm that learns."""
+    """Place of each arm that learns."""
     requests, shown = events(run), metrics(Utility.of(run.config))
     never, content = tallies(run, "never", requests)[0], summary.read(run)
     by_arm = {}
@@ -102,7 +102,7 @@ Cells = list[list[Place]]
 
 
 def tried(corpus: str, axes: Axes, overrides: Sequence[str]) -> dict[str, Cells]:
-    """Of each arm that learns, rows and columns by the values of the two parameters."""
+    """Table of each arm that learns, rows and columns by the values of the two parameters."""
     (down, rows), (across, columns) = axes.down, axes.across
     cells: dict[str, Cells] = {arm: [] for arm in WORDS}
     for y in rows:

@@ -1,4 +1,4 @@
-"""What composite skills could be worth: the next request, anticipated from the user's own history.
+"""Worth that composite skills could have: the next request, anticipated from the user's own history.
 
 A rule that needs no model: after an intent the user has asked for another one next, at least three times and in at
 least half of the cases. Where it is right, a composite skill could have answered before it was asked. The most that
