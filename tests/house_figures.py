@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from skg_bench.core.version import VERSION
 from tests.imports import ROOT, imports, trees
 
 PAGE = Path("docs") / "architecture.md"
@@ -136,8 +137,9 @@ def optional(annotation: ast.AST) -> bool:
 
 def table(values: Mapping[str, int]) -> str:
     width = max(map(len, values))
-    rows = [f"| {name:{width}} | {value:>10} |" for name, value in values.items()]
-    return "\n".join([f"| {'figure':{width}} | at release |", f"|{'-' * (width + 2)}|-----------:|", *rows])
+    head = f"at {VERSION}"
+    rows = [f"| {name:{width}} | {value:>{len(head)}} |" for name, value in values.items()]
+    return "\n".join([f"| {'figure':{width}} | {head} |", f"|{'-' * (width + 2)}|{'-' * (len(head) + 1)}:|", *rows])
 
 
 def released(page: str) -> dict[str, int]:

@@ -36,10 +36,11 @@ def trees(root: Path = ROOT) -> Mapping[str, ast.Module]:
 def named(tree: ast.AST, known: Iterable[str], start: str = "") -> Iterator[tuple[int, str]]:
     """Line and name of each known module that a file imports. Relative imports are those from package `start`.
 
-    Where `import_module` is used, a text that is a module's whole name counts as an import of it.
+    Where modules are imported by their names, a text that is a module's whole name counts as an import of it.
     """
     known = frozenset(known)
-    by_text = any(isinstance(node, ast.Name) and node.id == "import_module" for node in ast.walk(tree))
+    called = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)}
+    by_text = not called.isdisjoint({"import_module", "__import__"})
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):

@@ -1,9 +1,11 @@
 """The drawings of docs/architecture.md say which room imports which; the imports say the same."""
 
+import ast
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from skg_bench.core.version import VERSION
 from tests.house_figures import CHANGELOG, PAGE, classes, fields, figures, optional, released, risen
 from tests.imports import ROOT, Import, imports, modules
 
@@ -92,6 +94,32 @@ def test_every_room_stands_once_in_the_drawing_and_arrows_point_down() -> None:
     assert upward(inner) == []
 
 
+def names_in_docstring(file: Path) -> list[str]:
+    """Modules and rooms that the docstring of a room names and that are not there."""
+    tree = ast.parse(file.read_text("utf-8"))
+    defined = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    missing = []
+    for name in re.findall(r"`([a-z_*/]+)`", ast.get_docstring(tree) or ""):
+        places = [folder for start in (file.parent, ROOT / "skg_bench") for folder in start.glob(name)]
+        if not places and not any(file.parent.glob(f"{name}.py")) and name not in defined:
+            missing.append(name)
+    return missing
+
+
+def test_docstrings_of_rooms_name_what_is_there(tmp_path: Path) -> None:
+    rooms = sorted((ROOT / "skg_bench").rglob("__init__.py"))
+    assert sum(len(re.findall("`", room.read_text("utf-8"))) for room in rooms) > 150
+    assert {file.parent.name: names for file in rooms if (names := names_in_docstring(file))} == {}
+    (tmp_path / "__init__.py").write_text('"""`there` and `gone`, `core`."""\n', "utf-8")
+    (tmp_path / "there.py").touch()
+    assert names_in_docstring(tmp_path / "__init__.py") == ["gone"]
+
+
 def test_a_broken_arrow_names_the_two_files_and_the_other_kinds_of_break_their_line() -> None:
     files = modules()
     lines = ["app -> core   all else", "engine curator -> core"]
@@ -107,7 +135,9 @@ def test_a_broken_arrow_names_the_two_files_and_the_other_kinds_of_break_their_l
 
 def test_a_figure_of_the_house_rises_only_with_a_line_in_the_changelog() -> None:
     values, page = figures(), (ROOT / PAGE).read_text("utf-8")
-    assert set(released(page)) == set(values)
+    again = "a release writes the figures anew: python -m tests.house_figures --write"
+    assert f" at {VERSION} |" in page, again
+    assert set(released(page)) == set(values), again
     assert risen(values, page, (ROOT / CHANGELOG).read_text("utf-8")) == []
 
 
