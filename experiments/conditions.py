@@ -1,4 +1,4 @@
-"""Where in a prior a claim holds: a condition on at most two parameters, found on half of the draws, told by the other.
+"""Conditions on at most two parameters under which a claim holds: found on half of the draws, told by the other.
 
 "Attainable, in 58 % of the prior" says how wide a prior was taken. What helps a reader is under which condition it
 holds. A condition is a limit of one parameter, or of two, either side of each. All are tried, limits at quantiles of

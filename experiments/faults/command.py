@@ -123,7 +123,7 @@ class Running:
         return True
 
     def wait(self) -> Done:
-        """Its end; killed where that does not come in time.
+        """Waits for its end; kills it where that does not come in time.
 
         Raises StoppedError.
         """

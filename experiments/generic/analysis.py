@@ -62,7 +62,7 @@ def findings(draws: Drawn) -> list[Finding]:
 
 
 def picture(draws: Drawn) -> str:
-    """Who overrides, the first and the tenth time."""
+    """Figure of who overrides, the first and the tenth time."""
     words = {"first_own": "first time", "tenth_own": "tenth time, users remember",
              "tenth_fresh": "tenth time, users remember nothing", "wear_own": "tenth - first, users remember",
              "wear_fresh": "tenth - first, users remember nothing",

@@ -136,7 +136,7 @@ def _with(component: Any, seam: str, kind: type[Any], values: Mapping[str, float
 
 
 def study(name: str, overrides: Sequence[str] = (), *, triggers: int = TRIGGERS, file: Path = PRIOR) -> Study:
-    """That of `experiment=NAME` under these overrides. A parameter of the prior that is overridden is not drawn.
+    """Study of `experiment=NAME` under these overrides. A parameter of the prior that is overridden is not drawn.
 
     Raises UsageError for bad overrides, another world, an empty panel, and a prior that leaves a parameter's range.
     """
@@ -271,7 +271,7 @@ def _stepped(
 
 
 def _life(whole: Study, setting: Setting, log: "TurnColumns", table: SkillbookTable, rows: I64, n: I32) -> Life:
-    """That of the users `rows`."""
+    """Life of the users `rows`."""
     turns = {name: column[:, rows].T for name, column in log.columns.items()}
     books = SkillbookTable(len(rows))
     books.adopt(np.arange(len(rows)), table, rows)

@@ -15,7 +15,7 @@ TITLE = "Does a reader of the prompt choose strategies better than a rule?"
 
 
 def better_than(claimed: str, name: str) -> Statement:
-    """That the reader is significantly better than another chooser."""
+    """Mass of draws in which the reader is significantly better than another chooser."""
     return Statement("P45", claimed, f"reader - {name}", lambda t: above(t, f"reader - {name}"), "utility")
 
 

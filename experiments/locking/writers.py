@@ -77,7 +77,7 @@ def replay(
 
 
 class _Meeting:
-    """Where the writers of a process pool wait for one another."""
+    """Meeting at which the writers of a process pool wait for one another."""
 
     barrier: Barrier
 

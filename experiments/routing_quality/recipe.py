@@ -43,7 +43,7 @@ class Messages:
     skill: I32  # [n] skill, -1: out of scope
 
     def rows(self, which: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> "Messages":
-        """These messages only."""
+        """Messages at these places only."""
         return Messages(self.vectors[which], self.skill[which])
 
 

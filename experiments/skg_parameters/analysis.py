@@ -1,4 +1,4 @@
-"""Which of the paper's numbers and parts matter: verdicts on a run of `skg_parameters`."""
+"""Numbers and parts of the paper that matter: verdicts on a run of `skg_parameters`."""
 
 from collections.abc import Sequence
 from math import isfinite

@@ -91,7 +91,7 @@ class OwnWeights(Signals):
 
     @classmethod
     def of(cls, signals: Signals, weights: F64) -> "OwnWeights":
-        """These signals under other weights."""
+        """Signals as these, under other weights."""
         return cls(**{f.name: getattr(signals, f.name) for f in fields(Signals)}, weights=weights)
 
     def combine(self, similarity: F64, preference: F64, score: F64 | None) -> F64:

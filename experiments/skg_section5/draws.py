@@ -59,7 +59,7 @@ class Study:
 
 
 def study(overrides: Sequence[str], users: int = USERS, weeks: int = WEEKS) -> Study:
-    """That of `experiment=skg_section5` with these overrides, and so many users a draw.
+    """Study of `experiment=skg_section5` with these overrides, and so many users a draw.
 
     Raises UsageError for bad ones, and for simulated users without the parameters of the prior.
     """

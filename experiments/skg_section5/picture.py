@@ -1,4 +1,4 @@
-"""Which region of the prior holds which claim: a map for each claim and corpus, in one SVG file without scripts."""
+"""Maps of where in the prior a claim holds, one for each claim and corpus, in one SVG file without scripts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ svg { --paper: #fff; --ink: #15191e; --soft: #59636e; --rule: #c9d0d8; --none: #
 
 
 def axes(draws: Frame) -> tuple[np.ndarray, np.ndarray]:
-    """Where draws lie: how readily an answer becomes a skill, and how much is asked again."""
+    """Axes on which draws lie: how readily an answer becomes a skill, and how much is asked again."""
     return (draws.rated_share * draws.accept).to_numpy(), draws.asked_again.to_numpy()
 
 

@@ -51,7 +51,7 @@ class Encoder:
 
 
 def semantic_router(encoder: Encoder, example: I32, skill: I32, aggregation: Literal["mean", "max"]) -> Any:
-    """Their router over examples `[E]` of skills `[E]`, otherwise as it comes; its routes are called by skill."""
+    """Router of semantic-router over examples `[E]` of skills `[E]`, else as it comes; routes are called by skill."""
     try:
         from semantic_router import IndexedRouter, Route
     except ImportError as error:
@@ -62,8 +62,8 @@ def semantic_router(encoder: Encoder, example: I32, skill: I32, aggregation: Lit
 
 
 def gptcache(encoder: Encoder, folder: Path) -> Any:
-    """Their cache for similar questions (SQLite and FAISS) as it comes, but with room for a million answers: beyond a
-    thousand the default forgets.
+    """Cache of GPTCache for similar questions (SQLite and FAISS) as it comes, but with room for a million answers:
+    beyond a thousand the default forgets.
     """
     try:
         from gptcache import Cache

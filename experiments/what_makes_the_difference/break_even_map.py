@@ -1,4 +1,4 @@
-"""Where an assistant that learns procedures is better than the LLM alone: maps over numbers that nobody knows."""
+"""Maps of where an assistant that learns procedures beats the LLM alone, over numbers that nobody knows."""
 
 import math
 import tempfile

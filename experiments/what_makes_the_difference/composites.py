@@ -20,7 +20,7 @@ LEAST, SHARE = 3, 0.5  # times, and of the cases
 
 
 def anticipated(row: I64, intent: I32) -> tuple[Bool, Bool]:
-    """Where the rule names a next request, and where it is right, `[N]`; rows ascend in user and turn."""
+    """Masks of where the rule names a next request, and where it is right, `[N]`; rows ascend in user and turn."""
     fires, right = np.zeros(len(row), np.bool_), np.zeros(len(row), np.bool_)
     after: dict[int, Counter[int]] = defaultdict(Counter)
     for i in range(1, len(row)):

@@ -35,7 +35,7 @@ class CountedModel:
     limit: Counter[str] = field(default_factory=Counter)  # tokens that the answers may have
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Its rules' answers, which cost nothing."""
+        """Answers of its rules, which cost nothing."""
         completions = _STAND_IN.complete(prompts)
         for prompt, completion in zip(prompts, completions, strict=True):
             self.asks[prompt.role] += 1

@@ -272,7 +272,7 @@ def check_data(
 
 @data.command("list", epilog=examples.of("data list"))
 def list_data() -> None:
-    """Which there are, with licence, and whether they are here."""
+    """Datasets, with licence, and whether they are here."""
     with plain_errors():
         from skg_bench.app.datasets import show
 

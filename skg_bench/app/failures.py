@@ -1,4 +1,4 @@
-"""Where an exception of a component came from: arm, component, user and turn, as a note on the exception."""
+"""Origin of an exception of a component: arm, component, user and turn, as a note on the exception."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -41,7 +41,7 @@ BUILDS = 250  # that change answers, a year: one a working day
 
 @dataclass(frozen=True)
 class Files:
-    """Where else the verdict is written."""
+    """Files to which the verdict is written as well."""
 
     junit: Path | None = None
     markdown: Path | None = None

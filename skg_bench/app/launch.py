@@ -299,11 +299,11 @@ def _end(job: PreparedRun, lock: Lock, deliveries: Deliveries, say: Say) -> Run:
 
 
 def _quiet(_done: int, _total: int) -> None:
-    """Nobody is watching."""
+    """Ignores progress."""
 
 
 def _unwatched(_stage: Stage) -> None:
-    """Nobody follows."""
+    """Ignores the attempt."""
 
 
 def describe(out: Path, reached: Callable[[Stage], None] = _unwatched) -> Run:

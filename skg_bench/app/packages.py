@@ -1,4 +1,4 @@
-"""Where configuration and components may come from: this package, and packages that declare themselves.
+"""Sources of configuration and components: this package, and packages that declare themselves.
 
 A package joins by the entry point group `skg_bench.components`; its value names a package or module beside which a
 folder `conf/` lies, with the same groups as ours.
@@ -30,7 +30,7 @@ class Package:
 
 @cache
 def packages() -> tuple[Package, ...]:
-    """This package first, then the declared ones by name."""
+    """Packages: this one first, then the declared ones by name."""
     core_package = Package("skg_bench", PACKAGE, CONF)
     others = (
         replace(_declared(point.name, point.module), version=point.dist.version if point.dist else None)

@@ -42,7 +42,7 @@ class Salt:
 
     @property
     def data(self) -> dict[str, str]:
-        """Its part in the identity of a run where the configuration does not say it."""
+        """Part of the salt in the identity of a run where the configuration does not say it."""
         return {"salt": digest(self.number)} if self.origin == "env" and self.number else {}
 
     def told(self, *, ended: bool) -> dict[str, Any]:

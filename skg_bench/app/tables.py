@@ -53,7 +53,7 @@ def arms(screen: Console, summary: Summary) -> None:
 
 
 def regret(screen: Console, summary: Summary) -> None:
-    """Where skills are advice: one row an arm, from the best that can be said to the utility reached."""
+    """Regret where skills are advice: one row an arm, from the best that can be said to the utility reached."""
     unit = "utility"
     rows = [
         [arm, number(fall.ceiling, unit), *(number(fall.losses[link].mean, unit) for link in LINKS),

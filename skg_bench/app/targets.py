@@ -1,4 +1,4 @@
-"""Which classes a `_target_` may name: those that the yamls of its seam name at that very place, and no others."""
+"""Classes that a `_target_` may name: those that the yamls of its seam name at that very place, and no others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

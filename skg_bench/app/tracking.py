@@ -162,7 +162,7 @@ def _work(sink: Sink, out: Path, pipe: Connection) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Somebody else's error in one line."""
+    """Error of another package in one line."""
     internal = type(error).__module__.startswith("skg_bench.")
     text = without_secrets(" ".join(str(error).split())) or "no message"
     text = text if internal else f"{type(error).__name__}: {text}"

@@ -48,7 +48,7 @@ class FromFile:
 
     @property
     def folder(self) -> Path:
-        """Where a recording of what it asked lies: beside it, or in it if it is a run."""
+        """Folder of the recording of what it asked: beside it, or in it if it is a run."""
         path = Path(self.path)
         return path if path.is_dir() else path.parent
 

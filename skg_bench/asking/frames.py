@@ -17,7 +17,7 @@ def frame(data: bytes) -> bytes:
 
 
 def whole(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Where each whole frame ends, and what is in it. A torn frame at the end is left out.
+    """End of each whole frame, and what is in it. A torn frame at the end is left out.
 
     Raises ValueError, after the frames before, where there is no frame, or a damaged one.
     """
@@ -52,7 +52,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _end(data: bytes, start: int) -> int | None:
-    """Where the frame ends that begins at `start`; None: after the data. See RFC 8878, section 3.1.1."""
+    """End of the frame that begins at `start`; None: after the data. See RFC 8878, section 3.1.1."""
     if not _MAGIC.startswith(data[start : start + 4]):
         raise ValueError(f"there is no zstd frame at byte {start:,}")
     if len(data) < start + 5:

@@ -49,7 +49,7 @@ NOTHING = blank(0)
 
 
 def part(batch: Batch, which: Bool | I64) -> Batch:
-    """These operations only, in this order."""
+    """Batch of these operations only, in this order."""
     return Batch(*(getattr(batch, f.name)[which] for f in fields(Batch)))
 
 
@@ -61,7 +61,7 @@ def joined(*batches: Batch) -> Batch:
 
 
 def stores(batch: Batch) -> Bool:
-    """Which operations store an answer, `[n]`. An UPDATE without one adds an example or changes what a skill says."""
+    """Mask of operations that store an answer, `[n]`. Other UPDATEs add an example or change what a skill says."""
     storing: Bool = (batch.op == ADD) | ((batch.op == UPDATE) & (batch.source >= 0))
     return storing
 

@@ -18,7 +18,7 @@ from skg_bench.core.paths import DATA
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Somebody else's data, as its publisher gives it out."""
+    """Data of others, as their publisher gives them out."""
 
     name: str
     what: str
@@ -54,7 +54,7 @@ class Dataset:
         return self.checked(file, bytes_of(location), location)
 
     def locations(self, file: str) -> tuple[Path, Path]:
-        """Where the file may lie; the last is where it is put."""
+        """Places where the file may lie; it is put into the last."""
         shared = Path(os.environ.get("SKG_BENCH_SHARED", "../shared"))
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skg_bench"
         return shared / "datasets" / self.name / file, home / "datasets" / self.name / file

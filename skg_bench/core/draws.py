@@ -146,7 +146,7 @@ def word(seed: int, whose: bytes) -> int:
 
 @cache
 def _root(salt: int) -> int:
-    """Where keys under a salt begin: 0 for salt 0, so that its keys are those of the seed alone."""
+    """Root of the keys under a salt: 0 for salt 0, so that its keys are those of the seed alone."""
     return _digest(salt) ^ _digest(0)
 
 

@@ -73,7 +73,7 @@ def open_file(path: str | Path, largest: int | None = None) -> BufferedReader:
 
 
 def _unfit(status: os.stat_result, largest: int | None) -> tuple[int, str] | None:
-    """Why something is not read, as an OSError has it: number and words."""
+    """Reason why something is not read, as an OSError has it: number and words."""
     if stat.S_ISDIR(status.st_mode):
         return errno.EISDIR, os.strerror(errno.EISDIR)
     if not stat.S_ISREG(status.st_mode):

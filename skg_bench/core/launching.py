@@ -12,7 +12,7 @@ Tick = Callable[[int], None]  # is given the number of steps of a task that are 
 
 
 class WorkerJob(Protocol[TaskIn, ResultOut]):
-    """Everything that a process needs to carry out any task. It is pickled, as are tasks and results."""
+    """Job of a process: all that it needs to carry out any task. It is pickled, as are tasks and results."""
 
     def begin(self) -> Callable[[TaskIn, Tick], ResultOut]:
         """Called once in each process; returns what carries out a task."""

@@ -40,7 +40,7 @@ class Jobs:
     version_written: I32  # [n] of the book with its operations, -1: there were none
 
     def rows(self, which: I64 | Bool) -> "Jobs":
-        """These jobs only."""
+        """Jobs of these rows only."""
         return Jobs(*(getattr(self, f.name)[which] for f in fields(self)))
 
 
@@ -51,8 +51,8 @@ NO_JOBS = Jobs(**_EMPTY)
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """When jobs that take time ran, and what other jobs of the same user did to theirs, `[n]` each. What a batch does
-    is counted in its operations.
+    """Course of jobs that take time: when they ran, and what other jobs of the user did to theirs, `[n]` each.
+    What a batch does is counted in its operations.
     """
 
     begun: I32  # turn at which the job began

@@ -1,4 +1,4 @@
-"""Where the project's own configuration and data lie: beside the package in a checkout, inside it in a wheel."""
+"""Places of the project's own configuration and data: beside the package in a checkout, inside it in a wheel."""
 
 from pathlib import Path
 

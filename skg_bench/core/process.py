@@ -1,4 +1,4 @@
-"""Which process wrote a file, and whether that process still exists."""
+"""Marks of the process that wrote a file, and whether it still exists."""
 
 import os
 import re

@@ -221,7 +221,7 @@ class TrainingRows:
     offset: F64 | None = None  # [n, K] logits that what is fitted here will be added to; None: 0
 
     def rows(self, which: I64 | Bool) -> "TrainingRows":
-        """These rows only."""
+        """Training data of these rows only."""
         return TrainingRows(
             self.row[which], self.features[which], self.candidates[which], self.place[which], self.label[which],
             self.event[which], None if self.offset is None else self.offset[which],
@@ -291,7 +291,7 @@ class LLM(Protocol):
 
 
 def _nowhere(_jobs: Jobs) -> None:
-    """Where no log is kept."""
+    """Ignores jobs, where no log is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class Curator(Protocol[S]):
 
     @property
     def reasons(self) -> Sequence[str]:
-        """Why operations are made; `Batch.reason` gives indices into it. Empty: the curator makes no operations."""
+        """Reasons for operations; `Batch.reason` gives indices into it. Empty: the curator makes no operations."""
         ...
 
     def start(self, n: int) -> S:

@@ -35,7 +35,7 @@ class Vocabulary:
 
     @property
     def start(self) -> I64:
-        """Where a text's terms begin in `term`, `[N + 1]`."""
+        """Beginning of each text's terms in `term`, `[N + 1]`."""
         return self._start.rows
 
     @property

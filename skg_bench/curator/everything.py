@@ -30,7 +30,7 @@ class Everything:
         """No memory."""
 
     def offers(self, seen: Observation, state: None) -> Bool:
-        """Nobody."""
+        """Asks nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(

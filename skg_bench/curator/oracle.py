@@ -26,7 +26,7 @@ class RightAnswers:
         """No memory."""
 
     def offers(self, seen: Observation, state: None) -> Bool:
-        """Nobody."""
+        """Asks nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(

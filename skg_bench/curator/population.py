@@ -43,7 +43,7 @@ class Population:
         """No memory."""
 
     def offers(self, seen: Observation, state: None) -> Bool:
-        """Nobody."""
+        """Asks nobody."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(

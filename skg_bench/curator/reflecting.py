@@ -110,11 +110,11 @@ class Reflecting:
         return REFLECTOR, MANAGER_V2 if self.batches.endswith("v2") else MANAGER
 
     def start(self, n: int) -> Acts:
-        """Nobody has done anything."""
+        """Memory of users who have done nothing."""
         return Acts(np.full((n, 0), -1, np.int32))
 
     def offers(self, seen: Observation, state: Acts) -> Bool:
-        """Nobody is asked to name a skill."""
+        """Asks nobody to name a skill."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(

@@ -93,7 +93,7 @@ class Reflective:
         return CreditedTurns(np.full((n, 0), -1, np.int32), np.full((n, 0), -1, np.int32))
 
     def offers(self, seen: Observation, state: CreditedTurns) -> Bool:
-        """Nobody is asked to name a skill."""
+        """Asks nobody to name a skill."""
         return np.zeros(len(seen.text), np.bool_)
 
     def curate(

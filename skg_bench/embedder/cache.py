@@ -41,7 +41,7 @@ _ADD = "INSERT INTO block (texts, checksum, vectors) VALUES (?, ?, ?)"
 
 
 def folder() -> Path:
-    """Where this user's caches lie."""
+    """Folder of this user's caches."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "skg_bench"
 
 
@@ -151,7 +151,7 @@ class _Store:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Nobody else writes in the meantime: of two processes that need the same text, one embeds it."""
+        """Claim under which nobody else writes: of two processes that need the same text, one embeds it."""
         until = monotonic() + _PATIENCE
         while self._open is not None and not self._open.in_transaction:
             try:

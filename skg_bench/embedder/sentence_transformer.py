@@ -78,7 +78,7 @@ def _refused(what: SentenceTransformer, why: object) -> UsageError:
 
 
 def _folder(what: SentenceTransformer) -> Path | None:
-    """Where the model lies, if it is no name on the hub."""
+    """Folder of the model, if it is no name on the hub."""
     if what.model == packaged.PACKAGED:
         return packaged.folder()
     folder = Path(what.model).expanduser()

@@ -37,7 +37,7 @@ _LOG = logging.getLogger("skg_bench")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a rollout is in its turns."""
+    """Position of a rollout in its turns."""
 
     again: bool = False  # the second time through, of arms with `book=hindsight`
     turn: int = 0  # the next

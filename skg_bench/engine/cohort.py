@@ -105,7 +105,7 @@ class Cohort:
 
 
 def cohort_of(setting: Setting, users: I32) -> Cohort:
-    """These users before their first turn."""
+    """Cohort of these users before their first turn."""
     n = setting.world.count(setting.seed, users, setting.weeks)
     return Cohort(users, n, setting.world.begin(setting.seed, users, setting.weeks))
 

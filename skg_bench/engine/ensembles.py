@@ -55,11 +55,11 @@ class Alone:
         return any(phase.assistant.sees_truth for phase in self.arm.phases)
 
     def start(self, n: int) -> Any:
-        """Its own."""
+        """As the assistant's own."""
         return self._at(0).start(n)
 
     def answer(self, query: Message, state: Any) -> tuple[Any, Reply]:
-        """Its own."""
+        """As the assistant's own."""
         assistant = self._at(query.turn)
         if query.turn in self.arm.cuts[1:] and assistant != self._at(query.turn - 1):
             state = assistant.start(len(query.text))
@@ -70,7 +70,7 @@ class Alone:
         return state, reply
 
     def learn(self, seen: Experience, feedback: KnownFeedback, state: Any) -> Any:
-        """Its own, unless it is frozen."""
+        """Memory after its own learning, unless it is frozen."""
         arm = self.arm.at(seen.message.turn)
         if arm.frozen(seen.message.turn):
             return state

@@ -157,7 +157,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that a process needs to run any task."""
+    """Job of a process: all that it needs to run any task."""
 
     plan: Plan
     out: Path

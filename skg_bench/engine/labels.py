@@ -49,7 +49,7 @@ class Labels:
         return _words_of(text, self.texts.read)
 
     def _text(self, text: I32, first: int, words: pa.Array) -> pa.DictionaryArray:
-        """Where others are among them, the dictionary is in order of the words: ids depend on the process's past."""
+        """Column of texts, in order of words if others are among them: ids depend on the process's past."""
         some = text >= 0
         ids, codes = text[some], np.full(len(text), -1, np.int32)
         if not len(ids) or (ids.min() >= first and ids.max() < first + len(words)):

@@ -71,7 +71,7 @@ def name(run: str, arms: Sequence[str], users: I32) -> str:
 
 
 def checkpoint(folder: Path, run: str, arms: Sequence[str], users: I32) -> Path:
-    """Where the checkpoint of a cohort lies while it is at work."""
+    """File of the checkpoint of a cohort while it is at work."""
     return folder / FOLDER / f"{name(run, arms, users)}.checkpoint"
 
 

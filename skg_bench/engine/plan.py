@@ -49,7 +49,7 @@ class Plan:
 
 
 def _unadvised(arm: Arm, world: World[Any]) -> str | None:
-    """Why an arm and this world say different things of advice; None: they do not."""
+    """Reason why an arm and this world say different things of advice; None: they do not."""
     if not isinstance(world, Advised):
         moody = any(phase.mood == "fresh" for phase in arm.phases)
         return "has mood=fresh, and users remember no advice here; leave mood out" if moody else None
@@ -59,7 +59,7 @@ def _unadvised(arm: Arm, world: World[Any]) -> str | None:
 
 
 def _unlogged(arm: Arm) -> str | None:
-    """Why a replayed log cannot serve an arm; None: it can."""
+    """Reason why a replayed log cannot serve an arm; None: it can."""
     assistants = [phase.assistant for phase in arm.phases]
     if any(assistant.sees_truth for assistant in assistants):
         return "knows which answers are right, and no log does"

@@ -1,4 +1,4 @@
-"""Which weights of the three signals are best is learned online (SKG paper, section 7: "bandit algorithms to refine
+"""Weights of the three signals, learned online (SKG paper, section 7: "bandit algorithms to refine
 w1, w2, w3 in real time"), by EXP4 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM J. Computing 2002, section 7).
 
 Each weighting (similarity, preference, score) is an adviser: it names the skill with its largest combined score, or the
@@ -83,7 +83,7 @@ class Exp4:
         return mixed
 
     def learn(self, state: Advice, decision: Decision, known: KnownFeedback, batch: Batch) -> Advice:
-        """Who named what was chosen, and the credit for ratings of it."""
+        """Credits ratings to those who named what was chosen."""
         t = decision.turn
         backed, propensity = wider(state.backed, t + 1, False), wider(state.propensity, t + 1, 1.0)
         backed[:, t] = self._named(decision.candidates) == decision.place[:, None]

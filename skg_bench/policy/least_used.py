@@ -37,7 +37,7 @@ class LeastUsed:
         return ChoicesMade(np.zeros((n, 8), np.int32))
 
     def propensities(self, candidates: Candidates, state: ChoicesMade) -> F64:
-        """That skill; the fallback only if the shortlist is empty."""
+        """Certainty for that skill; the fallback only if the shortlist is empty."""
         skill, width = candidates.skill, state.count.shape[1]
         listed = skill >= 0
         count = state.count[np.arange(len(skill))[:, None], np.clip(skill, 0, width - 1)] * (skill < width)

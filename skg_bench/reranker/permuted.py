@@ -51,7 +51,7 @@ class Permuted:
 
     @property
     def window(self) -> int:
-        """That of the recipe inside."""
+        """Window of the recipe inside."""
         return self.reranker.window
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:

@@ -26,7 +26,7 @@ _FEW = 1000  # parts up to which a container of anchors is searched; a corpus ha
 
 
 class UnsavableError(Exception):
-    """Something that is not saved, or that no save of this process can hold; the text names it."""
+    """Error about what is not saved, or what no save of this process can hold; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class _Digesting(io.RawIOBase):
         self.digest, self._file = hashlib.sha256(), file
 
     def writable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def write(self, data: Any) -> int:
@@ -155,7 +155,7 @@ class _Digesting(io.RawIOBase):
 
 
 def _place(file: BinaryIO) -> int:
-    """Where the digest stands: in the footer behind its key, in two bytes the kind and the length of what follows.
+    """Place of the digest: in the footer behind its key, in two bytes the kind and the length of what follows.
 
     Raises ValueError where there is none.
     """

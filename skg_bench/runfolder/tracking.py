@@ -22,7 +22,7 @@ class Sink(Protocol):
 
     @property
     def reads(self) -> Sequence[Stage]:
-        """When to deliver what is there then; all is there at the last of them."""
+        """Times at which to deliver what is there; all is there at the last of them."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Sink(Protocol):
         ...
 
     def address(self, run: Path) -> str | None:
-        """Where run directory `run` goes: as configured, else as the environment says, else beside the run."""
+        """Address for the run directory `run`: as configured, else as the environment says, else beside the run."""
         ...
 
     def local(self, run: Path) -> bool:

@@ -46,7 +46,7 @@ def prepare(address: str) -> None:
 
 
 def artifacts(address: str, run: Path) -> str | None:
-    """Where files of MLflow's runs lie, as an address: beside a database that is a file, beside the folder `run` for
+    """Address of the files of MLflow's runs: beside a database that is a file, beside the folder `run` for
     another database, which holds no files; None: the server says. MLflow itself would take the current folder.
     """
     from mlflow.store.db.db_types import DATABASE_ENGINES, SQLITE

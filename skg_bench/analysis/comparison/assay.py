@@ -33,7 +33,7 @@ class Measured:
 
     @classmethod
     def of(cls, e: Estimate, unit: str = "utility per request") -> "Measured":
-        """That of an estimate, for new users and new requests; an interval that is withheld has no ends, and one that
+        """Interval of an estimate, for new users and new requests; one that is withheld has no ends, and one that
         is disputed reaches as far as the others.
         """
         low, high = e.interval(new=True)
@@ -54,14 +54,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Assay:
-    """Where the reference arm of a contrast lies in its run."""
+    """Position of a contrast's reference arm in its run."""
 
     ahead: Measured | None  # the reference beyond `never`; None: it is `never`
     room: Measured  # an oracle of the run beyond the reference
 
     @property
     def gap(self) -> str:
-        """Why the contrast can say nothing; empty: it can."""
+        """Reason why the contrast can say nothing; empty: it can."""
         if self.ahead is not None and not self.ahead.above:
             return f"its reference is not shown to be ahead of one that reuses nothing: {_short(self.ahead)}"
         if not self.room.above:
@@ -76,7 +76,7 @@ def _short(m: Measured) -> str:
 def verdict(
     *, holds: bool, fails: bool, assay: Assay | None, used_up: Sequence[str] = (), neither: str = "not shown either way"
 ) -> tuple[Verdict, str]:
-    """That of a claim which a run measures, and of "not testable here" the reason that remains, else nothing.
+    """Verdict of a claim which a run measures, and of "not testable here" the reason that remains, else nothing.
 
     `holds`: it is shown to be true; `fails`: it is shown to be false; neither: `neither` says why, as that nothing was
     found refutes no claim. `assay`: of the contrast; None: the claim is about no difference of arms. `used_up`: reasons

@@ -258,7 +258,7 @@ def _pair(turns: _Turns) -> PairShares:
 
 
 def _have(turns: _Turns, first: Bool, second: Bool) -> F64:
-    """Which users have, in their first WITHIN triggers, a turn of `first`, and later one of `second` with the same
+    """Users who have, in their first WITHIN triggers, a turn of `first`, and later one of `second` with the same
     context and another strategy; `[n]`, 0 or 1.
     """
     has, early = np.zeros(len(turns.users)), turns.turn < WITHIN

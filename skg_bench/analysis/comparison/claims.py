@@ -107,7 +107,7 @@ class Line:
 
     @property
     def links(self) -> list[str]:
-        """Where each finding lies, and the assertions that hold the claim."""
+        """Links to each finding, and to the assertions that hold the claim."""
         reports = dict.fromkeys(f"reports/claims/{experiment}.json" for experiment, _ in self.findings)
         return [*reports, *self.claim.by]
 

@@ -74,7 +74,7 @@ class Evidence:
 
     @classmethod
     def of(cls, runs: Sequence[Run], command: str) -> "Evidence":
-        """That of runs which differ in their seeds."""
+        """Evidence of runs which differ in their seeds."""
         first = runs[0].manifest
         commit = str(first.get("commit") or "an installed package")
         if any(run.manifest.get("dirty") for run in runs):

@@ -95,7 +95,7 @@ def done(run: RunTables, arm: str, keep: Sequence[tuple[int, int]] | None = None
 
 
 def flips(wrong: Done, right: Done) -> Flips:
-    """Where `wrong` was wrong and `right` was right.
+    """Events that `wrong` got wrong and `right` got right.
 
     Raises UsageError when they are not of the same events.
     """

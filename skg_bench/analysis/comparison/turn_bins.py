@@ -58,7 +58,7 @@ def by_bin(values: F64, requests: LoggedEvents, edges: Sequence[int]) -> F64:
 
 
 def bin_names(edges: Sequence[int]) -> list[str]:
-    """Their names: `0–49`, `50–99`, `100 on`."""
+    """Names of bins: `0–49`, `50–99`, `100 on`."""
     return [f"{a:,}–{b - 1:,}" for a, b in pairwise(edges)] + [f"{edges[-1]:,} on"]
 
 

@@ -21,7 +21,7 @@ def seconds(table: pa.Table, name: str) -> I64:
 
 
 def says(column: pa.ChunkedArray, *some: str) -> Bool:
-    """Where a column of words says one of these."""
+    """Mask of the rows in which a column of words says one of these."""
     code, words = coded(column)
     return np.isin(code, np.flatnonzero(np.isin(words, some)))
 

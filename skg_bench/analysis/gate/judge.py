@@ -221,7 +221,7 @@ def upper_limit(values: F64) -> float:
 
 
 def _too_few(harm: Harm, test: _Test) -> list[str]:
-    """Why there are too few users or trials for any verdict; empty: there are enough."""
+    """Reason why there are too few users or trials for any verdict; empty: there are enough."""
     wanted, why = trials_for(harm.margin), []
     if test.n < harm.rule.least:
         why.append(f"too few users: {test.n} have it before and after, {harm.rule.least} are needed")

@@ -1,4 +1,4 @@
-"""Which figures the page has, from the rows of `curves.csv` and the sensitivity table of `summary.json`."""
+"""Figures of the page, from the rows of `curves.csv` and the sensitivity table of `summary.json`."""
 
 import csv
 from collections.abc import Mapping, Sequence

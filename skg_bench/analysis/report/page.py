@@ -1,4 +1,4 @@
-"""Everything the template shows, gathered from a run: words, figures, tables, users, how to repeat it."""
+"""Content of the page, gathered from a run for the template: words, figures, tables, users, how to repeat it."""
 
 import json
 import shlex
@@ -191,7 +191,7 @@ def _person(content: Summary) -> str:
 
 
 def _undrawn(all_looks: Sequence[Look], reference: str | None) -> Markup | None:
-    """Why arms are in the tables and not in the figures."""
+    """Reason why arms are in the tables and not in the figures."""
     arms = [look for look in all_looks if not look.drawn]
     if not arms:
         return None

@@ -93,7 +93,7 @@ class Words:
 
 
 def kept(n: int, cap: int) -> list[int]:
-    """Which of n turns fit the page: all, or the first and the last `cap / 2`."""
+    """Turns of n that fit the page: all, or the first and the last `cap / 2`."""
     return list(range(n)) if n <= cap else [*range(cap // 2), *range(n - (cap - cap // 2), n)]
 
 
@@ -101,7 +101,7 @@ Answers = Mapping[str, Mapping[int, Mapping[str, list[Any]]]]  # arm -> user -> 
 
 
 def answers(run: Run, users: Sequence[int]) -> Answers:
-    """Who answered these users' turns, and how well, in every arm."""
+    """Answers to these users' turns in every arm: who gave them, and how well."""
     columns = ["fallback_to_llm", "answer_correct", "cause", "same_answer"]
     return {arm: by_user(run.turns(arm, columns, users)) for arm in run.arms}
 

@@ -116,7 +116,7 @@ class _Texts:
                 self._since.setdefault(op["skill"], []).append((since, text))
 
     def at(self, skill: int, turn: int) -> str | None:
-        """When turn `turn` began; None: no skill. One that says nothing is named by its number."""
+        """Words of the skill when turn `turn` began; None: no skill. One that says nothing is named by its number."""
         if skill < 0:
             return None
         known = [text for since, text in self._since.get(skill, ()) if since < turn]
@@ -164,8 +164,8 @@ def _job(job: Mapping[str, Any], words: Words, start: datetime) -> list[Any]:
 
 
 def _course(job: Mapping[str, Any], start: datetime) -> list[float] | None:
-    """When a job that takes time read the skillbook, in seconds since `start`, after how many seconds it wrote, the
-    versions that it read and wrote, and COURSE_COUNTS; None where learning takes no time.
+    """Course of a job that takes time: when it read the skillbook, in seconds since `start`, after how many seconds it
+    wrote, the versions that it read and wrote, and COURSE_COUNTS; None where learning takes no time.
     """
     if job["meanwhile"] is None:
         return None

@@ -85,7 +85,7 @@ def _picked(
 
 
 def _words_elsewhere(row: RosterRow, arm: str, learner: str, tally: Tally, utility: F64) -> str:
-    """Why a user is on the page who was picked by another arm, and where the user stands in this one."""
+    """Reason why a user is on the page who was picked by another arm, and the user's place in this one."""
     if not tally.judged or row.why == "asked":
         return row.words
     return f"{WHY[row.why]} in {learner}; {row.rank:,} of {len(utility):,} in {arm}"

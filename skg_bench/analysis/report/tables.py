@@ -42,7 +42,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class ArmPair:
-    """Which two arms a row compares."""
+    """Pair of arms that a row compares."""
 
     look: Look  # of the arm that gives the row its colour
     note: str  # the row's heading, empty: the arm's name

@@ -151,7 +151,7 @@ def _answers(summary: Summary, arm: str) -> Sentence:
 
 
 def _kinds(summary: Summary, arm: str) -> Sentence | None:
-    """Where the difference to the reference comes from."""
+    """Sentence on where the difference to the reference comes from."""
     parts = summary.kinds.get(arm, {})
     listed = [
         f"{number(parts[kind].mean, 'utility', signed=True)} on {word}" for kind, word in WORDS.items() if kind in parts
@@ -201,7 +201,7 @@ def _size(gap: DifferenceFigure) -> str:
 
 
 def _why_open(summary: Summary, gap: DifferenceFigure) -> str:
-    """Why a difference is no verdict, as a sentence."""
+    """Reason why a difference is no verdict, as a sentence."""
     if gap.verdict == "not testable here":
         return " It is not testable here: the corpus was used up."
     if gap.verdict == "withheld":

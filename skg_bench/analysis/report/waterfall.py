@@ -1,4 +1,4 @@
-"""Where an arm loses utility: from the ceiling down to what it reached, bar by bar, and the same as a table."""
+"""Losses of an arm's utility: from the ceiling down to what it reached, bar by bar, and the same as a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

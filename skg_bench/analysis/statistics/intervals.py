@@ -68,7 +68,7 @@ LARGEST = 5  # intents that are named
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Which user and which intent each (user, intent) cell belongs to."""
+    """User and intent of each (user, intent) cell."""
 
     user: I64  # [c] row of the user, 0..n_users-1
     intent: I64  # [c] intent or one-off message, 0..n_intents-1

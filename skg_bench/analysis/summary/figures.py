@@ -29,7 +29,7 @@ class Figure:
 
     @classmethod
     def of(cls, e: Estimate, n_turns: int, bounds: tuple[float, float] = NO_BOUNDS) -> "Figure":
-        """That of an estimate; intervals are cut at `bounds`."""
+        """Figure of an estimate; intervals are cut at `bounds`."""
         (low, high), (low_new, high_new) = e.interval(new=False, bounds=bounds), e.interval(new=True, bounds=bounds)
         ends = digits(low), digits(high), digits(low_new), digits(high_new)
         return cls(digits(e.mean), *ends, e.n_users, n_turns, e.excluded)
@@ -59,7 +59,7 @@ class DifferenceFigure(Figure):
 
     @classmethod
     def tested(cls, d: Difference, n_turns: int) -> "DifferenceFigure":
-        """That of a tested difference."""
+        """Figure of a tested difference."""
         e = d.estimate
         f = Figure.of(e, n_turns)
         return cls(

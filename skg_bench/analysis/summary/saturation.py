@@ -27,7 +27,7 @@ class Saturation:
 
     @property
     def reasons(self) -> list[str]:
-        """Why claims about curves and utility are not testable here; none if they are."""
+        """Reasons why claims about curves and utility are not testable here; none if they are."""
         shares = (
             (self.types_used_up, "of a user's request types have no wording left"),
             (self.one_offs_again, "of one-off requests were drawn before"),

@@ -230,7 +230,7 @@ def _last(log: Logbook) -> I64:
 
 
 def _rows(log: Logbook) -> I64:
-    """Which row each place of a column belongs to."""
+    """Row that each place of a column belongs to."""
     return np.arange(log.start[-1]) - np.repeat(log.start[:-1], np.diff(log.start))
 
 

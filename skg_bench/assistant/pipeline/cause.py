@@ -1,4 +1,4 @@
-"""Why a turn was not answered by a right skill: the first link of the chain that failed. It is truth, for logs alone.
+"""Cause of a turn that no right skill answered: the first link of the chain that failed. It is truth, for logs alone.
 
 A skill is *about* the request if an answer to its source's request, given rightly just now, would be right; it *holds*
 if that answer is not too old; it is *right* if it holds and its source answer was right. Where a skill's prompt is

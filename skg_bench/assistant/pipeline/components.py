@@ -100,7 +100,7 @@ class Components:
             )
 
     def unlogged(self) -> str | None:
-        """Why a replayed log cannot serve them, after `arm NAME`; None: it can."""
+        """Reason why a replayed log cannot serve them, after `arm NAME`; None: it can."""
         if "agrees" in self.policy.reads:
             return "compares answers of the LLM with stored ones, and a log does not say which agree"
         if self.serving == "procedure":
@@ -110,7 +110,7 @@ class Components:
         return None
 
     def unadvised(self, world: Advised) -> str | None:
-        """Why they cannot be used in a world in which skills are advice, after `arm NAME`; None: they can."""
+        """Reason why they cannot be used in a world in which skills are advice, after `arm NAME`; None: they can."""
         if self.serving != "prompted":
             return f"has serving={self.serving}, and advice goes into a prompt; take serving=prompted"
         for part in parts(self.curator):

@@ -158,7 +158,7 @@ class Pipelines:
     # ------------------------------------------------------------------------------------------ for the engine
 
     def explain(self, truth: GroundTruth, state: PipelineState) -> I32:
-        """Why no right skill answered, `[B]`; see cause.py."""
+        """Causes why no right skill answered, `[B]`; see cause.py."""
         choice, serving = state.decided.choice, state.stack.shared.serving
         candidates = choice.decision.candidates
         return causes(truth, state.table, candidates, skill=choice.skill, serving=serving)
@@ -229,7 +229,7 @@ def _worth(truth: GroundTruth, content: U64) -> F64 | None:
 
 
 def _without_failed(decided: Decided, failed: Bool) -> Decided:
-    """Where nothing came back from a procedure the LLM answered, as if no skill had been chosen."""
+    """Decision without failed procedures: the LLM answered there, as if no skill had been chosen."""
     skill = np.where(failed, -1, decided.choice.skill).astype(np.int32)
     return replace(decided, choice=replace(decided.choice, skill=skill))
 

@@ -37,11 +37,11 @@ class Pipeline:
         self.components.check(arm)
 
     def unlogged(self) -> str | None:
-        """Why a replayed log cannot serve it, after `arm NAME`; None: it can."""
+        """Reason why a replayed log cannot serve it, after `arm NAME`; None: it can."""
         return self.components.unlogged()
 
     def unadvised(self, world: Advised) -> str | None:
-        """Why it cannot be used in a world in which skills are advice, after `arm NAME`; None: it can."""
+        """Reason why it cannot be used in a world in which skills are advice, after `arm NAME`; None: it can."""
         return self.components.unadvised(world)
 
     def alike(self, arm: Arm, other: Arm) -> bool:

@@ -56,7 +56,7 @@ class Pretrained:
 
     @property
     def window(self) -> int:
-        """That of the recipe."""
+        """Window of the recipe."""
         return self.reranker.window
 
     def start(self, n_users: int, features: Sequence[str]) -> Scorer | None:

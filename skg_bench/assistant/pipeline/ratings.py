@@ -20,7 +20,7 @@ class DecisionContext:
     event: U64  # [n] key of the event
 
     def rows(self, rows: I64) -> "DecisionContext":
-        """These turns only."""
+        """Ratings of these turns only."""
         return DecisionContext(self.features[rows], self.candidates[rows], self.place[rows], self.event[rows])
 
 
@@ -64,7 +64,7 @@ class Ratings:
             self.add(row[part].astype(np.int64), rating[part], context.rows(part))
 
     def take(self, rows: I64) -> tuple[I64, TrainingRows]:
-        """Which of `rows` have new ratings, and what they learn from; nothing of it is new any longer."""
+        """Takes the users of `rows` who have new ratings, and what they learn from; none of it is new any longer."""
         rows = rows[self._new[rows]]
         n = self._n[rows]
         kept = np.minimum(n, self._window) if self._window else n - self._seen[rows]

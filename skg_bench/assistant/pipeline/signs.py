@@ -1,4 +1,4 @@
-"""Which feedback of advice counts as which rating: signs, and how those of the two loops are put together.
+"""Signs, which say which feedback of advice counts as which rating, and how those of the two loops are put together.
 
 Users of an assistant that gives advice rate no answers. They do something about it, at once or a day later, and say
 days later whether that was right. An arm's signs make ratings of both, which all of its components then learn from.

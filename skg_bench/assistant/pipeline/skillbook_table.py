@@ -36,7 +36,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """When and after what a turn's operations are applied, `[B]` each."""
+    """Time at which a turn's operations are applied, and the skill before, `[B]` each."""
 
     time: I64
     local: I64  # what the users' clocks show
@@ -226,7 +226,7 @@ class SkillbookTable:
         self._remember(row, s, stamp)
 
     def _remember(self, row: I32, skill: I32, stamp: Stamp) -> None:
-        """When and after what a skill was used or captured."""
+        """Remembers when and after what a skill was used or captured."""
         local = stamp.local[row]
         self.last_used[row, skill] = stamp.time[row]
         self.after[row, skill] = stamp.last_skill[row]

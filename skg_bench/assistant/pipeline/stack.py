@@ -54,14 +54,14 @@ class Part:
     since: int
 
     def rows(self, n_rows: int, n_arms: int) -> I64:
-        """Its own rows of the first `n_rows`."""
+        """Rows of the part among the first `n_rows`."""
         at: I64 = (np.arange(0, n_rows, n_arms)[:, None] + np.array(self.arms)).reshape(-1)
         return at
 
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """Who may learn what, for all turns between two at which an arm freezes; `[A]` each."""
+    """Rights to learn, for all turns between two at which an arm freezes; `[A]` each."""
 
     refits: Bool  # the scorer learns
     tags_only: Bool  # the book is frozen, but ratings count
@@ -85,7 +85,7 @@ class Stack:
 
     @cached_property
     def _reason(self) -> list[I32 | None]:
-        """Where the reasons of each curator stand in `reasons`; None: where they stand in its reasons_of_each."""
+        """Places of each curator's reasons in `reasons`; None: those in its reasons_of_each."""
         reasons_of_each = [tuple(p.component.reasons) for p in self.curators]
         return [
             None if self.reasons[: len(r)] == r else np.array([self.reasons.index(word) for word in r], np.int32)
@@ -94,7 +94,7 @@ class Stack:
 
     @cached_property
     def reads_agreement(self) -> Bool:
-        """Which arms have a policy that learns whether the LLM agrees with a stored answer, `[A]`."""
+        """Arms with a policy that learns whether the LLM agrees with a stored answer, `[A]`."""
         return np.array(["agrees" in components(arm).policy.reads for arm in self.arms])
 
     def refits(self, turn: int) -> Bool:
@@ -111,7 +111,7 @@ class Stack:
         return {}
 
     def _phase(self, turn: int) -> "_Phase":
-        """Who may learn what, between two turns at which an arm freezes."""
+        """Rights to learn between two turns at which an arm freezes."""
         nth = bisect_right(self._freezes, turn)
         if nth not in self._phases:
             frozen = [arm.frozen(turn) for arm in self.arms]

@@ -26,7 +26,7 @@ class BegunJobs:
     version: I32  # and its version
 
     def rows(self, which: I64 | Bool) -> "BegunJobs":
-        """These jobs only."""
+        """Rows of these jobs only."""
         return BegunJobs(*(getattr(self, f.name)[which] for f in fields(self)))
 
 

@@ -1,4 +1,4 @@
-"""Which feedback begins a job of learning, and what curators remember of it."""
+"""Feedback that begins a job of learning, and what curators remember of it."""
 
 from dataclasses import dataclass
 

@@ -33,7 +33,7 @@ class Shelf:
         return np.argsort(self.keys)
 
     def numbers(self, content: U64) -> I64:
-        """Which texts contents of these keys are; -1: none of the library, or no content."""
+        """Numbers of the texts that contents of these keys are; -1: none of the library, or no content."""
         place = self._by_key[np.minimum(np.searchsorted(self.keys, content, sorter=self._by_key), len(self.keys) - 1)]
         return np.where(self.keys[place] == content, place, -1)
 
@@ -47,7 +47,7 @@ class Shelf:
         return kind
 
     def present(self, content: U64) -> Bool:
-        """Which texts the books say already, `[n, N]`, by the contents of their skills `[n, S]`."""
+        """Texts that the books say already, `[n, N]`, by the contents of their skills `[n, S]`."""
         row, s = np.nonzero((number := self.numbers(content)) >= 0)
         present = np.zeros((len(content), len(self.keys)), np.bool_)
         present[row, number[row, s]] = True

@@ -183,7 +183,7 @@ class Guardian:
         return total
 
     def begin(self, seed: int, users: I32, weeks: int) -> Shoppers:
-        """These users before their first trigger."""
+        """Memory of these users before their first trigger."""
         keys, kinds = key(seed, users), len(self.kinds)
         events, purchases = self._shopping.purchases(users, keys, weeks)
         if self.order == "permuted":
@@ -277,7 +277,7 @@ class Guardian:
         return state
 
     def offer(self, state: Shoppers, event: Event, offers: Bool, draws: Draws) -> tuple[Shoppers, Reaction]:
-        """Nobody names strategies: offers are declined."""
+        """Declines offers: nobody names strategies."""
         code = np.where(offers, 2, -1).astype(np.int32)
         return state, Reaction(code, np.full(len(code), -1, np.int32))
 

@@ -36,7 +36,7 @@ class PriceList:
 
 
 def holds_back(code: I32, tier: I32) -> Bool:
-    """Which outcomes end without a purchase."""
+    """Outcomes that end without a purchase."""
     listened = (code == ACCEPTED) | (code == WAIT) | (code == ABANDONED)
     without: Bool = listened & ~((code == ACCEPTED) & (tier == NEGOTIATOR))
     return without

@@ -1,4 +1,4 @@
-"""Which purchases users are about to make, and when."""
+"""Purchases that users are about to make, and when."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ class Shopping:
 
     @cached_property
     def _cells(self) -> tuple[I64, I32]:
-        """Where the triggers of each cell (category, time of day, price band) start in an order by cells."""
+        """Starts of the triggers of each cell (category, time of day, price band) in an order by cells."""
         t = self.table.triggers
         cell = (t.category.astype(np.int64) * len(self.table.times) + t.time) * BANDS + t.band
         order = np.argsort(cell, kind="stable").astype(np.int32)

@@ -128,7 +128,7 @@ class AssistantUsers:
 
     @property
     def published(self) -> Mapping[str, Any] | None:
-        """Where the messages were published, and what of it was left out; None of a corpus in a format of our own."""
+        """Publication of the messages, and what of it was left out; None of a corpus in a format of our own."""
         corpus = self._corpus
         return None if corpus.source is None else {"source": corpus.source, "left_out": corpus.left_out}
 

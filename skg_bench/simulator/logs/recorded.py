@@ -359,7 +359,7 @@ class Recorded:
         return Readers(events, Ledger.of(events))
 
     def events(self, state: Readers, turn: int) -> Event:
-        """Their turns number `turn` in the log, with what the users' clocks showed."""
+        """Events number `turn` of the users in the log, with what their clocks showed."""
         return state.events.at(turn, self._log.local[self._at(state, state.events.number[:, turn])])
 
     def _at(self, state: Readers, number: I32) -> I64:
@@ -378,7 +378,7 @@ class Recorded:
         return np.where(same, LOGGED, np.where(other, WRONG, UNKNOWN)).astype(np.int32)
 
     def respond(self, state: Readers, event: Event, served: Served, draws: Draws) -> tuple[Readers, Response]:
-        """Nobody rates an answer that was not given; that of the log has the rating of the log."""
+        """Response with the log's rating for the log's answer; nobody rates an answer that was not given."""
         at = self._at(state, event.number)
         called, prompted = served.how != STORED, served.how == PROMPTED
         fresh = np.where(prompted | ~self._log.by_llm[at], UNKNOWN, LOGGED)

@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?\d{1,3}(
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """When N rows were."""
+    """Times of N rows."""
 
     local: I64  # [N] microseconds since 1970 on the users' clock
     offset: I64  # [N] microseconds that it is ahead of UTC; 0 where no offset is known
@@ -65,7 +65,7 @@ def moments(values: Sequence[Any] | pa.ChunkedArray, zone: tzinfo, day_first: bo
 
 
 def _all_iso(values: pa.ChunkedArray, zone: tzinfo) -> Moments | None:
-    """Where all that is written is ISO 8601, with an offset in all cells or in none."""
+    """Moments of cells in ISO 8601, with an offset in all cells or in none."""
     texts = pc.utf8_trim_whitespace(values.cast(pa.string()))
     blank = pc.equal(texts, "")
     texts = pc.if_else(blank, pa.scalar(None, pa.string()), texts)

@@ -59,7 +59,7 @@ class LogColumns:
         ]
 
     def blank(self, field: str) -> Bool:
-        """Where nothing is said."""
+        """Mask of rows without words."""
         if field not in self.cells:
             values = self.times or ()
             return np.array([_text(value) is None or not str(value).strip() for value in values], np.bool_)
@@ -68,7 +68,7 @@ class LogColumns:
         return blank
 
     def too_long(self, field: str) -> Bool | None:
-        """Where a text is longer than any message; None: nowhere."""
+        """Mask of texts that are longer than any message; None: none is."""
         if field not in self.cells:
             return None
         texts = self.cells[field]

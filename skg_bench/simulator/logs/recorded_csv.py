@@ -120,7 +120,7 @@ class CsvFile:
         return self.line_by_line(at, out) if read is None else read
 
     def _lines(self) -> I64 | None:
-        """Where each line ends; None where some end in another way than others."""
+        """End of each line; None where some end in another way than others."""
         letters = np.frombuffer(self.content, np.uint8)
         ends = _places(letters, b"\n")
         returns = sum(np.count_nonzero(part == ord("\r")) for part in _blocks(letters))
@@ -129,7 +129,7 @@ class CsvFile:
         return np.append(ends, len(letters)) if len(letters) and letters[-1] != ord("\n") else ends
 
     def _record_ends(self, lines: I64) -> I64 | None:
-        """Where each record ends, which may have several lines; None where a quote neither opens nor closes a field,
+        """End of each record, which may have several lines; None where a quote neither opens nor closes a field,
         so that pyarrow and the csv module might not read the file in the same way.
         """
         letters = np.frombuffer(self.content, np.uint8)
@@ -235,7 +235,7 @@ class CsvFile:
 
 
 def _places(letters: np.ndarray, letter: bytes) -> I64:
-    """Where a letter of one byte stands."""
+    """Places of a letter of one byte."""
     parts = [_BLOCK * i + np.flatnonzero(part == ord(letter)) for i, part in enumerate(_blocks(letters))]
     return np.concatenate([np.zeros(0, np.int64), *parts])
 

@@ -1,4 +1,4 @@
-"""Which column of a table holds what, guessed from its heading and its first rows; the words in which users rate."""
+"""Guesses of what each column of a table holds, from its heading and first rows; the words in which users rate."""
 
 import json
 import re

@@ -137,7 +137,7 @@ def _parquet(path: Path, wanted: Mapping[str, str], most: int | None) -> Iterato
 
 
 def flaw(row: RecordedTurn) -> str | None:
-    """Why a row cannot be a turn, whatever its columns mean; None: it can."""
+    """Reason why a row cannot be a turn, whatever its columns mean; None: it can."""
     for name in FIELDS:
         value = getattr(row, name)
         if value is UNREADABLE:

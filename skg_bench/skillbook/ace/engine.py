@@ -21,7 +21,7 @@ ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 
 @dataclass(frozen=True, slots=True)
 class AceFailure:
-    """Where the published package stops, and the class of its error."""
+    """Place where the published package stops, and the class of its error."""
 
     stage: str  # load, parse, apply, or the name of another step
     type: str

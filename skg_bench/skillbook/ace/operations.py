@@ -121,7 +121,7 @@ def batch_json(batch: AceBatch, era: Era) -> Json:
 
 
 def _origin(payload: Mapping[str, Any]) -> Json:
-    """Where an operation comes from; numbers are read where they can be, the rest counts for nothing."""
+    """Origin of an operation; numbers are read where they can be, the rest counts for nothing."""
     source = payload.get("insight_source")
     values: Json = {"insight_source": None}
     if isinstance(source, dict):

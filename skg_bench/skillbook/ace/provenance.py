@@ -1,4 +1,4 @@
-"""Which trace taught a skill: ACE's provenance records (U10, U11), equal in 0.9.7 and 0.13.0."""
+"""Traces that taught a skill: ACE's provenance records (U10, U11), equal in 0.9.7 and 0.13.0."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Which of the operations that a model proposes are applied (P23)."""
+"""Operations of those that a model proposes which are applied (P23)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -39,7 +39,7 @@ class Step:
     refusal: str = ""  # a reason; the changes are what was done before
 
     def refused(self, reason: str) -> Refused:
-        """Something that the operation asks for and does not get."""
+        """Refusal of something that the operation asks for."""
         return Refused(self.number, self.type, self.skill, reason)
 
 
@@ -181,7 +181,7 @@ def _as_published(items: Sequence[Any], book: AceBook, mode: Mode) -> tuple[Step
 
 
 def _nothing(item: Any, book: AceBook) -> str:
-    """Why the published engine does nothing."""
+    """Reason why the published engine does nothing."""
     key = item.get("skill_id") if isinstance(item, dict) else None
     if isinstance(key, str) and key not in book.skills:
         return reason_of("unknown skill", shown(key))

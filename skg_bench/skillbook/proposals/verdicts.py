@@ -59,7 +59,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that is not applied."""
+    """Part of a proposal that is not applied."""
 
     number: int  # of the operation in the batch, from 1; 0: the whole batch
     type: str  # ADD, UPDATE, TAG, REMOVE; empty: none of these

@@ -37,7 +37,7 @@ _IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)|(?<![\w.:])[0-9a
 
 
 def flaw_of(texts: Sequence[str], most: int) -> tuple[Code, str] | None:
-    """Why texts of one skill are not taken, and details; None: they are. `most`: characters of all together."""
+    """Reason why texts of one skill are not taken, and details; None: they are. `most`: characters of all together."""
     size = sum(map(len, texts))
     if size > most:
         return "too long", f"{size:,} characters, at most {most:,}"
